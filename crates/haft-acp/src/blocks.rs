@@ -5,20 +5,20 @@ use std::path::Path;
 use haft_wire::ContentPart;
 use percent_encoding::percent_decode_str;
 
-use crate::protocol::{Block, Resource};
+use crate::protocol::{PromptBlock, PromptResource};
 use crate::rpc::{INVALID_PARAMS, RpcError};
 
 /// A prompt as the agent takes it.
 #[derive(Debug)]
-pub(crate) struct Prompt {
+pub(crate) struct PromptContent {
     pub(crate) parts: Vec<ContentPart>,
     /// The skill that its first word names as a command, if it looks like one.
     pub(crate) command: Option<String>,
 }
 
-impl Prompt {
+impl PromptContent {
     /// Reads the pieces of a prompt in a session that works in this folder.
-    pub(crate) fn read(blocks: Vec<Block>, workspace: &str) -> Result<Self, RpcError> {
+    pub(crate) fn read(blocks: Vec<PromptBlock>, workspace: &str) -> Result<Self, RpcError> {
         let mut parts = Vec::new();
         for block in blocks {
             parts.push(part(block, workspace)?);
@@ -54,19 +54,21 @@ fn command(text: &str) -> Option<&str> {
     (!word.is_empty() && !word.contains('/')).then_some(word)
 }
 
-fn part(block: Block, workspace: &str) -> Result<ContentPart, RpcError> {
+fn part(block: PromptBlock, workspace: &str) -> Result<ContentPart, RpcError> {
     Ok(match block {
-        Block::Text { text } => ContentPart::Text(text),
-        Block::Image { data, mime_type } => ContentPart::Image {
+        PromptBlock::Text { text } => ContentPart::Text(text),
+        PromptBlock::Image { data, mime_type } => ContentPart::Image {
             media_type: mime_type,
             data,
         },
-        Block::ResourceLink { uri, name } => ContentPart::Text(match below(&uri, workspace) {
-            Some(path) => format!("The user refers to the file {path}."),
-            None => format!("The user refers to {name}: {uri}"),
-        }),
-        Block::Resource { resource } => embedded(resource, workspace)?,
-        Block::Audio {} => {
+        PromptBlock::ResourceLink { uri, name } => {
+            ContentPart::Text(match below(&uri, workspace) {
+                Some(path) => format!("The user refers to the file {path}."),
+                None => format!("The user refers to {name}: {uri}"),
+            })
+        }
+        PromptBlock::Resource { resource } => embedded(resource, workspace)?,
+        PromptBlock::Audio {} => {
             let message = "a prompt with sound is not taken; `promptCapabilities` says what is";
             return Err(RpcError::new(INVALID_PARAMS, message));
         }
@@ -74,7 +76,7 @@ fn part(block: Block, workspace: &str) -> Result<ContentPart, RpcError> {
 }
 
 /// Converts a resource with its content.
-fn embedded(resource: Resource, workspace: &str) -> Result<ContentPart, RpcError> {
+fn embedded(resource: PromptResource, workspace: &str) -> Result<ContentPart, RpcError> {
     let place = below(&resource.uri, workspace).unwrap_or_else(|| resource.uri.clone());
     if let Some(text) = resource.text {
         return Ok(ContentPart::Text(format!(
@@ -118,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    fn read(blocks: serde_json::Value) -> Result<Prompt, RpcError> {
-        Prompt::read(serde_json::from_value(blocks).unwrap(), "/srv/app")
+    fn read(blocks: serde_json::Value) -> Result<PromptContent, RpcError> {
+        PromptContent::read(serde_json::from_value(blocks).unwrap(), "/srv/app")
     }
 
     #[test]

@@ -10,29 +10,29 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use crate::outbox::Outbox;
-use crate::rpc::{self, Id, RpcError};
+use crate::rpc::{self, RpcError, RpcId};
 
 /// The client's answer to a request.
-type Reply = Result<Box<RawValue>, RpcError>;
+type ClientReply = Result<Box<RawValue>, RpcError>;
 
 /// The client at the other end. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     outbox: Outbox,
-    parts: Arc<Parts>,
+    parts: Arc<ClientState>,
 }
 
 #[derive(Debug, Default)]
-struct Parts {
+struct ClientState {
     next: AtomicI64,
-    waiting: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
+    waiting: Mutex<HashMap<RpcId, oneshot::Sender<ClientReply>>>,
 }
 
 /// A request that the client has not answered yet. Dropping it withdraws it.
-pub(crate) struct Question<'a> {
+pub(crate) struct OpenClientRequest<'a> {
     client: &'a Client,
-    id: Id,
-    answer: oneshot::Receiver<Reply>,
+    id: RpcId,
+    answer: oneshot::Receiver<ClientReply>,
 }
 
 impl Client {
@@ -55,12 +55,12 @@ impl Client {
     }
 
     /// Sends a request.
-    pub(crate) fn ask(&self, method: &str, params: &Value) -> Question<'_> {
-        let id = Id::Number(self.parts.next.fetch_add(1, Ordering::Relaxed));
+    pub(crate) fn ask(&self, method: &str, params: &Value) -> OpenClientRequest<'_> {
+        let id = RpcId::Number(self.parts.next.fetch_add(1, Ordering::Relaxed));
         let (send, answer) = oneshot::channel();
         self.parts.waiting.lock().insert(id.clone(), send);
         self.outbox.send(&rpc::request(&id, method, params));
-        Question {
+        OpenClientRequest {
             client: self,
             id,
             answer,
@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// Delivers an answer; drops it if the request was withdrawn.
-    pub(crate) fn answered(&self, id: &Id, reply: Reply) {
+    pub(crate) fn answered(&self, id: &RpcId, reply: ClientReply) {
         let waiting = self.parts.waiting.lock().remove(id);
         if let Some(waiting) = waiting {
             // The receiver may already be dropped.
@@ -77,7 +77,7 @@ impl Client {
     }
 }
 
-impl Question<'_> {
+impl OpenClientRequest<'_> {
     /// Waits for the answer; `None` if the client answers with an error.
     pub(crate) async fn answer(mut self) -> Option<Box<RawValue>> {
         let answer = (&mut self.answer).await;
@@ -92,7 +92,7 @@ impl Question<'_> {
     }
 }
 
-impl Drop for Question<'_> {
+impl Drop for OpenClientRequest<'_> {
     fn drop(&mut self) {
         let waits = self.client.parts.waiting.lock().remove(&self.id).is_some();
         if waits {

@@ -6,21 +6,23 @@ use std::sync::Arc;
 
 use haft::CancellationToken;
 use haft_app::problem::Problem;
-use haft_mcp::stdio::backlog::{Backlog, Line};
+use haft_mcp::stdio::backlog::{Backlog, InputLine};
 use haft_mcp::stdio::line::{reader, writer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::blocks::Prompt;
+use crate::blocks::PromptContent;
 use crate::client::Client;
 use crate::kept;
 use crate::limits::{LAST, MESSAGE, QUEUE, REQUESTS, SESSIONS};
 use crate::options::AcpOptions;
 use crate::outbox::Outbox;
-use crate::protocol::{self, ClientInfo, Initialize, LoadSession, NewSession};
-use crate::rpc::{self, INVALID_PARAMS, INVALID_REQUEST, Id, Message, Params, RpcError};
+use crate::protocol::{self, ClientInfo, Initialize, LoadSession, NewSessionParams};
+use crate::rpc::{
+    self, ClientMessage, INVALID_PARAMS, INVALID_REQUEST, MethodParams, RpcError, RpcId,
+};
 use crate::session::{Opener, Session};
 
 /// The version of the protocol.
@@ -45,7 +47,7 @@ pub async fn serve(
     let outbox = Outbox::default();
     let pump = tokio::spawn(outbox.clone().pump(out));
     let mut connection = Connection {
-        server: Arc::new(Server {
+        server: Arc::new(SharedConnection {
             client: Client::new(outbox.clone()),
             options: Arc::new(options),
             greeting: Mutex::default(),
@@ -72,7 +74,7 @@ pub async fn serve(
 }
 
 struct Connection {
-    server: Arc<Server>,
+    server: Arc<SharedConnection>,
     tasks: JoinSet<()>,
 }
 
@@ -84,18 +86,18 @@ struct Greeting {
 }
 
 /// The state that all requests share.
-struct Server {
+struct SharedConnection {
     client: Client,
     options: Arc<AcpOptions>,
     /// What the client sent with `initialize`; `None` before that.
     greeting: Mutex<Option<Greeting>>,
-    slots: Mutex<Slots>,
+    slots: Mutex<SessionSlots>,
     /// The running prompts, by request.
-    prompts: Mutex<HashMap<Id, CancellationToken>>,
+    prompts: Mutex<HashMap<RpcId, CancellationToken>>,
 }
 
 #[derive(Default)]
-struct Slots {
+struct SessionSlots {
     open: HashMap<String, Arc<Session>>,
     /// Sessions that are being opened, and those of them that are being loaded.
     opening: usize,
@@ -112,28 +114,32 @@ impl Connection {
                 line = lines.next() => line,
             };
             match line {
-                Some(Line::Message(line)) => self.take(&line),
-                Some(Line::TooLong) => self.answer(None, Err(RpcError::too_long(MESSAGE))),
-                Some(Line::Broken(error)) => return tracing::warn!(%error, "read standard input"),
+                Some(InputLine::Message(line)) => self.take(&line),
+                Some(InputLine::TooLong) => self.answer(None, Err(RpcError::too_long(MESSAGE))),
+                Some(InputLine::Broken(error)) => {
+                    return tracing::warn!(%error, "read standard input");
+                }
                 None => return,
             }
         }
     }
 
-    fn answer(&self, id: Option<&Id>, result: Result<Value, RpcError>) {
+    fn answer(&self, id: Option<&RpcId>, result: Result<Value, RpcError>) {
         self.server.answer(id, result);
     }
 
     fn take(&mut self, line: &[u8]) {
-        match Message::read(line) {
+        match ClientMessage::read(line) {
             Err(fault) => self.answer(fault.id.as_ref(), Err(fault.error)),
-            Ok(Message::Response { id, result }) => self.server.client.answered(&id, result),
-            Ok(Message::Notification { method, params }) => self.server.notified(&method, &params),
-            Ok(Message::Request { id, method, params }) => self.request(id, &method, params),
+            Ok(ClientMessage::Response { id, result }) => self.server.client.answered(&id, result),
+            Ok(ClientMessage::Notification { method, params }) => {
+                self.server.notified(&method, &params);
+            }
+            Ok(ClientMessage::Request { id, method, params }) => self.request(id, &method, params),
         }
     }
 
-    fn request(&mut self, id: Id, method: &str, params: Params) {
+    fn request(&mut self, id: RpcId, method: &str, params: MethodParams) {
         let server = &self.server;
         if method == "initialize" {
             let result = server.initialize(&params);
@@ -206,12 +212,12 @@ impl Connection {
     }
 }
 
-impl Server {
-    fn answer(&self, id: Option<&Id>, result: Result<Value, RpcError>) {
+impl SharedConnection {
+    fn answer(&self, id: Option<&RpcId>, result: Result<Value, RpcError>) {
         self.client.outbox().send(&rpc::response(id, result));
     }
 
-    fn initialize(&self, params: &Params) -> Result<Value, RpcError> {
+    fn initialize(&self, params: &MethodParams) -> Result<Value, RpcError> {
         let said: Initialize = params.read()?;
         *self.greeting.lock() = Some(Greeting {
             client: said.client_info,
@@ -230,12 +236,12 @@ impl Server {
         }))
     }
 
-    fn notified(&self, method: &str, params: &Params) {
+    fn notified(&self, method: &str, params: &MethodParams) {
         match method {
             "session/cancel" => {
                 let session = params
                     .read()
-                    .and_then(|of: protocol::OfSession| self.session(&of.session_id));
+                    .and_then(|of: protocol::SessionParams| self.session(&of.session_id));
                 match session {
                     Ok(session) => session.cancel(),
                     Err(error) => tracing::warn!(message = %error.message, "session/cancel"),
@@ -259,19 +265,23 @@ impl Server {
         session.ok_or_else(|| RpcError::no_session(id))
     }
 
-    fn begin(&self, id: &Id, params: &Params) -> Result<(crate::session::Busy, Prompt), RpcError> {
-        let said: protocol::Prompt = params.read()?;
+    fn begin(
+        &self,
+        id: &RpcId,
+        params: &MethodParams,
+    ) -> Result<(crate::session::RunningPrompt, PromptContent), RpcError> {
+        let said: protocol::PromptParams = params.read()?;
         let session = self.session(&said.session_id)?;
-        let prompt = Prompt::read(said.prompt, session.workspace())?;
+        let prompt = PromptContent::read(said.prompt, session.workspace())?;
         let busy = session.begin()?;
         let stop = busy.stop().clone();
         self.prompts.lock().insert(id.clone(), stop);
         Ok((busy, prompt))
     }
 
-    async fn new_session(&self, id: &Id, params: &Params) {
+    async fn new_session(&self, id: &RpcId, params: &MethodParams) {
         let opened = async {
-            let new: NewSession = params.read()?;
+            let new: NewSessionParams = params.read()?;
             self.open(&new, None).await
         };
         match opened.await {
@@ -284,7 +294,7 @@ impl Server {
         }
     }
 
-    async fn load(&self, id: &Id, params: &Params, replays: bool) {
+    async fn load(&self, id: &RpcId, params: &MethodParams, replays: bool) {
         let opened = async {
             let load: LoadSession = params.read()?;
             let session = self.open(&load.new, Some(&load.session_id)).await?;
@@ -305,10 +315,10 @@ impl Server {
     /// Opens a session if there is room for it.
     async fn open(
         &self,
-        new: &NewSession,
+        new: &NewSessionParams,
         earlier: Option<&str>,
     ) -> Result<Arc<Session>, RpcError> {
-        let _room = Room::take(self, earlier)?;
+        let _room = OpeningSlot::take(self, earlier)?;
         let greeting = self.greeting.lock().clone();
         let info = greeting.and_then(|greeting| greeting.client);
         let opener = Opener {
@@ -324,9 +334,9 @@ impl Server {
         Ok(session)
     }
 
-    async fn close(&self, id: &Id, params: &Params) {
+    async fn close(&self, id: &RpcId, params: &MethodParams) {
         let closed = async {
-            let of: protocol::OfSession = params.read()?;
+            let of: protocol::SessionParams = params.read()?;
             let session = self.slots.lock().open.remove(&of.session_id);
             let session = session.ok_or_else(|| RpcError::no_session(&of.session_id))?;
             session.close().await;
@@ -336,7 +346,7 @@ impl Server {
         self.answer(Some(id), result);
     }
 
-    fn set_mode(&self, params: &Params) -> Result<Value, RpcError> {
+    fn set_mode(&self, params: &MethodParams) -> Result<Value, RpcError> {
         let said: protocol::SetMode = params.read()?;
         self.session(&said.session_id)?.set_mode(&said.mode_id)?;
         Ok(json!({}))
@@ -344,13 +354,13 @@ impl Server {
 }
 
 /// Room for a session that is being opened.
-struct Room<'a> {
-    server: &'a Server,
+struct OpeningSlot<'a> {
+    server: &'a SharedConnection,
     loads: Option<String>,
 }
 
-impl<'a> Room<'a> {
-    fn take(server: &'a Server, loads: Option<&str>) -> Result<Self, RpcError> {
+impl<'a> OpeningSlot<'a> {
+    fn take(server: &'a SharedConnection, loads: Option<&str>) -> Result<Self, RpcError> {
         let mut slots = server.slots.lock();
         if slots.open.len() + slots.opening >= SESSIONS {
             let message = format!("{SESSIONS} sessions are open; close one with session/close");
@@ -371,7 +381,7 @@ impl<'a> Room<'a> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for OpeningSlot<'_> {
     fn drop(&mut self) {
         let mut slots = self.server.slots.lock();
         slots.opening -= 1;

@@ -12,11 +12,11 @@ use crate::limits::UNREAD;
 
 /// The messages queued for the client. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Outbox(Arc<Parts>);
+pub(crate) struct Outbox(Arc<OutboxState>);
 
 #[derive(Debug, Default)]
-struct Parts {
-    queue: Mutex<Queue>,
+struct OutboxState {
+    queue: Mutex<OutboxQueue>,
     more: Notify,
     /// Notifies when messages were taken.
     less: Notify,
@@ -25,7 +25,7 @@ struct Parts {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+struct OutboxQueue {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
     /// Whether no more messages will come.

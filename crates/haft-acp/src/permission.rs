@@ -1,9 +1,9 @@
-//! `Editor`: asks the user in the editor whether a call may run. The inbox holds the same request: the first decision counts, and the
+//! `EditorApprover`: asks the user in the editor whether a call may run. The inbox holds the same request: the first decision counts, and the
 //! editor's prompt is withdrawn if the decision came from elsewhere.
 
 use std::sync::Arc;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision, HoldFor};
+use haft::approval::{ApprovalRequest, ApprovalScope, Approver, ApproverReply, Decision};
 use haft::audit::redact::Redactor;
 use haft::future::BoxFuture;
 use haft::spec::Risk;
@@ -11,7 +11,7 @@ use haft_app::host::ApproverParts;
 use haft_app::rules::RuleCheck;
 use serde_json::{Value, json};
 
-use crate::protocol::{Permission, PermissionOutcome};
+use crate::protocol::{PermissionOutcome, PermissionReply};
 use crate::updates::{Updates, card, text};
 
 /// The origin of its decisions, for the record.
@@ -28,14 +28,14 @@ const REJECT: &str = "reject";
 
 /// The user behind the editor: the user who runs the process decides, as at a terminal.
 #[derive(Debug)]
-pub(crate) struct Editor {
+pub(crate) struct EditorApprover {
     updates: Arc<Updates>,
     by: String,
     rules: RuleCheck,
     redactor: Redactor,
 }
 
-impl Editor {
+impl EditorApprover {
     pub(crate) fn new(updates: Arc<Updates>, parts: ApproverParts) -> Self {
         Self {
             updates,
@@ -45,14 +45,14 @@ impl Editor {
         }
     }
 
-    async fn put(&self, request: &ApprovalRequest) -> Answer {
+    async fn put(&self, request: &ApprovalRequest) -> ApproverReply {
         let id = &request.id;
         if request.is_question() {
             // The protocol's stable part only has requests for permission.
             self.updates.say(&format!(
                 "A question waits for your answer: `haft approvals answer {id}`, or the console."
             ));
-            return Answer::Nobody;
+            return ApproverReply::Nobody;
         }
         if let Some(why) = beyond_an_editor(request) {
             self.updates.waits(
@@ -62,7 +62,7 @@ impl Editor {
                     "{why}, so the editor does not decide about it: `haft approvals approve {id}` at a terminal, or the console."
                 ),
             );
-            return Answer::Nobody;
+            return ApproverReply::Nobody;
         }
         let keeps = self.rules.problem(request, None).is_none();
         let params = json!({
@@ -71,7 +71,7 @@ impl Editor {
             "options": options(request, keeps, &self.redactor),
         });
         // However it ends, the call must not stay pending in the editor.
-        let mut settled = Settled {
+        let mut settled = WaitEndReport {
             updates: &self.updates,
             request,
             rejected: false,
@@ -79,42 +79,42 @@ impl Editor {
         let client = self.updates.client();
         let question = client.ask("session/request_permission", &params);
         let Some(answer) = question.answer().await else {
-            return Answer::Nobody;
+            return ApproverReply::Nobody;
         };
         match serde_json::from_str(answer.get()) {
-            Ok(Permission {
+            Ok(PermissionReply {
                 outcome: PermissionOutcome::Selected { option_id },
             }) => {
                 settled.rejected = option_id == REJECT;
                 self.decided(&option_id, request, keeps)
             }
-            Ok(Permission {
+            Ok(PermissionReply {
                 outcome: PermissionOutcome::Cancelled,
-            }) => Answer::Nobody,
+            }) => ApproverReply::Nobody,
             Err(error) => {
                 tracing::warn!(%error, "the client's answer about a permission");
-                Answer::Nobody
+                ApproverReply::Nobody
             }
         }
     }
 
     /// Returns the decision for an option; an option that was not offered decides nothing.
-    fn decided(&self, option: &str, request: &ApprovalRequest, keeps: bool) -> Answer {
+    fn decided(&self, option: &str, request: &ApprovalRequest, keeps: bool) -> ApproverReply {
         let yes = |scope| Decision::approve(&*self.by, FROM).hold_for(scope);
         match option {
-            ONCE => yes(HoldFor::Once).into(),
-            SESSION => yes(HoldFor::Session).into(),
+            ONCE => yes(ApprovalScope::Once).into(),
+            SESSION => yes(ApprovalScope::Session).into(),
             ALWAYS if keeps => {
-                let yes = yes(HoldFor::Always);
+                let yes = yes(ApprovalScope::Always);
                 match request.suggested.first() {
                     Some(rule) => yes.with_rule(rule).into(),
-                    None => Answer::Nobody,
+                    None => ApproverReply::Nobody,
                 }
             }
             REJECT => Decision::deny(&*self.by, FROM).into(),
             other => {
                 tracing::warn!(option = other, "the client chose what was not offered");
-                Answer::Nobody
+                ApproverReply::Nobody
             }
         }
     }
@@ -165,8 +165,8 @@ impl Editor {
     }
 }
 
-impl Approver for Editor {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+impl Approver for EditorApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         Box::pin(self.put(request))
     }
 }
@@ -205,13 +205,13 @@ fn options(request: &ApprovalRequest, keeps: bool, redactor: &Redactor) -> Vec<V
 }
 
 /// Reports that a call no longer waits for the user.
-struct Settled<'a> {
+struct WaitEndReport<'a> {
     updates: &'a Updates,
     request: &'a ApprovalRequest,
     rejected: bool,
 }
 
-impl Drop for Settled<'_> {
+impl Drop for WaitEndReport<'_> {
     fn drop(&mut self) {
         self.updates.settled(&self.request.call, self.rejected);
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::rpc::Id;
+use crate::rpc::RpcId;
 
 /// `initialize`.
 #[derive(Debug, Deserialize)]
@@ -27,7 +27,7 @@ pub(crate) struct ClientInfo {
 /// `session/new`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct NewSession {
+pub(crate) struct NewSessionParams {
     pub(crate) cwd: PathBuf,
     #[serde(default)]
     pub(crate) mcp_servers: Option<Vec<McpServer>>,
@@ -47,13 +47,13 @@ pub(crate) struct McpServer {
 pub(crate) struct LoadSession {
     pub(crate) session_id: String,
     #[serde(flatten)]
-    pub(crate) new: NewSession,
+    pub(crate) new: NewSessionParams,
 }
 
 /// The parameters of methods that only name a session: `session/close`, `session/cancel`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct OfSession {
+pub(crate) struct SessionParams {
     pub(crate) session_id: String,
 }
 
@@ -77,15 +77,15 @@ pub(crate) struct SetMode {
 /// `session/prompt`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Prompt {
+pub(crate) struct PromptParams {
     pub(crate) session_id: String,
-    pub(crate) prompt: Vec<Block>,
+    pub(crate) prompt: Vec<PromptBlock>,
 }
 
 /// A piece of a prompt.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum Block {
+pub(crate) enum PromptBlock {
     Text {
         text: String,
     },
@@ -101,14 +101,14 @@ pub(crate) enum Block {
         name: String,
     },
     Resource {
-        resource: Resource,
+        resource: PromptResource,
     },
 }
 
 /// A resource with its content.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Resource {
+pub(crate) struct PromptResource {
     pub(crate) uri: String,
     #[serde(default)]
     pub(crate) mime_type: Option<String>,
@@ -122,12 +122,12 @@ pub(crate) struct Resource {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CancelRequest {
-    pub(crate) request_id: Id,
+    pub(crate) request_id: RpcId,
 }
 
 /// The answer to `session/request_permission`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Permission {
+pub(crate) struct PermissionReply {
     pub(crate) outcome: PermissionOutcome,
 }
 

@@ -1,6 +1,6 @@
 //! Replays a conversation to a client that loads it.
 
-use haft_agent::Entry;
+use haft_agent::ConversationEntry;
 use haft_app::app::App;
 use haft_wire::{ContentPart, Turn, TurnItem};
 use serde_json::{Value, json};
@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use crate::updates::{Updates, card, text};
 
 /// Sends all of a conversation.
-pub(crate) async fn replay(updates: &Updates, app: &App, entries: Vec<Entry>) {
+pub(crate) async fn replay(updates: &Updates, app: &App, entries: Vec<ConversationEntry>) {
     let mut turn = 0;
     for entry in entries {
         updates.client().outbox().room().await;
         match entry {
-            Entry::User(parts) => {
+            ConversationEntry::User(parts) => {
                 for part in &parts {
                     chunk(updates, "user_message_chunk", part);
                 }
             }
-            Entry::Turn { turn: said, .. } => {
+            ConversationEntry::Turn { turn: said, .. } => {
                 turn += 1;
                 tell(updates, app, turn, &said);
             }
-            Entry::Answered { place, answer } => {
+            ConversationEntry::Answered { place, answer } => {
                 let texts: Vec<&str> = answer.parts.iter().filter_map(words).collect();
                 let texts = app.redactor().redact(&texts.join("\n")).into_owned();
                 let status = if answer.is_error {

@@ -22,7 +22,7 @@ const NOT_FOUND: i32 = -32002;
 /// The id that links a response to its request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Id {
+pub(crate) enum RpcId {
     Number(i64),
     Text(String),
 }
@@ -74,9 +74,9 @@ impl From<Problem> for RpcError {
 }
 
 /// The parameters of a method; missing ones count as an empty object.
-pub(crate) struct Params(Option<Box<RawValue>>);
+pub(crate) struct MethodParams(Option<Box<RawValue>>);
 
-impl Params {
+impl MethodParams {
     pub(crate) fn read<T: DeserializeOwned>(&self) -> Result<T, RpcError> {
         let text = self.0.as_ref().map_or("{}", |params| params.get());
         serde_json::from_str(text).map_err(|e| RpcError::new(INVALID_PARAMS, e.to_string()))
@@ -84,31 +84,31 @@ impl Params {
 }
 
 /// A message from the client.
-pub(crate) enum Message {
+pub(crate) enum ClientMessage {
     Request {
-        id: Id,
+        id: RpcId,
         method: String,
-        params: Params,
+        params: MethodParams,
     },
     Notification {
         method: String,
-        params: Params,
+        params: MethodParams,
     },
     Response {
-        id: Id,
+        id: RpcId,
         result: Result<Box<RawValue>, RpcError>,
     },
 }
 
 /// Why a line is not a valid message, with its id, if any.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    pub(crate) id: Option<Id>,
+pub(crate) struct InvalidLine {
+    pub(crate) id: Option<RpcId>,
     pub(crate) error: RpcError,
 }
 
 #[derive(Deserialize)]
-struct Parts {
+struct MessageMembers {
     jsonrpc: Option<String>,
     #[serde(default)]
     id: Option<Value>,
@@ -118,10 +118,10 @@ struct Parts {
     error: Option<RpcError>,
 }
 
-impl Message {
+impl ClientMessage {
     /// Parses a line.
-    pub(crate) fn read(line: &[u8]) -> Result<Self, Fault> {
-        let parts: Parts = serde_json::from_slice(line).map_err(|e| Fault {
+    pub(crate) fn read(line: &[u8]) -> Result<Self, InvalidLine> {
+        let parts: MessageMembers = serde_json::from_slice(line).map_err(|e| InvalidLine {
             id: None,
             error: if e.is_data() {
                 RpcError::new(INVALID_REQUEST, format!("the line is not a message: {e}"))
@@ -131,7 +131,7 @@ impl Message {
         })?;
         let has_id = parts.id.is_some();
         let id = parts.id.and_then(|id| serde_json::from_value(id).ok());
-        let fault = |what: &str| Fault {
+        let fault = |what: &str| InvalidLine {
             id: id.clone(),
             error: RpcError::new(INVALID_REQUEST, what),
         };
@@ -145,11 +145,11 @@ impl Message {
             (Some(method), Some(id)) => Ok(Self::Request {
                 id,
                 method,
-                params: Params(parts.params),
+                params: MethodParams(parts.params),
             }),
             (Some(method), None) => Ok(Self::Notification {
                 method,
-                params: Params(parts.params),
+                params: MethodParams(parts.params),
             }),
             (None, Some(id)) => match (parts.result, parts.error) {
                 (Some(result), None) => Ok(Self::Response {
@@ -168,14 +168,14 @@ impl Message {
 }
 
 /// Returns the response to a request; the id is null if the line had none.
-pub(crate) fn response(id: Option<&Id>, result: Result<Value, RpcError>) -> Value {
+pub(crate) fn response(id: Option<&RpcId>, result: Result<Value, RpcError>) -> Value {
     match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
     }
 }
 
-pub(crate) fn request(id: &Id, method: &str, params: &Value) -> Value {
+pub(crate) fn request(id: &RpcId, method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
@@ -217,11 +217,11 @@ mod tests {
             ("hello", "-32700"),
         ];
         for (line, expect) in rows {
-            let read = match Message::read(line.as_bytes()) {
-                Ok(Message::Request { .. }) => "request".to_owned(),
-                Ok(Message::Notification { .. }) => "notification".to_owned(),
-                Ok(Message::Response { result: Ok(_), .. }) => "result".to_owned(),
-                Ok(Message::Response { .. }) => "error".to_owned(),
+            let read = match ClientMessage::read(line.as_bytes()) {
+                Ok(ClientMessage::Request { .. }) => "request".to_owned(),
+                Ok(ClientMessage::Notification { .. }) => "notification".to_owned(),
+                Ok(ClientMessage::Response { result: Ok(_), .. }) => "result".to_owned(),
+                Ok(ClientMessage::Response { .. }) => "error".to_owned(),
                 Err(fault) => fault.error.code.to_string(),
             };
             assert_eq!(read, expect, "{line}");

@@ -21,11 +21,11 @@ use crate::client::Client;
 use crate::kept;
 use crate::limits::{CLOSING, COMMANDS};
 use crate::options::AcpOptions;
-use crate::permission::Editor;
-use crate::protocol::NewSession;
+use crate::permission::EditorApprover;
+use crate::protocol::NewSessionParams;
 use crate::replay::replay;
 use crate::rpc::{INVALID_REQUEST, RpcError};
-use crate::updates::{Parts, Updates};
+use crate::updates::{OpenedSession, Updates};
 
 mod modes;
 mod turn;
@@ -45,7 +45,7 @@ pub(crate) struct Session {
     /// Cancels the running prompt; `None` if there is none.
     turn: Mutex<Option<CancellationToken>>,
     updates: Arc<Updates>,
-    modes: modes::Modes,
+    modes: modes::SessionModes,
     sweeper: AbortHandle,
 }
 
@@ -58,19 +58,19 @@ pub(crate) struct Opener<'a> {
 }
 
 /// Where a session works, and with which settings.
-struct Place<'a> {
+struct SessionSetup<'a> {
     site: &'a Site,
     settings: &'a Settings,
 }
 
 /// The session's running prompt; there is only one at a time.
 #[derive(Debug)]
-pub(crate) struct Busy {
+pub(crate) struct RunningPrompt {
     session: Arc<Session>,
     stop: CancellationToken,
 }
 
-impl Drop for Busy {
+impl Drop for RunningPrompt {
     fn drop(&mut self) {
         *self.session.turn.lock() = None;
     }
@@ -80,7 +80,7 @@ impl Opener<'_> {
     /// Opens a session in the folder, or continues an earlier one.
     pub(crate) async fn open(
         &self,
-        new: &NewSession,
+        new: &NewSessionParams,
         earlier: Option<&str>,
     ) -> Result<Session, Problem> {
         let more = new.additional_directories.as_ref();
@@ -92,7 +92,7 @@ impl Opener<'_> {
         }
         let site = self.options.site(&new.cwd)?;
         let settings = self.options.settings(&site)?;
-        let place = Place {
+        let place = SessionSetup {
             site: &site,
             settings: &settings,
         };
@@ -102,11 +102,11 @@ impl Opener<'_> {
 
     async fn build(
         &self,
-        new: &NewSession,
+        new: &NewSessionParams,
         earlier: Option<&str>,
-        place: Place<'_>,
+        place: SessionSetup<'_>,
     ) -> Result<Session, Problem> {
-        let Place { site, settings } = place;
+        let SessionSetup { site, settings } = place;
         let earlier = match earlier {
             Some(session) => Some((session, kept::run_of(site.home.path(), session)?)),
             None => None,
@@ -130,7 +130,7 @@ impl Opener<'_> {
         };
         let window = settings.entry(&["models", agent.model(), "window"]);
         let window = window.and_then(|window| u64::try_from(window.value.as_integer()?).ok());
-        updates.attach(Parts {
+        updates.attach(OpenedSession {
             session: id.clone(),
             run: agent.id().clone(),
             app: app.clone(),
@@ -146,7 +146,7 @@ impl Opener<'_> {
             sweeper: app.sweep(),
             agent: tokio::sync::Mutex::new(Some(agent)),
             turn: Mutex::default(),
-            modes: modes::Modes::new(Arc::clone(self.options), settings),
+            modes: modes::SessionModes::new(Arc::clone(self.options), settings),
             app,
             updates,
         })
@@ -155,7 +155,7 @@ impl Opener<'_> {
     fn host(&self, updates: &Arc<Updates>) -> Host {
         let editor = Arc::clone(updates);
         let approver: MakeApprover =
-            Box::new(move |parts: ApproverParts| Arc::new(Editor::new(editor, parts)));
+            Box::new(move |parts: ApproverParts| Arc::new(EditorApprover::new(editor, parts)));
         let (log, updates) = (self.options.notices.clone(), Arc::clone(updates));
         Host {
             approver: Some(approver),
@@ -194,7 +194,7 @@ impl Opener<'_> {
 
 /// Warns about the client's MCP servers that are not started: those that are not in the settings. haft never starts a program that
 /// the user has not added and pinned just because a client names it.
-fn servers(new: &NewSession, app: &App, updates: &Updates) {
+fn servers(new: &NewSessionParams, app: &App, updates: &Updates) {
     let known = app.servers().list();
     let named = new.mcp_servers.iter().flatten();
     let names: Vec<&str> = named
@@ -263,7 +263,7 @@ impl Session {
     }
 
     /// Takes the session for a prompt; a running prompt is not interrupted.
-    pub(crate) fn begin(self: &Arc<Self>) -> Result<Busy, RpcError> {
+    pub(crate) fn begin(self: &Arc<Self>) -> Result<RunningPrompt, RpcError> {
         let mut turn = self.turn.lock();
         if turn.is_some() {
             let message = format!(
@@ -274,7 +274,7 @@ impl Session {
         }
         let stop = CancellationToken::new();
         *turn = Some(stop.clone());
-        Ok(Busy {
+        Ok(RunningPrompt {
             session: Arc::clone(self),
             stop,
         })
@@ -302,7 +302,7 @@ impl Session {
     }
 }
 
-impl Busy {
+impl RunningPrompt {
     /// Returns the token that cancels the prompt.
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.stop

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft::approval::ApprovalRequest;
-use haft::approval::preview::{Change, FileChange};
+use haft::approval::preview::{FileChange, FileChangeKind};
 use haft::audit::redact::Redactor;
 use haft::call::{CallId, RunId};
 use haft::change::ChangesMade;
@@ -14,9 +14,9 @@ use haft::progress::{ProgressEvent, ProgressSink};
 use haft::result::{Content, Outcome};
 use haft::spec::ToolClass;
 use haft::text::visible;
-use haft_agent::{AgentEvent, End, Spent, Watcher};
+use haft_agent::{AgentEvent, RunEnd, Spending, Watcher};
 use haft_app::app::App;
-use haft_app::view::changes::{ReportLimits, Selection, texts};
+use haft_app::view::changes::{ReportLimits, RunSelection, texts};
 use haft_wire::{Delta, Usage};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -34,11 +34,11 @@ pub(crate) mod text;
 /// Reports to the client what happens in one session.
 pub(crate) struct Updates {
     client: Client,
-    state: Mutex<State>,
+    state: Mutex<UpdatesState>,
 }
 
 #[derive(Default)]
-struct State {
+struct UpdatesState {
     session: String,
     run: Option<RunId>,
     /// The session's application, until the session is closed.
@@ -65,7 +65,7 @@ impl fmt::Debug for Updates {
 }
 
 /// The parts of an opened session.
-pub(crate) struct Parts {
+pub(crate) struct OpenedSession {
     pub(crate) session: String,
     pub(crate) run: RunId,
     pub(crate) app: App,
@@ -81,7 +81,7 @@ impl Updates {
     }
 
     /// Attaches the opened session.
-    pub(crate) fn attach(&self, parts: Parts) {
+    pub(crate) fn attach(&self, parts: OpenedSession) {
         let mut state = self.state.lock();
         state.made = parts.app.changes().ok().map(|log| log.watch());
         state.session = parts.session;
@@ -211,7 +211,7 @@ impl Updates {
         );
     }
 
-    fn result(&self, id: &CallId, ended: &Ended<'_>) {
+    fn result(&self, id: &CallId, ended: &EndedCall<'_>) {
         self.state.lock().calls.remove(id);
         let redactor = self.redactor();
         let mut content = self.diffs(id);
@@ -243,7 +243,7 @@ impl Updates {
         let (Some(app), Some(run)) = (app, run) else {
             return Vec::new();
         };
-        let of = Selection {
+        let of = RunSelection {
             run,
             call: Some(id.to_string()),
         };
@@ -339,8 +339,8 @@ impl Updates {
                 shown.push(text::content(&text::plain(&redactor.redact(&words))));
                 continue;
             }
-            let is_new = file.action == Change::Create;
-            let moves = file.action == Change::Move;
+            let is_new = file.action == FileChangeKind::Create;
+            let moves = file.action == FileChangeKind::Move;
             for piece in file.pieces() {
                 let old = redactor.redact(&piece.before);
                 shown.push(json!({
@@ -354,7 +354,7 @@ impl Updates {
         shown
     }
 
-    fn usage(&self, usage: &Usage, spent: &Spent) {
+    fn usage(&self, usage: &Usage, spent: &Spending) {
         let Some(size) = self.state.lock().window else {
             return;
         };
@@ -370,14 +370,14 @@ impl Updates {
 }
 
 /// How a call ended.
-struct Ended<'a> {
+struct EndedCall<'a> {
     outcome: Option<&'a Outcome>,
     text: &'a str,
     is_error: bool,
 }
 
 /// Returns what the user sees of a call: images, then everything that is text.
-fn result_blocks(ended: &Ended<'_>, redactor: &Redactor) -> Vec<Value> {
+fn result_blocks(ended: &EndedCall<'_>, redactor: &Redactor) -> Vec<Value> {
     let Some(outcome) = ended.outcome else {
         return vec![text::output(&redactor.redact(ended.text))];
     };
@@ -433,7 +433,7 @@ impl Watcher for Updates {
                 ..
             } => self.result(
                 id,
-                &Ended {
+                &EndedCall {
                     outcome,
                     text,
                     is_error,
@@ -442,7 +442,7 @@ impl Watcher for Updates {
             AgentEvent::Approval { id, tool, approval } => {
                 self.waits(id, tool, &format!("It waits in the inbox as {approval}."));
             }
-            AgentEvent::Done(finished) if !matches!(finished.end, End::Suspended(_)) => {
+            AgentEvent::Done(finished) if !matches!(finished.end, RunEnd::Suspended(_)) => {
                 self.nothing_waits("failed");
             }
             AgentEvent::Retry { why, .. } => self.thought(&format!("{why}\n\n")),
@@ -487,7 +487,7 @@ mod tests {
     #[test]
     fn an_editor_shows_everything_that_a_tool_gave() {
         check("editor", |outcome| {
-            let ended = Ended {
+            let ended = EndedCall {
                 outcome: Some(outcome),
                 text: "",
                 is_error: !outcome.is_ok(),

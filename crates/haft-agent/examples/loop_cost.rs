@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use haft::future::BoxFuture;
 use haft::{Executor, Policy, Session, ToolCall, ToolRegistry, tool};
-use haft_agent::model::Watch;
+use haft_agent::model::EventSink;
 use haft_agent::testing::function_call;
-use haft_agent::{Agent, Budget, End, Model, ModelError, ModelRequest, Options};
+use haft_agent::{Agent, AgentOptions, Budget, Model, ModelError, ModelRequest, RunEnd};
 use haft_wire::{Dialect, Reply, StopReason, Turn, TurnItem, Usage};
 use serde_json::value::RawValue;
 
@@ -39,7 +39,7 @@ impl Model for Adds {
     fn reply<'a>(
         &'a self,
         _request: ModelRequest<'a>,
-        _watch: &'a mut Watch<'_>,
+        _watch: &'a mut EventSink<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         let turn = self.0.fetch_add(1, Ordering::Relaxed);
         let call = function_call("c", "add", r#"{"a":2,"b":3}"#);
@@ -76,19 +76,19 @@ async fn main() {
         assert!(executor.execute(&alone, call).await.is_ok());
     }
     let calls = begun.elapsed();
-    let options = Options {
+    let options = AgentOptions {
         budget: Budget {
             turns: None,
             ..Budget::default()
         },
-        ..Options::default()
+        ..AgentOptions::default()
     };
     let agent = Agent::new(Adds(AtomicU32::new(0)), executor, session());
     let mut agent = agent.with_options(options);
     let begun = Instant::now();
     let finished = agent.run("add").await.unwrap();
     let all = begun.elapsed();
-    assert_eq!(finished.end, End::Done);
+    assert_eq!(finished.end, RunEnd::Done);
     let turn = all.saturating_sub(calls) / TURNS;
     println!("{turn:?} a turn beside {:?} a call", calls / TURNS);
 }

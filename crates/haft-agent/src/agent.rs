@@ -8,18 +8,18 @@ use haft_wire::request::ToolChoice;
 use haft_wire::{ContentPart, Message, Reply, Usage};
 use tokio::time::Instant;
 
-use crate::agent::broken::Broken;
-use crate::agent::money::Money;
-use crate::budget::Spent;
+use crate::agent::broken::UsageSoFar;
+use crate::agent::money::MoneyTracker;
+use crate::budget::Spending;
 use crate::control::Control;
-use crate::conversation::{Conversation, Entry};
-use crate::end::{End, Exceeded, Finished};
+use crate::conversation::{Conversation, ConversationEntry};
+use crate::end::{ExceededBudget, RunEnd, RunResult};
 use crate::event::{AgentEvent, Watcher};
 use crate::history::{History, is_blank};
 use crate::model::{Model, ModelError, ModelEvent, ModelRequest};
-use crate::next::{self, Next};
-use crate::offer::Offer;
-use crate::options::Options;
+use crate::next::{self, NextAction};
+use crate::offer::DeclaredTools;
+use crate::options::AgentOptions;
 
 mod asked;
 mod broken;
@@ -44,13 +44,13 @@ pub struct Agent {
     model: Arc<dyn Model>,
     executor: Executor,
     session: Session,
-    options: Options,
+    options: AgentOptions,
     conversation: Option<Arc<dyn Conversation>>,
     watcher: Option<Arc<dyn Watcher>>,
     control: Control,
     history: History,
-    offer: Offer,
-    money: Money,
+    offer: DeclaredTools,
+    money: MoneyTracker,
     skills: Option<Arc<SkillSet>>,
     /// The instructions of this run.
     system: String,
@@ -86,8 +86,8 @@ impl Agent {
     /// Creates an agent with the default options, whose conversation is kept in memory.
     pub fn new(model: impl Model + 'static, executor: Executor, session: Session) -> Self {
         let model: Arc<dyn Model> = Arc::new(model);
-        let options = Options::default();
-        let offer = Offer::new(model.dialect(), &options, Vec::new());
+        let options = AgentOptions::default();
+        let offer = DeclaredTools::new(model.dialect(), &options, Vec::new());
         Self {
             model,
             executor,
@@ -98,16 +98,17 @@ impl Agent {
             control: Control::default(),
             history: History::default(),
             offer,
-            money: Money::default(),
+            money: MoneyTracker::default(),
             skills: None,
             system: String::new(),
         }
     }
 
     /// Sets the options. Must be called before [`keep_in`](Self::keep_in).
-    pub fn with_options(mut self, options: Options) -> Self {
+    pub fn with_options(mut self, options: AgentOptions) -> Self {
         self.history.prices = options.prices;
-        self.offer = Offer::new(self.model.dialect(), &options, self.history.offered.clone());
+        self.offer =
+            DeclaredTools::new(self.model.dialect(), &options, self.history.offered.clone());
         self.options = options;
         self
     }
@@ -136,11 +137,12 @@ impl Agent {
         for entry in conversation.entries().await? {
             history.apply(entry);
         }
-        self.offer = Offer::new(self.model.dialect(), &self.options, history.offered.clone());
+        self.offer =
+            DeclaredTools::new(self.model.dialect(), &self.options, history.offered.clone());
         // Declared tools stay declared, as far as the session's view includes them.
         self.session
             .expand(history.offered.iter().map(String::as_str));
-        self.money = Money::spent(history.spent.money);
+        self.money = MoneyTracker::spent(history.spent.money);
         self.history = history;
         self.conversation = Some(conversation);
         Ok(self)
@@ -162,7 +164,7 @@ impl Agent {
     }
 
     /// Returns what the conversation has used up so far.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> Spending {
         self.history.spent
     }
 
@@ -173,7 +175,7 @@ impl Agent {
 
     /// Returns whether nothing is left to do without another prompt: [`resume`](Self::resume) would end at once.
     pub fn is_over(&self) -> bool {
-        matches!(self.next(false), Next::End(_))
+        matches!(self.next(false), NextAction::End(_))
     }
 
     /// Adds a note to the model to the next request, in addition to the user's prompts.
@@ -182,14 +184,14 @@ impl Agent {
     /// If the conversation cannot be written, or calls of the last turn have no answer.
     pub fn tell(&mut self, text: impl Into<String>) -> Result<(), AgentError> {
         self.check_closed()?;
-        self.note(Entry::Host(text.into()))
+        self.note(ConversationEntry::Host(text.into()))
     }
 
     /// Sends a prompt to the model, and runs until it has answered.
     ///
     /// # Errors
     /// If the model does not answer, the conversation cannot be written, or calls of the last turn have no answer.
-    pub async fn run(&mut self, prompt: impl Into<String>) -> Result<Finished, AgentError> {
+    pub async fn run(&mut self, prompt: impl Into<String>) -> Result<RunResult, AgentError> {
         self.run_with(vec![ContentPart::Text(prompt.into())]).await
     }
 
@@ -197,14 +199,14 @@ impl Agent {
     ///
     /// # Errors
     /// As for [`run`](Self::run).
-    pub async fn run_with(&mut self, prompt: Vec<ContentPart>) -> Result<Finished, AgentError> {
+    pub async fn run_with(&mut self, prompt: Vec<ContentPart>) -> Result<RunResult, AgentError> {
         // Before anything that takes time, so that a cancellation meanwhile takes effect.
         let stop = self.control.begin();
         self.check_closed()?;
         if is_blank(&prompt) {
             return Err(AgentError::Empty);
         }
-        self.note(Entry::User(prompt))?;
+        self.note(ConversationEntry::User(prompt))?;
         if self.options.suggest {
             self.suggest().await;
         }
@@ -218,7 +220,7 @@ impl Agent {
     ///
     /// # Errors
     /// As for [`run`](Self::run).
-    pub async fn resume(&mut self) -> Result<Finished, AgentError> {
+    pub async fn resume(&mut self) -> Result<RunResult, AgentError> {
         let stop = self.control.begin();
         self.go_on(stop).await
     }
@@ -232,7 +234,7 @@ impl Agent {
     }
 
     /// Records an entry, and applies it to the history.
-    fn note(&mut self, entry: Entry) -> Result<(), AgentError> {
+    fn note(&mut self, entry: ConversationEntry) -> Result<(), AgentError> {
         if let Some(conversation) = &self.conversation {
             conversation.append(&entry)?;
         }
@@ -247,7 +249,7 @@ impl Agent {
     }
 
     /// Takes turns until the run ends, within the time limit.
-    async fn go_on(&mut self, stop: CancellationToken) -> Result<Finished, AgentError> {
+    async fn go_on(&mut self, stop: CancellationToken) -> Result<RunResult, AgentError> {
         let deadline = self.options.budget.time.map(|time| Instant::now() + time);
         self.restore_skills().await?;
         self.instruct().await?;
@@ -257,7 +259,7 @@ impl Agent {
             conversation.sync().await?;
         }
         let text = self.history.last_turn().map(haft_wire::Turn::text);
-        let finished = Finished {
+        let finished = RunResult {
             end: end?,
             text: text.unwrap_or_default(),
             spent: self.history.spent,
@@ -270,17 +272,17 @@ impl Agent {
         &mut self,
         stop: &CancellationToken,
         deadline: Option<Instant>,
-    ) -> Result<End, AgentError> {
+    ) -> Result<RunEnd, AgentError> {
         let mut asked = false;
         loop {
             match self.next(asked) {
-                Next::End(end) => return Ok(end),
-                Next::Calls => {
+                NextAction::End(end) => return Ok(end),
+                NextAction::Calls => {
                     if let Some(end) = self.run_calls(stop, deadline).await? {
                         return Ok(end);
                     }
                 }
-                Next::Ask => {
+                NextAction::Ask => {
                     if let Some(end) = self.stopped(stop).or_else(|| self.exceeded(deadline)) {
                         return Ok(end);
                     }
@@ -299,42 +301,42 @@ impl Agent {
     }
 
     /// Decides what to do next from the history alone. `asked` says whether the model was asked in this run.
-    fn next(&self, asked: bool) -> Next {
+    fn next(&self, asked: bool) -> NextAction {
         match next::next(&self.history, asked) {
-            Next::End(End::Repeating { tool, times }) => {
+            NextAction::End(RunEnd::Repeating { tool, times }) => {
                 let declared = self.offer.now().names.canonical(&tool);
                 let tool = declared.map_or(tool.clone(), str::to_owned);
-                Next::End(End::Repeating { tool, times })
+                NextAction::End(RunEnd::Repeating { tool, times })
             }
             next => next,
         }
     }
 
     /// Returns the end if the run or its session was cancelled.
-    fn stopped(&self, stop: &CancellationToken) -> Option<End> {
+    fn stopped(&self, stop: &CancellationToken) -> Option<RunEnd> {
         let ended = stop.is_cancelled() || self.session.cancellation().is_cancelled();
         ended.then(|| self.cancelled())
     }
 
     /// Returns the end of a cancelled run.
-    fn cancelled(&self) -> End {
+    fn cancelled(&self) -> RunEnd {
         match self.session.ended_by_denial() {
-            Some(denial) => End::Denied(denial.to_owned()),
-            None => End::Cancelled,
+            Some(denial) => RunEnd::Denied(denial.to_owned()),
+            None => RunEnd::Cancelled,
         }
     }
 
     /// Returns the budget that is used up, if any.
-    fn exceeded(&self, deadline: Option<Instant>) -> Option<End> {
+    fn exceeded(&self, deadline: Option<Instant>) -> Option<RunEnd> {
         let exceeded = next::exceeded(&self.options.budget, &self.history);
         let late = || deadline.is_some_and(|deadline| deadline <= Instant::now());
         exceeded
             .or_else(|| late().then(|| self.out_of_time()))
-            .map(End::Budget)
+            .map(RunEnd::Budget)
     }
 
-    fn out_of_time(&self) -> Exceeded {
-        Exceeded::Time(self.options.budget.time.unwrap_or_default())
+    fn out_of_time(&self) -> ExceededBudget {
+        ExceededBudget::Time(self.options.budget.time.unwrap_or_default())
     }
 
     /// Asks the model, and records its turn.
@@ -342,12 +344,12 @@ impl Agent {
         &mut self,
         stop: &CancellationToken,
         deadline: Option<Instant>,
-    ) -> Result<Option<End>, AgentError> {
+    ) -> Result<Option<RunEnd>, AgentError> {
         self.compress().await?;
         if let Some(names) = self.offer.refresh(&self.session.tools()) {
-            self.note(Entry::Offered(names))?;
+            self.note(ConversationEntry::Offered(names))?;
         }
-        let mut broken = Broken::default();
+        let mut broken = UsageSoFar::default();
         let came = {
             let watcher = self.watcher.as_deref();
             let mut watch = |event: ModelEvent| {
@@ -366,30 +368,30 @@ impl Agent {
             let answering = self.model.reply(request, &mut watch);
             tokio::select! {
                 biased;
-                reply = answering => Answer::Reply(reply),
-                () = stop.cancelled() => Answer::End(End::Cancelled),
-                () = self.session.cancellation().cancelled() => Answer::End(self.cancelled()),
-                () = until(deadline) => Answer::End(End::Budget(self.out_of_time())),
+                reply = answering => RequestResult::Reply(reply),
+                () = stop.cancelled() => RequestResult::End(RunEnd::Cancelled),
+                () = self.session.cancellation().cancelled() => RequestResult::End(self.cancelled()),
+                () = until(deadline) => RequestResult::End(RunEnd::Budget(self.out_of_time())),
             }
         };
-        let lost = broken.lost(matches!(came, Answer::Reply(Ok(_))));
+        let lost = broken.lost(matches!(came, RequestResult::Reply(Ok(_))));
         if lost != Usage::default() {
-            self.note(Entry::Spent {
+            self.note(ConversationEntry::Spent {
                 usage: lost,
                 is_estimate: false,
             })?;
         }
         match came {
-            Answer::Reply(reply) => self.take_reply(reply?),
-            Answer::End(end) => Ok(Some(end)),
+            RequestResult::Reply(reply) => self.take_reply(reply?),
+            RequestResult::End(end) => Ok(Some(end)),
         }
     }
 
     /// Records a reply, and reports it.
-    fn take_reply(&mut self, reply: Reply) -> Result<Option<End>, AgentError> {
+    fn take_reply(&mut self, reply: Reply) -> Result<Option<RunEnd>, AgentError> {
         let (usage, text) = (reply.usage, reply.turn.text());
         let estimate = self.estimate(&reply);
-        self.note(Entry::Turn {
+        self.note(ConversationEntry::Turn {
             turn: reply.turn,
             stop: reply.stop,
             usage,
@@ -408,9 +410,9 @@ impl Agent {
 }
 
 /// The result of a request.
-enum Answer {
+enum RequestResult {
     Reply(Result<Reply, ModelError>),
-    End(End),
+    End(RunEnd),
 }
 
 /// Reports events while the model answers.

@@ -1,4 +1,4 @@
-//! `Budget`: what a conversation may use up; `Spent`: what it has used up.
+//! `Budget`: what a conversation may use up; `Spending`: what it has used up.
 
 use std::time::Duration;
 
@@ -77,7 +77,7 @@ fn as_f64(tokens: u64) -> f64 {
 
 /// What a conversation has used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Spent {
+pub struct Spending {
     /// Replies of the model, in the whole conversation.
     pub turns: u32,
     /// Replies to the last prompt.
@@ -101,7 +101,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Spent {
+impl Spending {
     /// Counts a reply.
     pub(crate) fn add(&mut self, usage: &Usage, prices: Option<&Prices>) {
         self.turns = self.turns.saturating_add(1);

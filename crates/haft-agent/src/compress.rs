@@ -38,14 +38,17 @@ pub(crate) fn is_due(usage: Usage, window: u64) -> bool {
 
 /// An old answer to be shortened.
 #[derive(Debug)]
-pub(crate) struct Long {
+pub(crate) struct LongAnswer {
     pub(crate) turn: u32,
     pub(crate) place: usize,
     pub(crate) text: String,
 }
 
 /// Returns the long answers of older turns, except those for which `stays` is true.
-pub(crate) fn long_answers(history: &History, stays: impl Fn(&ToolOutput) -> bool) -> Vec<Long> {
+pub(crate) fn long_answers(
+    history: &History,
+    stays: impl Fn(&ToolOutput) -> bool,
+) -> Vec<LongAnswer> {
     let places = history.places();
     let old = &places[..places.len().saturating_sub(LAST_TURNS)];
     let mut long = Vec::new();
@@ -61,7 +64,7 @@ pub(crate) fn long_answers(history: &History, stays: impl Fn(&ToolOutput) -> boo
             let text = answer.texts();
             // An answer in the provider's own format is not ours to cut.
             if answer.item.is_none() && !stays(answer) && (media || text.len() > MAX_OLD_ANSWER) {
-                long.push(Long {
+                long.push(LongAnswer {
                     turn: *turn,
                     place,
                     text,

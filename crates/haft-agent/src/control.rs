@@ -7,10 +7,10 @@ use parking_lot::Mutex;
 
 /// Stops calls or the run; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Control(Arc<Parts>);
+pub struct Control(Arc<ControlState>);
 
 #[derive(Debug, Default)]
-struct Parts {
+struct ControlState {
     run: Mutex<CancellationToken>,
     calls: Mutex<Option<CancellationToken>>,
 }

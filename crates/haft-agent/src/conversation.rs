@@ -15,7 +15,7 @@ pub use memory::MemoryConversation;
 /// One recorded event. Entries are only appended, in the order in which they happen.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Entry {
+pub enum ConversationEntry {
     /// A prompt of the user.
     User(Vec<ContentPart>),
     /// A note of the host to the model.
@@ -124,13 +124,13 @@ pub trait Conversation: Send + Sync {
     ///
     /// # Errors
     /// If they cannot be read, or an entry other than the last is damaged.
-    fn entries(&self) -> BoxFuture<'_, io::Result<Vec<Entry>>>;
+    fn entries(&self) -> BoxFuture<'_, io::Result<Vec<ConversationEntry>>>;
 
     /// Appends an entry. Once this returns, the entry survives a crash of this process.
     ///
     /// # Errors
     /// If it cannot be written; no part of it is kept then.
-    fn append(&self, entry: &Entry) -> io::Result<()>;
+    fn append(&self, entry: &ConversationEntry) -> io::Result<()>;
 
     /// Waits until all appended entries survive a crash of the machine, too.
     ///

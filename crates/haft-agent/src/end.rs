@@ -1,34 +1,34 @@
-//! `Finished`: how a run of the loop ended.
+//! `RunResult`: how a run of the loop ended.
 
 use std::time::Duration;
 
 use haft::CallId;
 use haft::budget::Period;
 
-use crate::budget::Spent;
+use crate::budget::Spending;
 
 /// The result of a run.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Finished {
+pub struct RunResult {
     /// How it ended.
-    pub end: End,
+    pub end: RunEnd,
     /// The text of the last reply; empty if there was none.
     pub text: String,
     /// What the conversation has used up so far.
-    pub spent: Spent,
+    pub spent: Spending,
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum End {
+pub enum RunEnd {
     /// The model has answered.
     Done,
     /// Calls wait for a decision: [`Agent::resume`](crate::Agent::resume) continues from there.
-    Suspended(Vec<Waiting>),
+    Suspended(Vec<WaitingCall>),
     /// A budget is used up.
-    Budget(Exceeded),
+    Budget(ExceededBudget),
     /// The run was cancelled.
     Cancelled,
     /// A user denied a call and ended the run with that: who denied what.
@@ -48,7 +48,7 @@ pub enum End {
     Stopped(String),
 }
 
-impl End {
+impl RunEnd {
     /// Returns its word in events: `done`, `suspended`, `budget`, `cancelled`, `denied`, `repeating`, `length`, `filtered`, `stopped`.
     pub fn as_str(&self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl End {
 }
 
 /// Returns the sentence for a run whose calls wait.
-fn suspended(calls: &[Waiting]) -> String {
+fn suspended(calls: &[WaitingCall]) -> String {
     let ids = |is_decided: bool| {
         let these = calls.iter().filter(|call| call.is_decided == is_decided);
         let ids: Vec<&str> = these.map(|call| call.approval.as_str()).collect();
@@ -107,7 +107,7 @@ fn suspended(calls: &[Waiting]) -> String {
 
 /// A call that waits for a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingCall {
     /// The call's id.
     pub call: CallId,
     /// The tool's name.
@@ -121,7 +121,7 @@ pub struct Waiting {
 /// The budget that is used up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
-pub enum Exceeded {
+pub enum ExceededBudget {
     /// Replies of the model to one prompt.
     Turns(u32),
     /// Tokens read and written in the whole conversation.
@@ -141,7 +141,7 @@ pub enum Exceeded {
     Time(Duration),
 }
 
-impl Exceeded {
+impl ExceededBudget {
     /// Returns a sentence that describes it.
     pub fn describe(&self) -> String {
         match self {

@@ -3,8 +3,8 @@
 use haft::{CallId, Outcome};
 use haft_wire::{Delta, Usage};
 
-use crate::budget::Spent;
-use crate::end::Finished;
+use crate::budget::Spending;
+use crate::end::RunResult;
 
 mod line;
 
@@ -71,10 +71,10 @@ pub enum AgentEvent<'a> {
         /// The usage of this reply.
         usage: &'a Usage,
         /// The usage of the whole conversation.
-        spent: &'a Spent,
+        spent: &'a Spending,
     },
     /// The run has ended.
-    Done(&'a Finished),
+    Done(&'a RunResult),
 }
 
 /// Receives the events of a run. It must not block: the run waits for it.

@@ -3,8 +3,8 @@
 use haft_wire::{Call, ContentPart, Message, StopReason, ToolOutput, Turn, TurnItem, Usage};
 use serde_json::value::RawValue;
 
-use crate::budget::{Prices, Spent};
-use crate::conversation::{AnswerText, Entry};
+use crate::budget::{Prices, Spending};
+use crate::conversation::{AnswerText, ConversationEntry};
 use crate::repeats::Repeats;
 
 /// A conversation so far.
@@ -17,7 +17,7 @@ pub(crate) struct History {
     stop: Option<StopReason>,
     open: Option<OpenTurn>,
     pub(crate) prices: Option<Prices>,
-    pub(crate) spent: Spent,
+    pub(crate) spent: Spending,
     pub(crate) offered: Vec<String>,
     /// The names of the active skills.
     pub(crate) skills: Vec<String>,
@@ -33,7 +33,7 @@ pub(crate) struct OpenTurn {
     /// Its number, from 1.
     pub(crate) number: u32,
     /// Its calls, in order.
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<TurnCall>,
     /// The place of a call that may be truncated: the reply reached its limit in it.
     pub(crate) cut: Option<usize>,
     /// Answers to the provider's requests for permission to run its own tools.
@@ -46,7 +46,7 @@ const NOT_JUDGED: &str =
 
 /// A call of a turn.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct TurnCall {
     pub(crate) call: Call,
     /// Whether it was about to run.
     pub(crate) begun: bool,
@@ -59,7 +59,7 @@ pub(crate) struct Slot {
     answer: Option<AnswerText>,
 }
 
-impl Slot {
+impl TurnCall {
     fn new(call: Call) -> Self {
         Self {
             call,
@@ -149,40 +149,40 @@ impl History {
     }
 
     /// Applies an entry.
-    pub(crate) fn apply(&mut self, entry: Entry) {
+    pub(crate) fn apply(&mut self, entry: ConversationEntry) {
         match entry {
             // A blank prompt that an older version accepted: no provider takes it, and it has no content.
-            Entry::User(parts) if is_blank(&parts) => {}
-            Entry::User(parts) => {
+            ConversationEntry::User(parts) if is_blank(&parts) => {}
+            ConversationEntry::User(parts) => {
                 self.spent.begin_prompt();
                 self.repeats.clear();
                 self.denied = None;
                 self.messages.push(Message::User(parts));
             }
-            Entry::Host(text) => self.messages.push(Message::Host(text)),
-            Entry::Turn { turn, stop, usage } => self.turn(turn, stop, usage),
-            Entry::Begun(places) => {
+            ConversationEntry::Host(text) => self.messages.push(Message::Host(text)),
+            ConversationEntry::Turn { turn, stop, usage } => self.turn(turn, stop, usage),
+            ConversationEntry::Begun(places) => {
                 for place in places {
                     self.with_slot(place, |slot| slot.begun = true);
                 }
             }
-            Entry::Stepped { place, outcome } => self.with_slot(place, |slot| {
+            ConversationEntry::Stepped { place, outcome } => self.with_slot(place, |slot| {
                 slot.steps.push(outcome);
                 slot.begun = false;
                 slot.approval = None;
                 slot.earlier.clear();
             }),
-            Entry::Suspended { place, approval } => self.with_slot(place, |slot| {
+            ConversationEntry::Suspended { place, approval } => self.with_slot(place, |slot| {
                 slot.begun = false;
                 let before = slot.approval.replace(approval);
                 let is_other = |id: &String| slot.approval.as_ref() != Some(id);
                 slot.earlier.extend(before.filter(is_other));
             }),
-            Entry::Answered { place, answer } => self.answered(place, answer),
-            Entry::Offered(names) => self.offered = names,
-            Entry::Skills(names) => self.skills = names,
-            Entry::Shortened { turn, place, text } => self.shorten(turn, place, text),
-            Entry::Spent { usage, is_estimate } => {
+            ConversationEntry::Answered { place, answer } => self.answered(place, answer),
+            ConversationEntry::Offered(names) => self.offered = names,
+            ConversationEntry::Skills(names) => self.skills = names,
+            ConversationEntry::Shortened { turn, place, text } => self.shorten(turn, place, text),
+            ConversationEntry::Spent { usage, is_estimate } => {
                 self.spent.count(&usage, self.prices.as_ref());
                 if is_estimate {
                     self.spent.estimated = self
@@ -194,15 +194,15 @@ impl History {
                     self.last.output = self.last.output.saturating_add(usage.output);
                 }
             }
-            Entry::Summary { turn, text, usage } => {
+            ConversationEntry::Summary { turn, text, usage } => {
                 self.spent.count(&usage, self.prices.as_ref());
                 self.summarize(turn, text);
             }
-            Entry::Denied(why) => self.denied = Some(why),
+            ConversationEntry::Denied(why) => self.denied = Some(why),
         }
     }
 
-    fn with_slot(&mut self, place: usize, change: impl FnOnce(&mut Slot)) {
+    fn with_slot(&mut self, place: usize, change: impl FnOnce(&mut TurnCall)) {
         let open = self.open.as_mut();
         if let Some(slot) = open.and_then(|open| open.slots.get_mut(place)) {
             change(slot);
@@ -214,7 +214,7 @@ impl History {
         self.spent.add(&usage, self.prices.as_ref());
         self.last = usage;
         let approvals: Vec<ToolOutput> = turn.items.iter().filter_map(refusal).collect();
-        let slots: Vec<Slot> = turn.calls().cloned().map(Slot::new).collect();
+        let slots: Vec<TurnCall> = turn.calls().cloned().map(TurnCall::new).collect();
         if !slots.is_empty() {
             let last = turn.items.last();
             let ends_in_call = matches!(last, Some(TurnItem::Call(_)));
@@ -243,10 +243,10 @@ impl History {
             self.repeats.note(&slot.call, open.number, answer.is_error);
             slot.answer = Some(answer);
         }
-        if open.slots.iter().all(Slot::is_answered)
+        if open.slots.iter().all(TurnCall::is_answered)
             && let Some(open) = self.open.take()
         {
-            let answers = open.slots.into_iter().map(Slot::into_answer);
+            let answers = open.slots.into_iter().map(TurnCall::into_answer);
             let answers = answers.chain(open.approvals);
             self.messages.push(Message::Results(answers.collect()));
         }

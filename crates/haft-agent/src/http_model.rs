@@ -10,7 +10,7 @@ use haft_wire::{Dialect, Reply, ReplyLimits, Request};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::model::{Model, ModelError, ModelEvent, ModelRequest, Watch};
+use crate::model::{EventSink, Model, ModelError, ModelEvent, ModelRequest};
 use crate::provider::ModelName;
 
 mod key;
@@ -22,7 +22,7 @@ pub mod timeouts;
 pub use haft_http::dial::{Dial, Io};
 
 use key::ApiKey;
-use place::Place;
+use place::ProviderLocation;
 use provider_client::{Post, ProviderClient};
 use retry::Retry;
 use timeouts::Timeouts;
@@ -95,7 +95,7 @@ impl HttpModel {
             );
             return Err(ModelError::Setting(message));
         };
-        let place = Place::parse(base)?;
+        let place = ProviderLocation::parse(base)?;
         let key = ApiKey::find(provider, variable)?;
         if key.is_some() && !place.is_secure() && !place.is_this_machine() {
             let message = format!(
@@ -121,7 +121,7 @@ impl HttpModel {
     async fn ask(
         &self,
         request: ModelRequest<'_>,
-        watch: &mut Watch<'_>,
+        watch: &mut EventSink<'_>,
     ) -> Result<Reply, ModelError> {
         let body = self.dialect.write(&Request {
             model: &self.model,
@@ -212,7 +212,7 @@ impl Model for HttpModel {
     fn reply<'a>(
         &'a self,
         request: ModelRequest<'a>,
-        watch: &'a mut Watch<'_>,
+        watch: &'a mut EventSink<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(self.ask(request, watch))
     }

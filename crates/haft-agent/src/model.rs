@@ -46,7 +46,7 @@ pub enum ModelEvent {
 }
 
 /// Receives the events while a model answers.
-pub type Watch<'a> = dyn FnMut(ModelEvent) + Send + 'a;
+pub type EventSink<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
 /// A model.
 ///
@@ -62,7 +62,7 @@ pub trait Model: Send + Sync {
     fn reply<'a>(
         &'a self,
         request: ModelRequest<'a>,
-        watch: &'a mut Watch<'_>,
+        watch: &'a mut EventSink<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>>;
 }
 
@@ -78,7 +78,7 @@ impl<M: Model + ?Sized> Model for std::sync::Arc<M> {
     fn reply<'a>(
         &'a self,
         request: ModelRequest<'a>,
-        watch: &'a mut Watch<'_>,
+        watch: &'a mut EventSink<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         (**self).reply(request, watch)
     }

@@ -1,42 +1,42 @@
-//! `Offer`: the tools declared to the model, in the same order for the whole run, so that the provider's cache stays valid.
+//! `DeclaredTools`: the tools declared to the model, in the same order for the whole run, so that the provider's cache stays valid.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft::spec::Declaration;
-use haft::toolset::{Snapshot, ToolEntry};
+use haft::toolset::{ToolEntry, ToolsetSnapshot};
 use haft_wire::declared::Function;
 use haft_wire::declarer::VersionedTool;
 use haft_wire::{Declarations, Declarer, Dialect, ToolDeclaration};
 use serde_json::value::RawValue;
 
-use crate::options::Options;
-use crate::provided::Provided;
+use crate::options::AgentOptions;
+use crate::provided::ProviderTool;
 
 /// The declared tools.
 #[derive(Debug)]
-pub(crate) struct Offer {
+pub(crate) struct DeclaredTools {
     dialect: Dialect,
     strict: bool,
     /// The provider-defined tools, declared before all others.
-    provided: Vec<Provided>,
+    provided: Vec<ProviderTool>,
     declarer: Declarer,
     /// By name: the declaration, and the hash of its spec.
-    known: HashMap<String, Known>,
+    known: HashMap<String, HashedTool>,
     order: Vec<String>,
     seen: Option<u64>,
     now: Arc<Declarations>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct HashedTool {
     hash: String,
     tool: ToolDeclaration,
 }
 
-impl Offer {
+impl DeclaredTools {
     /// Creates an offer that declares nothing yet; tools that were declared before come first, in their order.
-    pub(crate) fn new(dialect: Dialect, options: &Options, order: Vec<String>) -> Self {
+    pub(crate) fn new(dialect: Dialect, options: &AgentOptions, order: Vec<String>) -> Self {
         let mut provided = options.provided.clone();
         provided.retain(|tool| tool.dialect() == dialect);
         Self {
@@ -57,18 +57,18 @@ impl Offer {
     }
 
     /// Returns the provider-defined tools that are answered here.
-    pub(crate) fn provided(&self) -> &[Provided] {
+    pub(crate) fn provided(&self) -> &[ProviderTool] {
         &self.provided
     }
 
     /// Updates to the current tools: removed ones are left out, new ones come last. Returns the names if they changed.
-    pub(crate) fn refresh(&mut self, tools: &Snapshot) -> Option<Vec<String>> {
+    pub(crate) fn refresh(&mut self, tools: &ToolsetSnapshot) -> Option<Vec<String>> {
         self.refresh_some(tools, &|_| true)
     }
 
     fn refresh_some(
         &mut self,
-        tools: &Snapshot,
+        tools: &ToolsetSnapshot,
         is_wanted: &dyn Fn(&str) -> bool,
     ) -> Option<Vec<String>> {
         if self.seen == Some(tools.version()) {
@@ -97,7 +97,7 @@ impl Offer {
                 learn(&mut self.known, entry, self.dialect, self.strict);
             }
         }
-        let usable = |tool: &&Provided| tools.entry(tool.needs()).is_some();
+        let usable = |tool: &&ProviderTool| tools.entry(tool.needs()).is_some();
         let provided = self.provided.iter().filter(usable);
         let provided: Vec<(&str, ToolDeclaration)> = provided
             .filter_map(|tool| Some((tool.as_str(), tool.declared()?)))
@@ -124,14 +124,23 @@ impl Offer {
 }
 
 /// Returns the tools as a model of the dialect gets them from an agent with no options; with a name, that tool alone.
-pub fn declarations(tools: &Snapshot, dialect: Dialect, only: Option<&str>) -> Arc<Declarations> {
-    let mut offer = Offer::new(dialect, &Options::default(), Vec::new());
+pub fn declarations(
+    tools: &ToolsetSnapshot,
+    dialect: Dialect,
+    only: Option<&str>,
+) -> Arc<Declarations> {
+    let mut offer = DeclaredTools::new(dialect, &AgentOptions::default(), Vec::new());
     offer.refresh_some(tools, &|name| only.is_none_or(|only| only == name));
     Arc::clone(offer.now())
 }
 
 /// Records how a tool is declared, unless that is already known.
-fn learn(known: &mut HashMap<String, Known>, entry: &ToolEntry, dialect: Dialect, strict: bool) {
+fn learn(
+    known: &mut HashMap<String, HashedTool>,
+    entry: &ToolEntry,
+    dialect: Dialect,
+    strict: bool,
+) {
     let (name, hash) = (entry.spec().name.as_str(), entry.spec_hash());
     if known.get(name).is_some_and(|known| known.hash == hash) {
         return;
@@ -139,7 +148,7 @@ fn learn(known: &mut HashMap<String, Known>, entry: &ToolEntry, dialect: Dialect
     match declared(entry, dialect, strict) {
         Ok(tool) => {
             let hash = hash.to_owned();
-            known.insert(name.to_owned(), Known { hash, tool });
+            known.insert(name.to_owned(), HashedTool { hash, tool });
         }
         Err(error) => {
             tracing::warn!(tool = name, %error, "the tool cannot be declared and is left out");

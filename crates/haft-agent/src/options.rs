@@ -1,4 +1,4 @@
-//! `Options`: how an agent asks its model.
+//! `AgentOptions`: how an agent asks its model.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 
 use crate::budget::{Budget, Prices};
 use crate::model::Model;
-use crate::provided::Provided;
+use crate::provided::ProviderTool;
 
 /// How an agent asks its model, and within which limits.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct AgentOptions {
     /// The instructions before the conversation (the system prompt); empty for none.
     pub system: String,
     /// The limits of the conversation.
@@ -25,7 +25,7 @@ pub struct Options {
     pub strict: bool,
     /// The provider-defined tools that are declared and answered here. A tool of another dialect, or one that needs a tool that the
     /// session does not have, is left out.
-    pub provided: Vec<Provided>,
+    pub provided: Vec<ProviderTool>,
     /// The number of tokens that the model can read and write at once. If set, a history that nears it is compressed.
     pub window: Option<u64>,
     /// Whether deferred tools that match a prompt are declared for it; see [`suggest::view`](crate::suggest::view).
@@ -36,7 +36,7 @@ pub struct Options {
     pub extra: Vec<(String, Box<RawValue>)>,
 }
 
-impl Default for Options {
+impl Default for AgentOptions {
     /// No instructions, the default budget, several calls per reply, tools suggested if some are deferred.
     fn default() -> Self {
         Self {

@@ -14,12 +14,12 @@ mod shell;
 mod step;
 
 pub(crate) use computer::{BATCH_FAILED, pending_checks};
-pub(crate) use step::{Next, Step};
+pub(crate) use step::{Next, ToolStep};
 
 /// A provider-defined tool that haft runs with its own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Provided {
+pub enum ProviderTool {
     /// Responses: `apply_patch`, by haft's `apply_patch`.
     ApplyPatch,
     /// Responses: `shell`, by `run_command`, one call per command.
@@ -40,7 +40,7 @@ pub enum Provided {
     BrowserToolset,
 }
 
-impl Provided {
+impl ProviderTool {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::ApplyPatch,
@@ -149,7 +149,7 @@ impl Provided {
             Self::LocalShell => shell::local_shell(&input, done),
             Self::Bash => shell::bash(&input, done),
             Self::TextEditor => editor::next(&input, done),
-            Self::Memory => step::one(done, || Step::new("memory", input.clone())),
+            Self::Memory => step::one(done, || ToolStep::new("memory", input.clone())),
             Self::Computer => computer::computer(&input, done),
             Self::ComputerToolset | Self::BrowserToolset => {
                 computer::member(self.needs(), &call.name, &input, done)

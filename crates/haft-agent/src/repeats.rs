@@ -13,18 +13,18 @@ pub(crate) const STOPPED_AFTER: u32 = 5;
 /// How often each call has failed since the user's last message, without a success in between.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    failed: HashMap<String, Failures>,
+    failed: HashMap<String, FailureCount>,
     stopped: Option<(String, u32)>,
 }
 
 /// Failures of one call; several in one turn count once, because the model has not seen the first before it makes the second.
 #[derive(Debug, Clone, Copy, Default)]
-struct Failures {
+struct FailureCount {
     times: u32,
     last_turn: u32,
 }
 
-impl Failures {
+impl FailureCount {
     fn after(self, turn: u32) -> Self {
         let again = u32::from(self.last_turn != turn);
         Self {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use haft::spec::Exposure;
 use haft::text::clip;
-use haft::toolset::view::{Derived, View};
-use haft::toolset::{Snapshot, ToolEntry, Toolset};
+use haft::toolset::view::{DerivedToolset, ToolsetExt};
+use haft::toolset::{ToolEntry, Toolset, ToolsetSnapshot};
 use haft_wire::{ContentPart, Declarations, Message, Usage};
 use serde::Deserialize;
 
@@ -52,7 +52,7 @@ pub const BASELINE: [&str; 19] = [
 /// Returns the tools of a session whose agent suggests: above [`DIRECT`], all but the [`BASELINE`] are deferred, and the agent expands
 /// those that match each prompt. A model finds the others with `tool_search` and declares them with `tool_expand_tools`; a call of an
 /// undeclared tool is refused with the call to make.
-pub fn view(tools: impl Toolset + 'static) -> Derived {
+pub fn view(tools: impl Toolset + 'static) -> DerivedToolset {
     tools.deferring(DIRECT, |name| BASELINE.contains(&name))
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn query(messages: &[Message]) -> String {
 }
 
 /// Returns the deferred tools that best match a query, best first: at most `most`.
-pub fn ranked(tools: &Snapshot, query: &str, most: usize) -> Vec<String> {
+pub fn ranked(tools: &ToolsetSnapshot, query: &str, most: usize) -> Vec<String> {
     let is_deferred = |entry: &ToolEntry| entry.spec().exposure == Exposure::Deferred;
     let hits = tools.search_among(query, most, is_deferred);
     let names = hits
@@ -84,7 +84,7 @@ pub fn ranked(tools: &Snapshot, query: &str, most: usize) -> Vec<String> {
 /// Returns the tools that a model chose, and the cost; nothing if its answer is unusable.
 pub(crate) async fn chosen(
     model: &Arc<dyn Model>,
-    tools: &Snapshot,
+    tools: &ToolsetSnapshot,
     query: &str,
 ) -> Result<(Vec<String>, Usage), ModelError> {
     let mut names = ranked(tools, query, CANDIDATES);
@@ -123,7 +123,7 @@ pub(crate) async fn chosen(
     Ok((Vec::new(), usage))
 }
 
-fn question(tools: &Snapshot, names: &[String], query: &str) -> String {
+fn question(tools: &ToolsetSnapshot, names: &[String], query: &str) -> String {
     let mut text = String::from("Tools:\n");
     for (number, name) in names.iter().enumerate() {
         let about = tools
@@ -140,14 +140,14 @@ fn question(tools: &Snapshot, names: &[String], query: &str) -> String {
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct ToolSuggestion {
     tool_ids: Vec<usize>,
 }
 
 /// Returns the numbers in an answer: those of its JSON object, whatever surrounds it.
 fn places_in(text: &str) -> Option<Vec<usize>> {
     let object = text.get(text.find('{')?..=text.rfind('}')?)?;
-    let choice: Choice = serde_json::from_str(object).ok()?;
+    let choice: ToolSuggestion = serde_json::from_str(object).ok()?;
     Some(choice.tool_ids)
 }
 

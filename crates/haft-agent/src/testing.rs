@@ -10,18 +10,18 @@ use haft_wire::{
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
-use crate::model::{Model, ModelError, ModelEvent, ModelRequest, Watch};
+use crate::model::{EventSink, Model, ModelError, ModelEvent, ModelRequest};
 
 /// Gives scripted answers in order; an error once the script is exhausted.
 #[derive(Debug, Clone)]
 pub struct ScriptedModel {
     dialect: Dialect,
-    script: Arc<Mutex<VecDeque<Line>>>,
+    script: Arc<Mutex<VecDeque<ScriptLine>>>,
     requests: Arc<Mutex<Vec<SeenRequest>>>,
 }
 
 #[derive(Debug)]
-enum Line {
+enum ScriptLine {
     Reply(Box<Reply>),
     Fails(String),
     Never,
@@ -100,19 +100,23 @@ impl ScriptedModel {
             id: None,
             model: None,
         };
-        self.script.lock().push_back(Line::Reply(Box::new(reply)));
+        self.script
+            .lock()
+            .push_back(ScriptLine::Reply(Box::new(reply)));
         self
     }
 
     /// Adds a request that fails with this reason.
     pub fn fails(self, why: &str) -> Self {
-        self.script.lock().push_back(Line::Fails(why.to_owned()));
+        self.script
+            .lock()
+            .push_back(ScriptLine::Fails(why.to_owned()));
         self
     }
 
     /// Adds a request that is never answered.
     pub fn hangs(self) -> Self {
-        self.script.lock().push_back(Line::Never);
+        self.script.lock().push_back(ScriptLine::Never);
         self
     }
 
@@ -148,7 +152,7 @@ impl Model for ScriptedModel {
     fn reply<'a>(
         &'a self,
         request: ModelRequest<'a>,
-        watch: &'a mut Watch<'_>,
+        watch: &'a mut EventSink<'_>,
     ) -> BoxFuture<'a, Result<Reply, ModelError>> {
         Box::pin(async move {
             self.requests.lock().push(SeenRequest {
@@ -159,15 +163,15 @@ impl Model for ScriptedModel {
             });
             let line = self.script.lock().pop_front();
             match line {
-                Some(Line::Reply(reply)) => {
+                Some(ScriptLine::Reply(reply)) => {
                     let text = reply.turn.text();
                     if !text.is_empty() {
                         watch(ModelEvent::Delta(Delta::Text(text)));
                     }
                     Ok(*reply)
                 }
-                Some(Line::Fails(why)) => Err(ModelError::Other(why)),
-                Some(Line::Never) => std::future::pending().await,
+                Some(ScriptLine::Fails(why)) => Err(ModelError::Other(why)),
+                Some(ScriptLine::Never) => std::future::pending().await,
                 None => Err(ModelError::Other("the script is at its end".to_owned())),
             }
         })

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use haft::approval::ApprovalId;
 use haft::{Decision, Outcome, Policy, Principal, Profile, ToolCall};
-use haft_app::{Haft, Problem, Standard, WhenAsked};
+use haft_app::{Haft, PendingCallMode, Problem, Standard};
 
 pub(crate) fn main() -> ExitCode {
     haft_app::main(app)
@@ -17,7 +17,7 @@ async fn app() -> Result<(), Problem> {
         .state("state")
         .standard(Standard::FILES | Standard::COMMANDS)
         .policy(Policy::builder(Profile::Workspace).deny("Read(.env)"))
-        .when_asked(WhenAsked::Suspend)
+        .when_asked(PendingCallMode::Suspend)
         .build()?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

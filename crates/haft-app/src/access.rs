@@ -18,7 +18,7 @@ use crate::config::Settings;
 use crate::home::Home;
 use crate::nearest::nearest;
 use crate::plain_file::{self, Stamp, stamp};
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::wiring::served;
 
 /// The file's name in the state folder.
@@ -37,7 +37,7 @@ pub const MAX_DAYS: u32 = 3650;
 
 /// A caller identified by something other than one of the server's own two tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Person {
+pub struct IdentifiedCaller {
     /// The principal that its calls are made for.
     pub principal: Principal,
     /// Its view; `None` for all tools.
@@ -97,8 +97,8 @@ impl AccessToken {
 
     /// Returns the principal of calls made with the token. It belongs to the operator's own tenant, so that the operator sees its approval
     /// requests; no login name on this machine contains a colon.
-    fn person(&self, tenant: &str) -> Person {
-        Person {
+    fn person(&self, tenant: &str) -> IdentifiedCaller {
+        IdentifiedCaller {
             principal: Principal::new(tenant, format!("token:{}", self.name)),
             view: self.view.clone(),
         }
@@ -133,7 +133,7 @@ impl AccessTokens {
         let path = home.join(FILE_NAME);
         let failed = |what: String| {
             Problem::settings(format!("cannot read the access tokens: {what}"))
-                .at(Place::file(&path))
+                .at(SourceLocation::file(&path))
                 .advise("move the file away and create the tokens again: haft token add NAME")
         };
         match plain_file::read(&path, MAX_BYTES) {
@@ -215,7 +215,7 @@ impl AccessTokens {
         home.create()?;
         let _lock = plain_file::lock_folder(home.path()).map_err(|e| {
             Problem::failed(format!("cannot lock the access tokens: {e}"))
-                .at(Place::file(home.path()))
+                .at(SourceLocation::file(home.path()))
         })?;
         let mut all = Self::load(home)?;
         change(&mut all.tokens)?;
@@ -223,7 +223,7 @@ impl AccessTokens {
         let path = home.join(FILE_NAME);
         let failed = |what: String| {
             Problem::failed(format!("cannot write the access tokens: {what}"))
-                .at(Place::file(&path))
+                .at(SourceLocation::file(&path))
         };
         let text = serde_json::to_string_pretty(&all).map_err(|e| failed(e.to_string()))?;
         plain_file::write_private(&path, &text).map_err(|e| failed(e.to_string()))
@@ -287,11 +287,11 @@ pub struct LiveTokens {
     home: Home,
     path: PathBuf,
     tenant: Arc<str>,
-    read: Mutex<Option<(FileStamp, Arc<AccessTokens>)>>,
+    read: Mutex<Option<(TokenFileStamp, Arc<AccessTokens>)>>,
 }
 
 /// A value that changes whenever the file does; `None` if there is no file.
-type FileStamp = Option<Stamp>;
+type TokenFileStamp = Option<Stamp>;
 
 impl LiveTokens {
     /// Returns the tokens of this state folder, for principals of this tenant.
@@ -305,7 +305,7 @@ impl LiveTokens {
     }
 
     /// Returns the person that this token was issued to; `None` if the token is unknown or expired, or the tokens cannot be read.
-    pub fn person(&self, secret: &str) -> Option<Person> {
+    pub fn person(&self, secret: &str) -> Option<IdentifiedCaller> {
         if !secret.starts_with(PREFIX) {
             return None;
         }

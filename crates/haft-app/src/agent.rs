@@ -20,7 +20,9 @@ use std::sync::Arc;
 use haft::call::{Principal, RunId};
 use haft::skill::Skill;
 use haft_agent::conversation::{Conversation as _, FileConversation};
-use haft_agent::{Agent, AgentError, Entry, Finished, Model, ModelError, Watcher, suggest};
+use haft_agent::{
+    Agent, AgentError, ConversationEntry, Model, ModelError, RunResult, Watcher, suggest,
+};
 
 use crate::agent::model::ModelChoice;
 use crate::app::App;
@@ -34,7 +36,7 @@ mod model;
 mod options;
 
 pub use crate::conversation_file::is_kept;
-pub use kept::{KeptRun, KeptRuns, kept_runs};
+pub use kept::{ConversationItem, ConversationPage, kept_runs};
 
 /// The entry point of an agent's run, as recorded.
 pub const ENTRY: &str = "run";
@@ -88,7 +90,7 @@ pub struct AgentRun {
     model: String,
     notices: Vec<String>,
     /// The server of the scenario, if the model is a scenario.
-    _served: Option<haft_scripted::Server>,
+    _served: Option<haft_scripted::ScenarioServer>,
 }
 
 impl AgentRun {
@@ -116,7 +118,7 @@ impl AgentRun {
     ///
     /// # Errors
     /// The model does not answer, or the conversation cannot be stored: [`Agent::run`].
-    pub async fn run(&mut self, prompt: impl Into<String>) -> Result<Finished, Problem> {
+    pub async fn run(&mut self, prompt: impl Into<String>) -> Result<RunResult, Problem> {
         let finished = self.agent.run(prompt).await;
         finished.map_err(|error| problem(&error))
     }
@@ -125,7 +127,7 @@ impl AgentRun {
     ///
     /// # Errors
     /// As for [`run`](Self::run).
-    pub async fn resume(&mut self) -> Result<Finished, Problem> {
+    pub async fn resume(&mut self) -> Result<RunResult, Problem> {
         let finished = self.agent.resume().await;
         finished.map_err(|error| problem(&error))
     }
@@ -139,7 +141,7 @@ impl AgentRun {
     ///
     /// # Errors
     /// The conversation cannot be read.
-    pub async fn entries(&self) -> Result<Vec<Entry>, Problem> {
+    pub async fn entries(&self) -> Result<Vec<ConversationEntry>, Problem> {
         let entries = self.conversation.entries().await;
         entries.map_err(|e| Problem::failed(format!("cannot read the conversation: {e}")))
     }

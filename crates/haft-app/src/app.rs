@@ -1,6 +1,5 @@
 //! `App`: the application assembled from settings: policy, tools, sandbox, archive, artifacts, executor.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,13 +13,13 @@ use haft::change::ChangeLog;
 use haft::executor::Executor;
 use haft::journal::Journal;
 use haft::memory::MemoryStore;
-use haft::policy::{Guard, Policy};
+use haft::policy::Guard;
 use haft::progress;
 use haft::progress::hub::Hub;
 use haft::session::UnknownToolHint;
 use haft::skill::set::SkillSet;
 use haft::toolset::Toolset;
-use haft::toolset::view::Replaceable;
+use haft::toolset::view::ReplaceableToolset;
 use haft::workspace::Workspace;
 use haft_builtins::command::changes::CommandChanges;
 use haft_builtins::command::{CommandNetwork, CommandSurroundings};
@@ -35,26 +34,26 @@ use crate::config::fault::SettingsFault;
 use crate::config::{Settings, typed};
 use crate::desktop::DesktopState;
 use crate::disk::{DiskUse, Gauge};
-use crate::feed::Feed;
+use crate::feed::AuditFeed;
 use crate::hook::settings::HookSettingsInForce;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::oauth::ResourceServer;
 use crate::problem::Problem;
 use crate::rules::RuleCheck;
-use crate::run::live::Live;
+use crate::run::live::LiveRuns;
 use crate::run::tally::{Tally, TallyParts};
-use crate::run::{RunParts, Runs, Terms};
-use crate::running::background::Wanted;
+use crate::run::{RunParts, RunSettings, Runs};
+use crate::running::background::ConsoleRequest;
 use crate::site::Site;
 use crate::webhook::Webhook;
-use crate::wiring::approvals::ApprovalTerms;
+use crate::wiring::approvals::ApprovalSettings;
 use crate::wiring::chain::Scripts;
 use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::inventory::Inventory;
-use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
-use crate::wiring::policy::Ground;
-use crate::wiring::served::{Served, ToolsetParts};
+use crate::wiring::parts::{self, HostResources, ToolConfig};
+use crate::wiring::policy::PolicyInputs;
+use crate::wiring::served::{ServedToolsets, ToolsetParts};
 use crate::wiring::stores::Stores;
 use crate::wiring::upstream;
 use crate::wiring::{
@@ -64,17 +63,17 @@ use crate::wiring::{
 
 /// The assembled application: everything that an entry point needs. Clones share it.
 #[derive(Debug, Clone)]
-pub struct App(pub(crate) Arc<Parts>);
+pub struct App(pub(crate) Arc<AppParts>);
 
 #[derive(Debug)]
-pub(crate) struct Parts {
+pub(crate) struct AppParts {
     pub(crate) executor: Executor,
     /// The tools that callers see: enabled and configured.
     pub(crate) tools: Arc<dyn Toolset>,
     /// The same toolset, as the handle that replaces it.
-    pub(crate) offered: Arc<Replaceable>,
+    pub(crate) offered: Arc<ReplaceableToolset>,
     /// The views of them that MCP clients see.
-    pub(crate) served: Served,
+    pub(crate) served: ServedToolsets,
     /// Every tool, on or off, and the external servers.
     pub(crate) inventory: Inventory,
     /// Guards of the embedding program.
@@ -96,11 +95,11 @@ pub(crate) struct Parts {
     pub(crate) skills: Arc<SkillSet>,
     pub(crate) skill_tools: Arc<SkillTools>,
     /// The confinement that commands run in.
-    pub(crate) confined: parts::Confinement,
+    pub(crate) confined: parts::CommandConfinement,
     pub(crate) code: CodeJail,
     pub(crate) upstream: Option<UpstreamProxy>,
     /// Events of this application's runs, for watchers.
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) feed: Arc<AuditFeed>,
     /// Figures that lists show about the runs of this process.
     pub(crate) tally: Arc<Tally>,
     /// Measures the disk use of the state folder.
@@ -126,20 +125,20 @@ pub(crate) struct Parts {
     /// The settings about agents' hooks.
     pub(crate) hook: HookSettingsInForce,
     /// How a console gets started, and how the user is notified that one is needed.
-    pub(crate) console: ConsoleTerms,
+    pub(crate) console: ConsoleSettings,
 }
 
 /// What the settings and this machine determine about consoles and desktop notices.
 #[derive(Debug)]
-pub(crate) struct ConsoleTerms {
-    pub(crate) wanted: Wanted,
+pub(crate) struct ConsoleSettings {
+    pub(crate) wanted: ConsoleRequest,
     pub(crate) desktop: DesktopState,
 }
 
-impl ConsoleTerms {
-    fn new(at: &Site, settings: &Settings, basis: &Basis) -> Self {
+impl ConsoleSettings {
+    fn new(at: &Site, settings: &Settings, basis: &ToolDependencies) -> Self {
         Self {
-            wanted: Wanted::new(at, settings),
+            wanted: ConsoleRequest::new(at, settings),
             desktop: DesktopState::of(at, settings, &basis.confined.sandbox.config().places),
         }
     }
@@ -153,26 +152,9 @@ fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
     ))
 }
 
-/// Returns the names of the tools that are on. A name in a rule that no tool can have is an error; a name that only a
-/// server's tool could have, in rules or settings, is a warning.
-pub(crate) fn on(
-    notices: &Notices,
-    settings: &Settings,
-    policy: &Policy,
-    all: &ToolCatalogue,
-) -> Result<BTreeSet<String>, Problem> {
-    for unknown in names::check_names(policy, settings, all)? {
-        notices.warn(&unknown);
-    }
-    for absent in parts::missing_server_tools(all, settings) {
-        notices.warn(&absent);
-    }
-    parts::on(all, settings)
-}
-
 /// Reads the settings that apply to every run.
-fn terms(at: &Site, settings: &Settings, asks: &ApprovalTerms) -> Result<Terms, Problem> {
-    Ok(Terms {
+fn terms(at: &Site, settings: &Settings, asks: &ApprovalSettings) -> Result<RunSettings, Problem> {
+    Ok(RunSettings {
         principal: parts::principal(&at.environment),
         workspace: at.workspace.display().to_string(),
         profile: policy::profile(settings).as_str().to_owned(),
@@ -185,12 +167,12 @@ fn terms(at: &Site, settings: &Settings, asks: &ApprovalTerms) -> Result<Terms, 
 }
 
 /// The components that the tools depend on.
-struct Basis {
-    ground: Ground,
-    confined: parts::Confinement,
+struct ToolDependencies {
+    ground: PolicyInputs,
+    confined: parts::CommandConfinement,
     archive: Arc<Archive>,
     stores: Stores,
-    feed: Arc<Feed>,
+    feed: Arc<AuditFeed>,
     tally: Arc<Tally>,
     notices: Notices,
 }
@@ -200,8 +182,8 @@ struct OfferedTools {
     /// Every tool, on or off.
     inventory: Inventory,
     /// The tools that callers see.
-    tools: Arc<Replaceable>,
-    served: Served,
+    tools: Arc<ReplaceableToolset>,
+    served: ServedToolsets,
     skills: Arc<SkillSet>,
     skill_tools: Arc<SkillTools>,
     code: CodeJail,
@@ -209,12 +191,12 @@ struct OfferedTools {
     absent: Arc<dyn UnknownToolHint>,
 }
 
-impl Basis {
+impl ToolDependencies {
     /// Opens the workspace, the archive and the stores, and creates the state folder for them.
     fn open(at: &Site, settings: &Settings, host: &Host) -> Result<Self, Problem> {
         at.home.create()?;
         let ground = policy::build(at, settings, &host.guards)?;
-        let confined = parts::Confinement::of(at, settings, &ground)?;
+        let confined = parts::CommandConfinement::of(at, settings, &ground)?;
         let stores = stores::stores(at, settings)?;
         let tally = Tally::new(TallyParts {
             index: Arc::clone(&stores.index),
@@ -224,7 +206,7 @@ impl Basis {
         });
         Ok(Self {
             archive: archive(at, settings)?,
-            feed: Feed::new(),
+            feed: AuditFeed::new(),
             notices: host.notices.clone(),
             tally,
             ground,
@@ -234,7 +216,13 @@ impl Basis {
     }
 
     /// Creates the runs on top of these components.
-    fn runs(&self, at: &Site, executor: &Executor, offered: &OfferedTools, terms: Terms) -> Runs {
+    fn runs(
+        &self,
+        at: &Site,
+        executor: &Executor,
+        offered: &OfferedTools,
+        terms: RunSettings,
+    ) -> Runs {
         let journal = Arc::clone(&self.stores.journal);
         self.tally.look_up_in(Arc::clone(executor.inbox()));
         Runs::new(RunParts {
@@ -242,7 +230,7 @@ impl Basis {
             tools: Arc::clone(&offered.tools) as _,
             archive: Arc::clone(&self.archive),
             index: Arc::clone(&self.stores.index),
-            live: Arc::new(Live::new(at.home.clone(), journal)),
+            live: Arc::new(LiveRuns::new(at.home.clone(), journal)),
             feed: Arc::clone(&self.feed),
             tally: Arc::clone(&self.tally),
             notices: self.notices.clone(),
@@ -256,7 +244,7 @@ impl Basis {
         let (ground, confined) = (&self.ground, &self.confined);
         let memory = memory::build(at, settings, &self.archive, &self.stores)?;
         let skills = Arc::new(skills::set(at, settings));
-        let servers = servers::Basis {
+        let servers = servers::ServerInputs {
             at,
             settings,
             ground,
@@ -264,7 +252,7 @@ impl Basis {
             redactor: &settings.redactor,
         };
         let servers = servers.servers(None)?;
-        let knowledge = Knowledge {
+        let knowledge = HostResources {
             skills: &skills,
             memory,
             own: &host.tools,
@@ -273,10 +261,10 @@ impl Basis {
         let inventory = Inventory::new(own, servers, &self.notices);
         let stock = inventory.now();
         let all = &stock.all;
-        let on = on(&host.notices, settings, &ground.policy, all)?;
+        let on = names::enabled_tools(&host.notices, settings, &ground.policy, all)?;
         let skill_tools = skills::tools(settings, &ground.workspace, &skills, &on)?;
         let code = chain::jail(settings, &confined.sandbox)?;
-        let wishes = Wishes {
+        let wishes = ToolConfig {
             settings,
             policy: &ground.policy,
         };
@@ -295,8 +283,8 @@ impl Basis {
         };
         Ok(OfferedTools {
             absent: absent::hint(at, Arc::clone(inventory.every()) as _),
-            served: Served::new(served::tools(kit, &base, &tools)?),
-            tools: Arc::new(Replaceable::new(tools)),
+            served: ServedToolsets::new(served::tools(kit, &base, &tools)?),
+            tools: Arc::new(ReplaceableToolset::new(tools)),
             inventory,
             skills,
             skill_tools,
@@ -311,12 +299,12 @@ impl App {
     /// # Errors
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
     pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
-        let basis = Basis::open(at, settings, &host)?;
+        let basis = ToolDependencies::open(at, settings, &host)?;
         let offered = basis.offer(at, settings, &host)?;
         let artifacts = artifacts::artifacts(at, settings)?;
         let principal = parts::principal(&at.environment);
-        let console = ConsoleTerms::new(at, settings, &basis);
-        let wiring = approvals::Wiring {
+        let console = ConsoleSettings::new(at, settings, &basis);
+        let wiring = approvals::ExecutorInputs {
             policy: basis.ground.in_force.clone(),
             tools: &offered.inventory,
             artifacts: &artifacts,
@@ -331,7 +319,7 @@ impl App {
         };
         let (executor, asked) = approvals::executor(at, settings, host.approver, wiring)?;
         let runs = basis.runs(at, &executor, &offered, terms(at, settings, &asked)?);
-        Ok(Self(Arc::new(Parts {
+        Ok(Self(Arc::new(AppParts {
             executor,
             runs,
             absent: offered.absent,
@@ -448,7 +436,7 @@ impl App {
     }
 
     /// Returns the feed of events in this application's runs.
-    pub fn feed(&self) -> &Feed {
+    pub fn feed(&self) -> &AuditFeed {
         &self.0.feed
     }
 
@@ -474,7 +462,7 @@ impl App {
     }
 
     /// Returns where a console is needed for this application's approval requests.
-    pub fn wanted_console(&self) -> &Wanted {
+    pub fn wanted_console(&self) -> &ConsoleRequest {
         &self.0.console.wanted
     }
 

@@ -8,9 +8,11 @@ use haft::approval::meaning::Meaning;
 use haft::audit::redact::Redactor;
 use haft::call::RunId;
 use haft::change::net::{NetChange, PathState};
-use haft::change::{ChangeLog, FileHash, State};
+use haft::change::{ChangeLog, EntryState, FileHash};
 use haft::workspace::Workspace;
-use haft_builtins::command::meaning::{Content, PathChange, ReadOptions, Side, Sides, read};
+use haft_builtins::command::meaning::{
+    ChangeSides, PathChange, PathContent, ReadOptions, Side, read,
+};
 use haft_builtins::files::edit::diff as unified;
 use serde::Serialize;
 
@@ -25,9 +27,9 @@ pub struct FileReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    before: Option<State>,
+    before: Option<EntryState>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<State>,
+    after: Option<EntryState>,
     /// The unified diff of a text file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
@@ -104,7 +106,7 @@ impl<'a> ReportLimits<'a> {
 }
 
 /// Reads the saved and current files of a run.
-pub(crate) struct Texts<'a> {
+pub(crate) struct ChangeTexts<'a> {
     workspace: &'a Workspace,
     log: &'a ChangeLog,
     run: &'a RunId,
@@ -113,7 +115,7 @@ pub(crate) struct Texts<'a> {
     left: usize,
 }
 
-impl<'a> Texts<'a> {
+impl<'a> ChangeTexts<'a> {
     /// Returns the texts of a run, within these limits.
     pub(crate) fn new(
         workspace: &'a Workspace,
@@ -131,7 +133,7 @@ impl<'a> Texts<'a> {
     }
 }
 
-impl Texts<'_> {
+impl ChangeTexts<'_> {
     /// Returns the report on one change, with its diff.
     pub(crate) fn report(&mut self, net: &NetChange) -> FileReport {
         let (was, is) = (net.before.as_ref(), net.after.as_ref());
@@ -175,7 +177,7 @@ impl Texts<'_> {
             });
             from.into_iter().chain(at)
         });
-        let sides = Sides::new(self.workspace, changes, |change, side| {
+        let sides = ChangeSides::new(self.workspace, changes, |change, side| {
             self.content(change, side)
         });
         read(&sides, ReadOptions::default(), &|_| true)
@@ -183,19 +185,19 @@ impl Texts<'_> {
 
     /// Opens a changed file with its recorded content: the saved copy, or the workspace's file if that has the recorded
     /// hash.
-    fn content(&self, change: &PathChange<'_>, side: Side) -> io::Result<Content> {
+    fn content(&self, change: &PathChange<'_>, side: Side) -> io::Result<PathContent> {
         let (path, state) = (change.path, change.state(side));
-        if let (Some(State::File { sha256: None, .. }), Side::After) = (state, side) {
+        if let (Some(EntryState::File { sha256: None, .. }), Side::After) = (state, side) {
             // Too large to be recorded by its hash: a pack, which its index describes.
             let open = self.workspace.open_file(path);
-            return Ok(Content::File(open.map_err(io::Error::other)?.file));
+            return Ok(PathContent::File(open.map_err(io::Error::other)?.file));
         }
         let at = state.map(|state| PathState {
             path: path.to_owned(),
             state: state.clone(),
         });
         let text = self.text(at.as_ref(), "it was not saved");
-        text.map(Content::Bytes).map_err(io::Error::other)
+        text.map(PathContent::Bytes).map_err(io::Error::other)
     }
 
     /// Returns a text file before and after; `None` if there is no text to show.
@@ -244,7 +246,7 @@ impl Texts<'_> {
         }
         let states = [&net.before, &net.after].into_iter().flatten();
         let bytes = states.map(|lies| match &lies.state {
-            State::File { bytes, .. } => *bytes,
+            EntryState::File { bytes, .. } => *bytes,
             _ => 0,
         });
         if bytes.fold(0, u64::saturating_add) > self.limits.compared {
@@ -283,7 +285,7 @@ impl Texts<'_> {
     fn text(&self, lies: Option<&PathState>, gone: &'static str) -> Result<Vec<u8>, &'static str> {
         let Some(PathState {
             path,
-            state: State::File { sha256, .. },
+            state: EntryState::File { sha256, .. },
         }) = lies
         else {
             return Ok(Vec::new());
@@ -317,7 +319,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let workspace = haft::workspace::Workspace::open(root.path()).unwrap();
         let log = haft::change::ChangeLog::new(root.path());
-        let mut texts = super::Texts {
+        let mut texts = super::ChangeTexts {
             workspace: &workspace,
             log: &log,
             run: &haft::call::RunId::new("r-1"),

@@ -19,7 +19,7 @@ pub const SERVER: &str = "haft";
 
 /// The scope of settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum InstallScope {
     /// One folder, which holds the file.
     Project,
     /// Everything that the user does with the client.
@@ -37,7 +37,7 @@ pub struct Launch {
 
 /// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ClientFileFormat {
     /// JSON, possibly with comments and trailing commas.
     Json,
     Toml,
@@ -47,127 +47,127 @@ enum Format {
 
 /// An MCP client.
 #[derive(Debug)]
-pub struct Client {
+pub struct ClientProgram {
     /// The name that the user types.
     pub name: &'static str,
     /// Where to paste the output of `mcp snippet`.
     pub paste: &'static str,
     /// Whether the client starts servers in the folder that it works in.
     pub starts_in_project: bool,
-    format: Format,
+    format: ClientFileFormat,
     /// The key of the object that holds the servers.
     servers: &'static str,
     entry: fn(&Launch) -> Value,
     /// The path of the project's settings file in the project.
     project: Option<&'static str>,
     user: Option<fn(&Environment) -> Option<PathBuf>>,
-    default: Level,
+    default: InstallScope,
 }
 
-const CLIENTS: [Client; 9] = [
-    Client {
+const CLIENTS: [ClientProgram; 9] = [
+    ClientProgram {
         name: "claude-code",
         paste: ".mcp.json in the project",
         starts_in_project: true,
-        format: Format::Json,
+        format: ClientFileFormat::Json,
         servers: "mcpServers",
         entry: with_type,
         project: Some(".mcp.json"),
         user: Some(claude_code),
-        default: Level::Project,
+        default: InstallScope::Project,
     },
-    Client {
+    ClientProgram {
         name: "claude-desktop",
         paste: "claude_desktop_config.json",
         starts_in_project: false,
-        format: Format::Json,
+        format: ClientFileFormat::Json,
         servers: "mcpServers",
         entry: plain,
         project: None,
         user: Some(|env| Some(config(env)?.join("Claude/claude_desktop_config.json"))),
-        default: Level::User,
+        default: InstallScope::User,
     },
-    Client {
+    ClientProgram {
         name: "cursor",
         paste: ".cursor/mcp.json in the project, or ~/.cursor/mcp.json",
         starts_in_project: false,
-        format: Format::Json,
+        format: ClientFileFormat::Json,
         servers: "mcpServers",
         entry: plain,
         project: Some(".cursor/mcp.json"),
         user: Some(|env| Some(env.folder("HOME")?.join(".cursor/mcp.json"))),
-        default: Level::Project,
+        default: InstallScope::Project,
     },
-    Client {
+    ClientProgram {
         name: "vscode",
         paste: ".vscode/mcp.json in the project",
         starts_in_project: false,
-        format: Format::Json,
+        format: ClientFileFormat::Json,
         servers: "servers",
         entry: with_type,
         project: Some(".vscode/mcp.json"),
         user: Some(|env| Some(config(env)?.join("Code/User/mcp.json"))),
-        default: Level::Project,
+        default: InstallScope::Project,
     },
-    Client {
+    ClientProgram {
         name: "codex",
         paste: "~/.codex/config.toml",
         starts_in_project: true,
-        format: Format::Toml,
+        format: ClientFileFormat::Toml,
         servers: "mcp_servers",
         entry: plain,
         project: Some(".codex/config.toml"),
         user: Some(codex),
         // Codex ignores a project's own file until the user trusts the project.
-        default: Level::User,
+        default: InstallScope::User,
     },
-    Client {
+    ClientProgram {
         name: "gemini",
         paste: ".gemini/settings.json in the project, or ~/.gemini/settings.json",
         starts_in_project: true,
-        format: Format::Json,
+        format: ClientFileFormat::Json,
         servers: "mcpServers",
         entry: plain,
         project: Some(".gemini/settings.json"),
         user: Some(|env| Some(env.folder("HOME")?.join(".gemini/settings.json"))),
-        default: Level::Project,
+        default: InstallScope::Project,
     },
-    Client {
+    ClientProgram {
         name: "zed",
         paste: "~/.config/zed/settings.json",
         starts_in_project: false,
-        format: Format::Json,
+        format: ClientFileFormat::Json,
         servers: "context_servers",
         entry: zed,
         project: None,
         user: Some(|env| Some(config(env)?.join("zed/settings.json"))),
-        default: Level::User,
+        default: InstallScope::User,
     },
-    Client {
+    ClientProgram {
         name: "opencode",
         paste: "opencode.json in the project, or ~/.config/opencode/opencode.json",
         starts_in_project: true,
-        format: Format::Json,
+        format: ClientFileFormat::Json,
         servers: "mcp",
         entry: opencode,
         project: Some("opencode.json"),
         user: Some(|env| Some(config(env)?.join("opencode/opencode.json"))),
-        default: Level::Project,
+        default: InstallScope::Project,
     },
-    Client {
+    ClientProgram {
         name: "goose",
         paste: "~/.config/goose/config.yaml",
         starts_in_project: false,
-        format: Format::Yaml,
+        format: ClientFileFormat::Yaml,
         servers: "extensions",
         entry: plain,
         project: None,
         user: None,
-        default: Level::User,
+        default: InstallScope::User,
     },
 ];
 
-impl Client {
+impl ClientProgram {
     /// Finds a client by name; `gemini-cli` is an alias of `gemini`.
     ///
     /// # Errors
@@ -192,15 +192,15 @@ impl Client {
     }
 
     /// Returns the level to use if the user names none.
-    pub fn level(&self, asked: Option<Level>) -> Level {
+    pub fn level(&self, asked: Option<InstallScope>) -> InstallScope {
         asked.unwrap_or(self.default)
     }
 
     /// Returns whether the client has settings at this level that haft can edit.
-    pub fn has(&self, level: Level) -> bool {
+    pub fn has(&self, level: InstallScope) -> bool {
         match level {
-            Level::Project => self.project.is_some(),
-            Level::User => self.user.is_some(),
+            InstallScope::Project => self.project.is_some(),
+            InstallScope::User => self.user.is_some(),
         }
     }
 
@@ -208,9 +208,9 @@ impl Client {
     pub fn snippet(&self, launch: &Launch) -> String {
         let entry = (self.entry)(launch);
         match self.format {
-            Format::Json => format!("{:#}\n", json!({ self.servers: { SERVER: entry } })),
-            Format::Toml => toml_text::table(self.servers, SERVER, launch),
-            Format::Yaml => goose(launch),
+            ClientFileFormat::Json => format!("{:#}\n", json!({ self.servers: { SERVER: entry } })),
+            ClientFileFormat::Toml => toml_text::table(self.servers, SERVER, launch),
+            ClientFileFormat::Yaml => goose(launch),
         }
     }
 
@@ -218,22 +218,22 @@ impl Client {
     ///
     /// # Errors
     /// A [`Problem`] if the client has no such file or haft does not edit it.
-    pub fn file(&self, level: Level, site: &Site) -> Result<PathBuf, Problem> {
+    pub fn file(&self, level: InstallScope, site: &Site) -> Result<PathBuf, Problem> {
         let missing =
             |what: &str| Problem::usage(format!("{} has no settings for {what}", self.name));
         match level {
-            _ if self.format == Format::Yaml => Err(Problem::usage(format!(
+            _ if self.format == ClientFileFormat::Yaml => Err(Problem::usage(format!(
                 "haft does not edit the settings of {}",
                 self.name
             ))
             .advise(format!("paste them: haft mcp snippet {}", self.name))),
-            Level::Project => {
+            InstallScope::Project => {
                 let file = self
                     .project
                     .ok_or_else(|| missing("one project").advise("install it with --user"))?;
                 Ok(existing(site.workspace.join(file)))
             }
-            Level::User => {
+            InstallScope::User => {
                 let user = self.user.and_then(|user| user(&site.environment));
                 let file = user.ok_or_else(|| {
                     Problem::failed("there is no home folder: HOME is not set")

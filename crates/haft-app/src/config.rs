@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft::audit::redact::Redactor;
-use haft::policy::Places;
+use haft::policy::PolicyContext;
 use toml::Value;
 
-use crate::config::document::Given;
+use crate::config::document::LayerEntry;
 use crate::config::expand::{Expander, Secrets};
-use crate::config::keys::{KEYS, Key, Kind};
-use crate::config::layer::{Layer, SettingsFile, Sheet};
-use crate::config::program::Program;
+use crate::config::keys::{KEYS, SettingKey, SettingType};
+use crate::config::layer::{LayerContent, SettingsFile, SettingsLayer};
+use crate::config::program::ProgramSettings;
 use crate::environment::Environment;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 pub mod bounds;
 pub mod document;
@@ -34,7 +34,7 @@ pub const FILE_NAME: &str = "haft.toml";
 
 /// The inputs that determine the layers.
 #[derive(Debug)]
-pub struct Inputs<'a> {
+pub struct LayerInputs<'a> {
     /// The process's variables.
     pub environment: &'a Environment,
     /// The workspace's root.
@@ -50,10 +50,10 @@ pub struct Inputs<'a> {
     /// `--profile`.
     pub profile: Option<&'a str>,
     /// Settings of the embedding program; `None` for the command line.
-    pub program: Option<&'a Program>,
+    pub program: Option<&'a ProgramSettings>,
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> LayerInputs<'a> {
     /// Returns inputs with the machine's layers only: `/etc/haft`, the user's file, the workspace's, variables.
     pub fn new(environment: &'a Environment, workspace: &'a Path) -> Self {
         Self {
@@ -71,26 +71,26 @@ impl<'a> Inputs<'a> {
 
 /// The origin of a value.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct ValueOrigin {
     /// The layer.
-    pub layer: Layer,
+    pub layer: SettingsLayer,
     /// The position in the source; `None` for a built-in value.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
 }
 
 /// The value of one key.
 #[derive(Debug, Clone)]
 pub struct SettingEntry {
     /// The key's row in the table.
-    pub key: &'static Key,
+    pub key: &'static SettingKey,
     /// The value as written: references to secrets stay references.
     pub written: Value,
     /// The value as used: references to secrets are replaced by the secrets.
     pub value: Value,
     /// The origin of the value; for a list, the origin of each item.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ValueOrigin>,
     /// The values that it overrides, strongest first.
-    pub beaten: Vec<(Source, Value)>,
+    pub beaten: Vec<(ValueOrigin, Value)>,
 }
 
 /// All settings, merged from every layer, with the origin of each value.
@@ -114,7 +114,7 @@ impl Settings {
     ///
     /// # Errors
     /// A [`Problem`] that names the layer, the key and the values it takes.
-    pub fn resolve(inputs: &Inputs<'_>) -> Result<Self, Problem> {
+    pub fn resolve(inputs: &LayerInputs<'_>) -> Result<Self, Problem> {
         let mut settings = Self::built_in();
         settings.trusted = inputs.trusted;
         let mut warnings = Vec::new();
@@ -134,9 +134,9 @@ impl Settings {
     #[cfg(test)]
     pub fn of_options(options: &[&str]) -> Result<Self, Problem> {
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        Self::resolve(&Inputs {
+        Self::resolve(&LayerInputs {
             options: &options,
-            ..Inputs::new(&Environment::default(), Path::new("/nowhere"))
+            ..LayerInputs::new(&Environment::default(), Path::new("/nowhere"))
         })
     }
 
@@ -150,8 +150,8 @@ impl Settings {
                 key,
                 written: value.clone(),
                 value,
-                sources: vec![Source {
-                    layer: Layer::BuiltIn,
+                sources: vec![ValueOrigin {
+                    layer: SettingsLayer::BuiltIn,
                     place: None,
                 }],
                 beaten: Vec::new(),
@@ -162,7 +162,7 @@ impl Settings {
         settings
     }
 
-    fn apply(&mut self, sheet: &Sheet, inputs: &Inputs<'_>) -> Result<(), Problem> {
+    fn apply(&mut self, sheet: &LayerContent, inputs: &LayerInputs<'_>) -> Result<(), Problem> {
         self.files.extend(sheet.file.clone());
         let expander = Expander {
             environment: inputs.environment,
@@ -170,14 +170,14 @@ impl Settings {
         };
         let mut ignored = Vec::new();
         for given in &sheet.given {
-            let value = if sheet.layer == Layer::Untrusted {
+            let value = if sheet.layer == SettingsLayer::Untrusted {
                 let old = self.entries.get(&given.path).map(|entry| &entry.value);
                 if !value::may_tighten(given.key, old, &given.value) {
                     ignored.push(given.path.join("."));
                     continue;
                 }
                 given.value.clone()
-            } else if sheet.layer == Layer::Always && given.key.kind == Kind::Rules {
+            } else if sheet.layer == SettingsLayer::Always && given.key.kind == SettingType::Rules {
                 // The user saw and saved the rule literally: a command may contain the syntax of a reference.
                 given.value.clone()
             } else {
@@ -192,8 +192,8 @@ impl Settings {
         Ok(())
     }
 
-    fn put(&mut self, layer: Layer, given: &Given, value: Value) {
-        let source = |place: &Place| Source {
+    fn put(&mut self, layer: SettingsLayer, given: &LayerEntry, value: Value) {
+        let source = |place: &SourceLocation| ValueOrigin {
             layer,
             place: Some(place.clone()),
         };
@@ -202,7 +202,7 @@ impl Settings {
             written: given.value.clone(),
             value,
             sources: match given.key.kind {
-                Kind::Items | Kind::Rules => given.items.iter().map(source).collect(),
+                SettingType::Items | SettingType::Rules => given.items.iter().map(source).collect(),
                 _ => vec![source(&given.place)],
             },
             beaten: Vec::new(),
@@ -212,7 +212,7 @@ impl Settings {
             return;
         };
         let merged = match given.key.kind {
-            Kind::Items | Kind::Rules => old.and(fresh),
+            SettingType::Items | SettingType::Rules => old.and(fresh),
             _ => fresh.over(old),
         };
         self.entries.insert(given.path.clone(), merged);
@@ -322,7 +322,7 @@ impl Settings {
     }
 
     /// Returns the items of a list, each with its origin.
-    pub fn items(&self, dotted: &str) -> Vec<(&Value, &Source)> {
+    pub fn items(&self, dotted: &str) -> Vec<(&Value, &ValueOrigin)> {
         self.at(dotted).map_or_else(Vec::new, |entry| {
             let items = entry.value.as_array().map_or(&[][..], Vec::as_slice);
             items.iter().zip(&entry.sources).collect()
@@ -354,9 +354,9 @@ impl SettingEntry {
     }
 
     /// Returns the layer that decided the value.
-    pub fn layer(&self) -> Layer {
+    pub fn layer(&self) -> SettingsLayer {
         let layers = self.sources.iter().map(|source| source.layer);
-        layers.max().unwrap_or(Layer::BuiltIn)
+        layers.max().unwrap_or(SettingsLayer::BuiltIn)
     }
 }
 
@@ -369,8 +369,11 @@ fn parse_default(text: &str) -> Result<Value, toml::de::Error> {
 }
 
 /// Returns the existing layers, weakest first.
-fn read_layers(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sheet>, Problem> {
-    let machine = inputs.program.is_none_or(Program::reads_machine);
+fn read_layers(
+    inputs: &LayerInputs<'_>,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<LayerContent>, Problem> {
+    let machine = inputs.program.is_none_or(ProgramSettings::reads_machine);
     let mut sheets = if machine { files(inputs)? } else { Vec::new() };
     if let Some(path) = inputs.always
         && let Some((sheet, warning)) = kept::layer(path, &places(inputs))?
@@ -380,9 +383,9 @@ fn read_layers(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sh
     }
     if let Some(path) = inputs.config {
         let shown = path.display().to_string();
-        let sheet = layer::from_file(Layer::File, path, &shown)?.ok_or_else(|| {
+        let sheet = layer::from_file(SettingsLayer::File, path, &shown)?.ok_or_else(|| {
             Problem::settings("no such settings file")
-                .at(Place::named(&shown))
+                .at(SourceLocation::named(&shown))
                 .advise("`haft config init` writes a first one")
         })?;
         sheets.push(sheet);
@@ -401,35 +404,35 @@ fn read_layers(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sh
 }
 
 /// Returns the folders that paths in rules are relative to.
-fn places(inputs: &Inputs<'_>) -> Places {
+fn places(inputs: &LayerInputs<'_>) -> PolicyContext {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
-    Places {
+    PolicyContext {
         workspace: Some(shown(inputs.workspace)),
         home: inputs.environment.folder("HOME").map(|home| shown(&home)),
-        ..Places::default()
+        ..PolicyContext::default()
     }
 }
 
 /// Reads the files of the machine, the user and the workspace.
-fn files(inputs: &Inputs<'_>) -> Result<Vec<Sheet>, Problem> {
+fn files(inputs: &LayerInputs<'_>) -> Result<Vec<LayerContent>, Problem> {
     let mut sheets = Vec::new();
     let system = Path::new("/etc/haft/config.toml");
     sheets.extend(layer::from_file(
-        Layer::System,
+        SettingsLayer::System,
         system,
         &system.display().to_string(),
     )?);
     if let Some(path) = user_file(inputs.environment) {
         sheets.extend(layer::from_file(
-            Layer::User,
+            SettingsLayer::User,
             &path,
             &path.display().to_string(),
         )?);
     }
     let layer = if inputs.trusted {
-        Layer::Workspace
+        SettingsLayer::Workspace
     } else {
-        Layer::Untrusted
+        SettingsLayer::Untrusted
     };
     sheets.extend(layer::from_workspace(layer, inputs.workspace)?);
     Ok(sheets)

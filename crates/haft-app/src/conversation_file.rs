@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use haft::text::clip;
 use haft_agent::conversation::FileConversation;
-use haft_agent::{Conversation as _, Entry, closed_by_denial, has_open_calls, owes_reply};
+use haft_agent::{
+    Conversation as _, ConversationEntry, closed_by_denial, has_open_calls, owes_reply,
+};
 
 /// The file's name in the run's folder.
 const FILE_NAME: &str = "conversation.jsonl";
@@ -43,7 +45,7 @@ pub(crate) async fn is_open(folder: &Path, goes_on: bool) -> bool {
     }
 }
 
-async fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
+async fn entries(folder: &Path) -> io::Result<Vec<ConversationEntry>> {
     FileConversation::open(path(folder))?.entries().await
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
-use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, HoldFor};
+use haft::approval::{ApprovalId, ApprovalRequest, ApprovalScope, Choice, Decision};
 use haft::call::Origin;
 use haft::error::ErrorKind;
 use haft::session::Session;
@@ -15,7 +15,7 @@ use crate::problem::{Problem, ProblemKind};
 
 /// The reason why a decision was rejected.
 #[derive(Debug)]
-pub enum Refused {
+pub enum DecisionError {
     /// The inbox rejected it: there is no such request, it is decided already, or it ended without a decision.
     Inbox(InboxError),
     /// The call would not do here what the request shows.
@@ -34,24 +34,27 @@ impl App {
     /// rejected decision leaves the request as it was.
     ///
     /// # Errors
-    /// [`Refused`] with the reason: the request is unknown, decided, expired or changed, or its call could not run here.
+    /// [`DecisionError`] with the reason: the request is unknown, decided, expired or changed, or its call could not run here.
     pub async fn decide(
         &self,
         id: &ApprovalId,
         decision: Decision,
-    ) -> Result<StoredApproval, Refused> {
+    ) -> Result<StoredApproval, DecisionError> {
         let inbox = self.executor().inbox();
-        let entry = inbox.get(id).await.map_err(Refused::Inbox)?;
-        let entry = entry.ok_or_else(|| Refused::Inbox(InboxError::NotFound(id.clone())))?;
+        let entry = inbox.get(id).await.map_err(DecisionError::Inbox)?;
+        let entry = entry.ok_or_else(|| DecisionError::Inbox(InboxError::NotFound(id.clone())))?;
         let decision = with_suggested_rule(&entry, decision);
         if entry.is_open() {
             self.check(&entry, &decision.choice).await?;
         }
-        inbox.decide(id, &decision).await.map_err(Refused::Inbox)
+        inbox
+            .decide(id, &decision)
+            .await
+            .map_err(DecisionError::Inbox)
     }
 
     /// Checks a decision: edits must be valid, no edit may lower a deny, and an approved call must still be what the request showed.
-    async fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), Refused> {
+    async fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), DecisionError> {
         let request = &entry.request;
         match choice {
             Choice::Approve { .. } if request.is_question() => Err(not_applicable(
@@ -82,10 +85,10 @@ impl App {
     fn check_scope(
         &self,
         request: &ApprovalRequest,
-        scope: HoldFor,
+        scope: ApprovalScope,
         rule: Option<&str>,
-    ) -> Result<(), Refused> {
-        if scope != HoldFor::Once && request.is_decided_each_time() {
+    ) -> Result<(), DecisionError> {
+        if scope != ApprovalScope::Once && request.is_decided_each_time() {
             return Err(not_applicable(if request.is_over_budget() {
                 "a budget applies, so each such call needs its own approval: approve it once"
             } else if request.risk == Risk::Critical {
@@ -94,7 +97,7 @@ impl App {
                 "a guard asks about it because of what the run has done, so each such call needs its own approval: approve it once"
             }));
         }
-        if scope != HoldFor::Always {
+        if scope != ApprovalScope::Always {
             return Ok(());
         }
         // The rule would apply to every tenant.
@@ -107,7 +110,7 @@ impl App {
         problem.map_or(Ok(()), |what| Err(not_applicable(what)))
     }
 
-    fn check_edit(&self, request: &ApprovalRequest, edited: &str) -> Result<(), Refused> {
+    fn check_edit(&self, request: &ApprovalRequest, edited: &str) -> Result<(), DecisionError> {
         if request.origin == Origin::Hook {
             return Err(not_applicable(
                 "the agent runs this call itself, as it made it: approve it unchanged, or deny it and say what to change",
@@ -119,13 +122,13 @@ impl App {
         let tool =
             tool.ok_or_else(|| not_applicable(format!("the tool {name} no longer exists")))?;
         let judged = self.executor().explain(tool, edited);
-        let judged = judged.map_err(|failure| Refused::Unfit {
+        let judged = judged.map_err(|failure| DecisionError::Unfit {
             denied: failure.kind == ErrorKind::Denied,
             what: failure.message,
         })?;
         if judged.verdict == haft::Verdict::Deny {
             let what = "the policy denies the call with these arguments".to_owned();
-            return Err(Refused::Unfit { denied: true, what });
+            return Err(DecisionError::Unfit { denied: true, what });
         }
         Ok(())
     }
@@ -133,8 +136,8 @@ impl App {
     /// Checks whether the call of a request could run here and would do what the request shows.
     ///
     /// # Errors
-    /// [`Refused`] with why it could not, or what differs.
-    pub async fn check_request(&self, request: &ApprovalRequest) -> Result<(), Refused> {
+    /// [`DecisionError`] with why it could not, or what differs.
+    pub async fn check_request(&self, request: &ApprovalRequest) -> Result<(), DecisionError> {
         let session = Session::builder(Arc::clone(self.tools()))
             .with_principal(request.principal.clone())
             .with_unknown_tool_hint(self.absent())
@@ -143,8 +146,8 @@ impl App {
         session.expand([request.tool.as_str()]);
         let checked = self.executor().check_request(&session, request).await;
         checked.map_err(|failure| match failure.kind {
-            ErrorKind::Conflict => Refused::Conflict(failure.message),
-            kind => Refused::Unfit {
+            ErrorKind::Conflict => DecisionError::Conflict(failure.message),
+            kind => DecisionError::Unfit {
                 denied: kind == ErrorKind::Denied,
                 what: format!("the call cannot run here: {}", failure.message),
             },
@@ -155,7 +158,7 @@ impl App {
 /// Adds the suggested rule to an approval for good that names none.
 fn with_suggested_rule(entry: &StoredApproval, mut decision: Decision) -> Decision {
     if let Choice::Approve {
-        scope: HoldFor::Always,
+        scope: ApprovalScope::Always,
         rule: rule @ None,
         ..
     } = &mut decision.choice
@@ -165,15 +168,15 @@ fn with_suggested_rule(entry: &StoredApproval, mut decision: Decision) -> Decisi
     decision
 }
 
-fn not_applicable(what: impl Into<String>) -> Refused {
-    Refused::Unfit {
+fn not_applicable(what: impl Into<String>) -> DecisionError {
+    DecisionError::Unfit {
         denied: false,
         what: what.into(),
     }
 }
 
 /// Checks the answers against the form; a call without a form is answered with a text in place of its tool's result.
-fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused> {
+fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), DecisionError> {
     let answers: serde_json::Map<_, _> = serde_json::from_str(answers)
         .map_err(|e| not_applicable(format!("the answers are not a JSON object: {e}")))?;
     let is_text = || {
@@ -193,7 +196,7 @@ fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused
     }
 }
 
-impl Refused {
+impl DecisionError {
     /// Converts the refusal into a problem for the command line.
     pub fn problem(self) -> Problem {
         match self {

@@ -21,8 +21,8 @@ use crate::view::approvals::fact::Fact;
 mod pace;
 mod words;
 
-use pace::Turn;
-use words::{Notice, Program};
+use pace::NoticeTurn;
+use words::{Notice, NoticeProgram};
 
 /// Requests that arrive within this time share a notice; one that is decided within it gets none.
 const GATHER_TIME: Duration = Duration::from_millis(300);
@@ -53,7 +53,7 @@ const VARIABLES: &[&str] = &[
 #[derive(Debug, Clone)]
 pub(crate) enum DesktopState {
     /// This program shows them.
-    Shown(Program, PathBuf),
+    Shown(NoticeProgram, PathBuf),
     /// The settings turn them off.
     Off,
     /// This machine has no desktop.
@@ -70,7 +70,7 @@ impl DesktopState {
         if settings.get(typed::CONSOLE_NOTIFY) != "auto" {
             return Self::Off;
         }
-        let program = Program::of_this_system();
+        let program = NoticeProgram::of_this_system();
         if !program.has_desktop(&at.environment) {
             return Self::NoDesktop;
         }
@@ -88,16 +88,16 @@ impl DesktopState {
 pub(crate) struct Desktop(Arc<Inner>);
 
 struct Inner {
-    program: Program,
+    program: NoticeProgram,
     path: PathBuf,
     site: Site,
     inbox: Arc<dyn Inbox>,
     redactor: Redactor,
-    state: Mutex<State>,
+    state: Mutex<NoticeQueue>,
 }
 
 #[derive(Default)]
-struct State {
+struct NoticeQueue {
     queued: Vec<QueuedNotice>,
     /// Whether a task is showing them.
     telling: bool,
@@ -183,10 +183,10 @@ impl Desktop {
     }
 
     /// Waits until this process may show a notice.
-    async fn wait_for_turn(&self) -> Option<Turn> {
+    async fn wait_for_turn(&self) -> Option<NoticeTurn> {
         loop {
             let home = self.0.site.home.clone();
-            let tried = tokio::task::spawn_blocking(move || Turn::take(&home)).await;
+            let tried = tokio::task::spawn_blocking(move || NoticeTurn::take(&home)).await;
             match tried {
                 Ok(Ok(Ok(turn))) => return Some(turn),
                 Ok(Ok(Err(wait))) => tokio::time::sleep(wait).await,

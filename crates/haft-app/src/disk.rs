@@ -32,10 +32,10 @@ pub struct DiskUse {
 
 /// The last measurement.
 #[derive(Debug, Default)]
-pub(crate) struct Gauge(Arc<Mutex<Measured>>);
+pub(crate) struct Gauge(Arc<Mutex<Measurement>>);
 
 #[derive(Debug, Default)]
-struct Measured {
+struct Measurement {
     last: Option<(Instant, DiskUse)>,
     /// How long the last measurement is kept.
     fresh: Duration,

@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::future::BoxFuture;
 use haft::permission::{Effect, Permission};
 use haft::policy::{Guard, JudgedCall, MinimumVerdict};
@@ -17,8 +17,8 @@ use serde::Serialize;
 
 use crate::config::Settings;
 use crate::config::typed::SANDBOX_NETWORK;
-use crate::dry_run::copy::Copy;
-use crate::host::{ApproverParts, Host, MakeApprover, WhenAsked};
+use crate::dry_run::copy::FolderCopy;
+use crate::host::{ApproverParts, Host, MakeApprover, PendingCallMode};
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::view::argument;
@@ -32,15 +32,15 @@ const MAX_NOTES: usize = 1_000;
 /// A copy of a workspace, and notes on what happens in it. Dropping it removes the copy.
 #[derive(Debug)]
 pub struct DryRun {
-    copy: Copy,
+    copy: FolderCopy,
     site: Site,
     settings: Settings,
-    notes: Arc<Mutex<Notes>>,
+    notes: Arc<Mutex<DryRunNotes>>,
 }
 
 /// What would have happened besides changes to files.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Notes {
+pub struct DryRunNotes {
     /// Calls that would have needed approval, with the reason.
     pub asked: BTreeSet<String>,
     /// Calls that would have reached beyond the folder and were refused.
@@ -56,7 +56,7 @@ impl DryRun {
         let hidden: Vec<PathBuf> = policy::hidden_paths(at, settings);
         let place = at.environment.folder("TMPDIR");
         let place = place.unwrap_or_else(|| PathBuf::from("/tmp"));
-        let copy = Copy::make(&at.workspace, &place, &hidden)?;
+        let copy = FolderCopy::make(&at.workspace, &place, &hidden)?;
         let site = Site::new(copy.root(), at.home.clone(), at.environment.clone())?;
         // Commands would change these folders directly.
         let mut settings = settings.clone().without("sandbox.write");
@@ -84,8 +84,9 @@ impl DryRun {
 
     /// Adds the guard and the approver of a dry run to the host. Questions of tools still go to the host's own approver.
     pub fn host(&self, mut host: Host) -> Host {
-        host.guards.push(Arc::new(Inside(Arc::clone(&self.notes))));
-        host.when_asked = Some(WhenAsked::Wait);
+        host.guards
+            .push(Arc::new(CopyBoundary(Arc::clone(&self.notes))));
+        host.when_asked = Some(PendingCallMode::Wait);
         let (own, notes) = (host.approver.take(), Arc::clone(&self.notes));
         let make: MakeApprover = Box::new(move |parts: ApproverParts| {
             let redactor = parts.redactor.clone();
@@ -100,7 +101,7 @@ impl DryRun {
     }
 
     /// Returns the notes so far.
-    pub fn notes(&self) -> Notes {
+    pub fn notes(&self) -> DryRunNotes {
         self.notes.lock().clone()
     }
 
@@ -111,9 +112,9 @@ impl DryRun {
 }
 
 /// Refuses calls that reach beyond the copy.
-struct Inside(Arc<Mutex<Notes>>);
+struct CopyBoundary(Arc<Mutex<DryRunNotes>>);
 
-impl Guard for Inside {
+impl Guard for CopyBoundary {
     fn name(&self) -> &'static str {
         "dry-run"
     }
@@ -162,17 +163,17 @@ impl Guard for Inside {
 /// Approves calls that would need approval: they only reach the copy.
 struct CopyApprover {
     own: Option<Arc<dyn Approver>>,
-    notes: Arc<Mutex<Notes>>,
+    notes: Arc<Mutex<DryRunNotes>>,
     redactor: haft::audit::redact::Redactor,
 }
 
 impl Approver for CopyApprover {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         Box::pin(async move {
             if request.is_question() {
                 return match &self.own {
                     Some(own) => own.ask(request).await,
-                    None => Answer::Nobody,
+                    None => ApproverReply::Nobody,
                 };
             }
             let argument = argument::of_text(&request.arguments, &self.redactor);
@@ -188,7 +189,7 @@ impl Approver for CopyApprover {
     }
 }
 
-impl fmt::Debug for Inside {
+impl fmt::Debug for CopyBoundary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Inside")
     }

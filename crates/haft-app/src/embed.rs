@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::config::Settings;
 use crate::follower;
 use crate::problem::Problem;
-use crate::resume::Resumed;
+use crate::resume::ResumeResult;
 use crate::run::RunOptions;
 use crate::view::timeline;
 
@@ -125,17 +125,17 @@ impl Haft {
     /// # Errors
     /// There is no such run, it is finished, of another workspace or an agent's run with a conversation,
     /// another process holds it, or nothing in it can be resumed.
-    pub async fn resume_run(&self, run: &RunId) -> Result<Resumed, Problem> {
+    pub async fn resume_run(&self, run: &RunId) -> Result<ResumeResult, Problem> {
         let never = std::future::pending();
         self.0.app.resume(run, RunOptions::new(ENTRY), never).await
     }
 
     /// Acts on every decision about a suspended call of this workspace, wherever it is made, starting with approvals
     /// that are already there, until the returned handle is stopped or dropped.
-    pub fn follow(&self) -> Following {
+    pub fn follow(&self) -> DecisionFollower {
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(follower::follow(self.0.app.clone(), stopped));
-        Following { stop, task }
+        DecisionFollower { stop, task }
     }
 
     /// Returns the tools that callers see.
@@ -163,12 +163,12 @@ impl Haft {
 /// A task that acts on decisions.
 #[derive(Debug)]
 #[must_use = "dropped, it stops"]
-pub struct Following {
+pub struct DecisionFollower {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-impl Following {
+impl DecisionFollower {
     /// Stops the task, and waits briefly for calls that it resumed to end or be suspended.
     pub async fn stop(self) {
         drop(self.stop);

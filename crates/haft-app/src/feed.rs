@@ -1,10 +1,10 @@
-//! `Feed`: events in this app's runs, passed on to the clients that watch; no call waits for a client.
+//! `AuditFeed`: events in this app's runs, passed on to the clients that watch; no call waits for a client.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft::audit::index::RunState;
-use haft::audit::{AuditError, AuditSink, CallRecord, Event, EventKind};
+use haft::audit::{AuditError, AuditEvent, AuditSink, CallRecord, EventKind};
 use haft::call::{CallId, RunId};
 use haft::result::Status;
 use tokio::sync::broadcast::{self, Receiver, Sender};
@@ -46,7 +46,7 @@ pub struct CallEvent {
 }
 
 impl FeedEvent {
-    fn of(event: &Event) -> Self {
+    fn of(event: &AuditEvent) -> Self {
         let run = event.run.clone();
         let call = |call: &CallRecord, end| {
             Self::Call(Arc::new(CallEvent {
@@ -72,9 +72,9 @@ impl FeedEvent {
 
 /// An audit sink that passes events on.
 #[derive(Debug)]
-pub struct Feed(Sender<FeedEvent>);
+pub struct AuditFeed(Sender<FeedEvent>);
 
-impl Feed {
+impl AuditFeed {
     /// Returns a feed without watchers.
     pub fn new() -> Arc<Self> {
         Arc::new(Self(broadcast::channel(WATCHER_BUFFER).0))
@@ -106,8 +106,8 @@ impl Feed {
     }
 }
 
-impl AuditSink for Feed {
-    fn record(&self, event: Event) -> Result<(), AuditError> {
+impl AuditSink for AuditFeed {
+    fn record(&self, event: AuditEvent) -> Result<(), AuditError> {
         if self.0.receiver_count() > 0 {
             let _ = self.0.send(FeedEvent::of(&event));
         }

@@ -6,13 +6,13 @@ use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, ApprovalRequest};
 use haft::call::{CallId, Origin, RunId, ToolCall};
 use haft::error::ErrorKind;
-use haft::journal::Recorded;
+use haft::journal::RecordedChain;
 use haft::result::Outcome;
 use haft::session::Session;
 use haft_chain::TOOL_CHAIN;
 
 use crate::app::App;
-use crate::decide::Refused;
+use crate::decide::DecisionError;
 use crate::problem::Problem;
 use crate::run::RunOptions;
 
@@ -24,7 +24,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// What happened to a decided request.
 #[derive(Debug)]
-pub enum Followed {
+pub enum FollowResult {
     /// It ran here; for a call nested in a chain, this is the chain's outcome.
     Ran(Box<Outcome>),
     /// Another process runs it or has run it; the inbox has its state.
@@ -40,10 +40,14 @@ impl App {
     ///
     /// # Errors
     /// There is no such request, its call cannot run here, or its run can be resumed neither here nor elsewhere.
-    pub async fn follow(&self, id: &ApprovalId, options: RunOptions) -> Result<Followed, Problem> {
+    pub async fn follow(
+        &self,
+        id: &ApprovalId,
+        options: RunOptions,
+    ) -> Result<FollowResult, Problem> {
         // A coding agent runs its call itself, now or when it makes it again.
         if self.entry(id).await?.request.origin == Origin::Hook {
-            return Ok(Followed::Agents);
+            return Ok(FollowResult::Agents);
         }
         let entry = self.wait_until_unattended(id).await?;
         let is_over = matches!(
@@ -51,10 +55,10 @@ impl App {
             RequestStatus::Pending | RequestStatus::Withdrawn
         );
         if entry.claimed || is_over {
-            return Ok(Followed::Elsewhere);
+            return Ok(FollowResult::Elsewhere);
         }
         if entry.request.workspace != self.workspace() {
-            return Ok(Followed::Foreign);
+            return Ok(FollowResult::Foreign);
         }
         if entry.status == RequestStatus::Approved {
             // Checked before the run is resumed: an approval that does not hold here leaves no trace in it.
@@ -100,7 +104,7 @@ impl App {
     pub(crate) async fn resume_chain(
         &self,
         run: &RunId,
-        recorded: Recorded,
+        recorded: RecordedChain,
         options: RunOptions,
         stop: impl Future<Output = ()>,
     ) -> Result<Outcome, Problem> {
@@ -140,12 +144,12 @@ impl App {
     }
 
     /// Returns what another process did about the request within the grace period, if anything.
-    async fn followed_elsewhere(&self, id: &ApprovalId) -> Result<Option<Followed>, Problem> {
+    async fn followed_elsewhere(&self, id: &ApprovalId) -> Result<Option<FollowResult>, Problem> {
         let started = Instant::now();
         while started.elapsed() < CLIENT_GRACE {
             let entry = self.entry(id).await?;
             if entry.claimed || entry.status == RequestStatus::Withdrawn {
-                return Ok(Some(Followed::Elsewhere));
+                return Ok(Some(FollowResult::Elsewhere));
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
@@ -153,16 +157,20 @@ impl App {
     }
 
     /// Acts on the decision: the request's own call, or the chain that made it.
-    async fn act_on(&self, session: &Session, entry: &StoredApproval) -> Result<Followed, Problem> {
+    async fn act_on(
+        &self,
+        session: &Session,
+        entry: &StoredApproval,
+    ) -> Result<FollowResult, Problem> {
         let id = &entry.request.id;
         if let Some(chain) = &entry.request.parent {
             return self.act_in_chain(session, entry, chain).await;
         }
         match self.executor().resume(session, id).await {
-            Ok(outcome) => Ok(Followed::Ran(Box::new(outcome))),
+            Ok(outcome) => Ok(FollowResult::Ran(Box::new(outcome))),
             // Another call acts on it, has done so, or has withdrawn it meanwhile: the inbox has its state.
             Err(InboxError::Claimed(_) | InboxError::Decided { .. } | InboxError::Over { .. }) => {
-                Ok(Followed::Elsewhere)
+                Ok(FollowResult::Elsewhere)
             }
             Err(error) => Err(Problem::failed(error.to_string())),
         }
@@ -173,13 +181,13 @@ impl App {
         session: &Session,
         entry: &StoredApproval,
         chain: &CallId,
-    ) -> Result<Followed, Problem> {
+    ) -> Result<FollowResult, Problem> {
         let run = &entry.request.run;
         // Checked before the journal is read: the client may make the call again meanwhile, and resume it.
         let suspended = self.is_suspended(run, chain).await?;
         let Some(recorded) = self.interrupted(run, chain).await? else {
             if suspended {
-                return Ok(Followed::Elsewhere);
+                return Ok(FollowResult::Elsewhere);
             }
             let message = format!("run {run} has no chain to resume");
             return Err(
@@ -189,7 +197,7 @@ impl App {
         let outcome = self.rerun(session, recorded, suspended).await;
         let conflict = outcome.error.as_ref().map(|e| e.kind) == Some(ErrorKind::Conflict);
         if conflict && !self.is_suspended(run, chain).await? {
-            return Ok(Followed::Elsewhere);
+            return Ok(FollowResult::Elsewhere);
         }
         if let Ok(text) = serde_json::to_string(&outcome) {
             // The nested call's own outcome says less than the script's.
@@ -198,7 +206,7 @@ impl App {
                 tracing::warn!(%error, "store a chain's outcome with its approval");
             }
         }
-        Ok(Followed::Ran(Box::new(outcome)))
+        Ok(FollowResult::Ran(Box::new(outcome)))
     }
 
     /// Returns whether a chain is known to be suspended.
@@ -209,14 +217,18 @@ impl App {
     }
 
     /// Returns the journal's record of an interrupted chain.
-    async fn interrupted(&self, run: &RunId, chain: &CallId) -> Result<Option<Recorded>, Problem> {
+    async fn interrupted(
+        &self,
+        run: &RunId,
+        chain: &CallId,
+    ) -> Result<Option<RecordedChain>, Problem> {
         let found = self.journal().interrupted(run, Some(chain)).await;
         found.map_err(|e| Problem::failed(e.to_string()))
     }
 
     /// Reruns an interrupted chain from its journal, under its own id, so that it ends the call that is open in the record. `suspended`
     /// says whether the chain is known to be suspended; an older haft left no note of that.
-    async fn rerun(&self, session: &Session, recorded: Recorded, suspended: bool) -> Outcome {
+    async fn rerun(&self, session: &Session, recorded: RecordedChain, suspended: bool) -> Outcome {
         let call =
             ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
         if suspended {
@@ -238,7 +250,7 @@ impl App {
 }
 
 /// Returns the problem that an approval does not hold here. It still holds wherever the call is what the request showed.
-fn does_not_apply(refused: Refused, undone: &str) -> Problem {
+fn does_not_apply(refused: DecisionError, undone: &str) -> Problem {
     refused.problem().advise(format!(
         "{undone}; the approval is still valid: resume it with the tools and the policy of the request"
     ))

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::agent::is_kept;
 use crate::app::App;
-use crate::follow::Followed;
+use crate::follow::FollowResult;
 use crate::run::RunOptions;
 use crate::view::approvals::{visit, with_status};
 
@@ -89,7 +89,7 @@ async fn act_on(app: &App, id: &ApprovalId) {
     let mut pauses = RETRY_DELAYS.into_iter();
     loop {
         let followed = app.follow(id, options(app)).await;
-        if matches!(followed, Ok(Followed::Foreign)) {
+        if matches!(followed, Ok(FollowResult::Foreign)) {
             return;
         }
         let entry = app.entry(id).await;

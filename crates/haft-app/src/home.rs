@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::environment::Environment;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// The state folder. Clones refer to the same one.
 #[derive(Debug, Clone)]
@@ -50,7 +50,8 @@ impl Home {
             .advise("choose one: --home DIR")
         })?;
         let absolute = std::path::absolute(&path).map_err(|e| {
-            Problem::settings(format!("cannot find the state folder: {e}")).at(Place::file(&path))
+            Problem::settings(format!("cannot find the state folder: {e}"))
+                .at(SourceLocation::file(&path))
         })?;
         Ok(Self {
             path: absolute,
@@ -70,7 +71,7 @@ impl Home {
         });
         let path = made.map_err(|e| {
             Problem::failed(format!("cannot create a temporary state folder: {e}"))
-                .at(Place::file(&std::env::temp_dir()))
+                .at(SourceLocation::file(&std::env::temp_dir()))
                 .advise("name a permanent state folder, or set TMPDIR to a writable folder")
         })?;
         Ok(Self {
@@ -101,7 +102,7 @@ impl Home {
     pub fn create(&self) -> Result<(), Problem> {
         plain_file::private_folder(&self.path).map_err(|e| {
             Problem::settings(format!("cannot create the state folder: {e}"))
-                .at(Place::file(&self.path))
+                .at(SourceLocation::file(&self.path))
                 .advise("choose another: --home DIR or HAFT_HOME")
         })
     }

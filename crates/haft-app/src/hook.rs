@@ -9,12 +9,12 @@ pub use haft_hook::{Agent, HookReply, refusal};
 use haft_hook::{CallReport, HookCall, HookEvent, HookEventKind, HookVerdict};
 
 use crate::hook::arguments::{announced_forms, arguments, folder_of, input_of};
-use crate::hook::folder::Folder;
-use crate::hook::folders::Folders;
-use crate::hook::key::Key;
+use crate::hook::folder::AgentFolder;
+use crate::hook::folders::AgentFolders;
+use crate::hook::key::SessionKey;
 use crate::hook::located_call::LocatedCall;
 use crate::hook::location::Location;
-use crate::hook::session::Terms;
+use crate::hook::session::AnswerTerms;
 use crate::hook::settings::HookSettings;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -46,7 +46,7 @@ const MARGIN: (u32, Duration) = (10, Duration::from_secs(10));
 
 /// What a hook was started with.
 #[derive(Debug, Clone, Copy)]
-pub struct Incoming<'a> {
+pub struct HookInvocation<'a> {
     /// The agent that the hook was installed for.
     pub agent: Agent,
     /// The event, as the agent wrote it.
@@ -62,13 +62,13 @@ pub struct Incoming<'a> {
 /// Answers the hooks of one user's agents. Clones share the open folders and sessions.
 #[derive(Debug, Clone)]
 pub struct Hooks {
-    folders: Arc<Folders>,
+    folders: Arc<AgentFolders>,
     follows: bool,
 }
 
 /// Which event asks about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asks {
+enum AskingEvent {
     /// A tool is about to run.
     BeforeTool,
     /// The agent is about to ask its user about a call that an earlier event has announced.
@@ -80,13 +80,13 @@ impl Hooks {
     /// events that say how calls ended.
     pub fn new(site: &Site, follows: bool) -> Self {
         Self {
-            folders: Arc::new(Folders::new(site)),
+            folders: Arc::new(AgentFolders::new(site)),
             follows,
         }
     }
 
     /// Returns the answer to an event. Whatever goes wrong denies the call and says why.
-    pub async fn answer(&self, incoming: Incoming<'_>) -> HookReply {
+    pub async fn answer(&self, incoming: HookInvocation<'_>) -> HookReply {
         let event = match haft_hook::read(incoming.agent, incoming.bytes) {
             Ok(event) => event,
             Err(error) => {
@@ -96,11 +96,11 @@ impl Hooks {
         };
         let verdict = match &event.kind {
             HookEventKind::Before(call) => {
-                let judged = self.judge(&event, call, &incoming, Asks::BeforeTool);
+                let judged = self.judge(&event, call, &incoming, AskingEvent::BeforeTool);
                 judged.await.unwrap_or_else(|problem| denial(&problem))
             }
             HookEventKind::Permission(call) => {
-                let judged = self.judge(&event, call, &incoming, Asks::BeforePrompt);
+                let judged = self.judge(&event, call, &incoming, AskingEvent::BeforePrompt);
                 judged.await.unwrap_or_else(|problem| denial(&problem))
             }
             HookEventKind::After(report) => {
@@ -131,15 +131,15 @@ impl Hooks {
         &self,
         event: &HookEvent,
         call: &HookCall,
-        incoming: &Incoming<'_>,
-        asks: Asks,
+        incoming: &HookInvocation<'_>,
+        asks: AskingEvent,
     ) -> Result<HookVerdict, Problem> {
         let located = self.locate(event, call, incoming).await?;
         let settings = located.folder.settings();
         let answer_within = time_for_answer(event.agent.limits().wait);
-        let terms = Terms {
+        let terms = AnswerTerms {
             by_agent: is_asked_by_agent(&settings, event, incoming.headless),
-            again: asks == Asks::BeforePrompt,
+            again: asks == AskingEvent::BeforePrompt,
             within: answer_within.min(settings.wait),
             answer_within,
         };
@@ -152,7 +152,7 @@ impl Hooks {
         &self,
         event: &'e HookEvent,
         call: &'e HookCall,
-        incoming: &Incoming<'_>,
+        incoming: &HookInvocation<'_>,
     ) -> Result<LocatedCall<'e>, Problem> {
         let location = Location::of(event, incoming.folder, &self.folders.site)?;
         let folder = self.folders.open(&location.workspace).await?;
@@ -171,7 +171,7 @@ impl Hooks {
     }
 
     /// Passes on how a call ended, to the session that follows it.
-    fn report(&self, event: &HookEvent, report: &CallReport, incoming: &Incoming<'_>) {
+    fn report(&self, event: &HookEvent, report: &CallReport, incoming: &HookInvocation<'_>) {
         let key = key(event, incoming);
         let location = Location::of(event, incoming.folder, &self.folders.site).ok();
         let first = location.as_ref().map(|location| &*location.workspace);
@@ -185,7 +185,7 @@ impl Hooks {
         }
     }
 
-    async fn end(&self, key: &Key) {
+    async fn end(&self, key: &SessionKey) {
         for folder in self.folders.of_session(key, None) {
             folder.end(key).await;
         }
@@ -193,7 +193,12 @@ impl Hooks {
 }
 
 /// Passes a report to the session that this folder has, if any. False if no call there is the one that ended.
-fn ends_call(folder: &Folder, key: &Key, report: &CallReport, location: Option<&Location>) -> bool {
+fn ends_call(
+    folder: &AgentFolder,
+    key: &SessionKey,
+    report: &CallReport,
+    location: Option<&Location>,
+) -> bool {
     let Some(session) = folder.known(key) else {
         return false;
     };
@@ -223,11 +228,11 @@ fn knows_its_user(agent: Agent) -> bool {
     agent != Agent::Gemini
 }
 
-fn key(event: &HookEvent, incoming: &Incoming<'_>) -> Key {
+fn key(event: &HookEvent, incoming: &HookInvocation<'_>) -> SessionKey {
     let process = incoming
         .process
         .filter(|name| event.session.is_empty() && agent_process::is_name(name));
-    Key {
+    SessionKey {
         agent: event.agent,
         session: event.session.clone(),
         process: process.map(str::to_owned),
@@ -241,7 +246,7 @@ fn time_for_answer(wait: Duration) -> Duration {
 }
 
 /// Adds to the reason of a verdict that it follows the previous settings, if the changed ones do not load.
-fn under_settings(folder: &Folder, verdict: HookVerdict) -> HookVerdict {
+fn under_settings(folder: &AgentFolder, verdict: HookVerdict) -> HookVerdict {
     let Some(fault) = folder.app.settings_fault() else {
         return verdict;
     };

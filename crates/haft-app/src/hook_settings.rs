@@ -6,22 +6,22 @@ use haft_hook::Agent;
 use haft_hook::setup::PlaceCondition;
 use serde::Serialize;
 
-use crate::clients::Level;
-pub use crate::clients::install::Edit;
-use crate::clients::install::record::Original;
-use crate::clients::install::target::{Content, Target};
-use crate::clients::jsonc::Wrong;
-use crate::clients::settings_file::SettingsFile;
+use crate::clients::InstallScope;
+pub use crate::clients::install::InstallEdit;
+use crate::clients::install::record::SettingsBackup;
+use crate::clients::install::target::{InstallContent, InstallTarget};
+use crate::clients::jsonc::EditError;
+use crate::clients::settings_file::EditableFile;
 use crate::plain_file;
 use crate::problem::Problem;
 use crate::site::Site;
 
-use json_hooks::{JsonHooks, Spot};
-use places::{Entry, Form, Layout, Place};
+use json_hooks::{HookPosition, JsonHooks};
+use places::{HookFileFormat, HookLayout, HookRegistration, HookTarget};
 use toml_hooks::TomlHooks;
 use whole::WholeFile;
 
-pub use program::Program;
+pub use program::HookLauncher;
 
 pub mod facts;
 pub mod status;
@@ -41,11 +41,11 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Which hooks to edit.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
+pub struct HookEditOptions<'a> {
     /// The agent.
     pub agent: Agent,
     /// Whether for the user or for one folder.
-    pub level: Level,
+    pub level: InstallScope,
     /// Where haft works.
     pub site: &'a Site,
     /// Whether only to say what would change.
@@ -56,7 +56,10 @@ pub struct Order<'a> {
 ///
 /// # Errors
 /// A file cannot be read, understood or written. The files before it are done.
-pub fn install(order: Order<'_>, program: &Program) -> Result<Vec<Edit>, Problem> {
+pub fn install(
+    order: HookEditOptions<'_>,
+    program: &HookLauncher,
+) -> Result<Vec<InstallEdit>, Problem> {
     let places = places::places(order.agent, order.level, order.site, program)?;
     let places = choose_places(order.agent, places);
     let home = &order.site.home;
@@ -78,9 +81,14 @@ pub fn install(order: Order<'_>, program: &Program) -> Result<Vec<Edit>, Problem
 ///
 /// # Errors
 /// There is no home folder.
-pub fn events_behind_haft(order: Order<'_>) -> Result<Vec<String>, Problem> {
+pub fn events_behind_haft(order: HookEditOptions<'_>) -> Result<Vec<String>, Problem> {
     let mut events = Vec::new();
-    for place in places::places(order.agent, order.level, order.site, &Program::default())? {
+    for place in places::places(
+        order.agent,
+        order.level,
+        order.site,
+        &HookLauncher::default(),
+    )? {
         let text = plain_file::read(&place.path, MAX_BYTES).unwrap_or_default();
         let found = spots(order.agent, &place, &text).unwrap_or_default();
         let moved = found.into_iter().filter(|spot| spot.behind > 0);
@@ -94,8 +102,13 @@ pub fn events_behind_haft(order: Order<'_>) -> Result<Vec<String>, Problem> {
 ///
 /// # Errors
 /// As for [`install`].
-pub fn uninstall(order: Order<'_>) -> Result<Vec<Edit>, Problem> {
-    let mut places = places::places(order.agent, order.level, order.site, &Program::default())?;
+pub fn uninstall(order: HookEditOptions<'_>) -> Result<Vec<InstallEdit>, Problem> {
+    let mut places = places::places(
+        order.agent,
+        order.level,
+        order.site,
+        &HookLauncher::default(),
+    )?;
     // The file that makes the hooks run goes first.
     places.reverse();
     let mut edits = Vec::new();
@@ -106,17 +119,17 @@ pub fn uninstall(order: Order<'_>) -> Result<Vec<Edit>, Problem> {
 }
 
 /// Chooses among files that can hold the same hooks: the one that has haft already, else the one with the user's hooks.
-fn choose_places(agent: Agent, places: Vec<Place>) -> Vec<Place> {
-    let is_one = |place: &Place| place.condition != PlaceCondition::Always;
+fn choose_places(agent: Agent, places: Vec<HookTarget>) -> Vec<HookTarget> {
+    let is_one = |place: &HookTarget| place.condition != PlaceCondition::Always;
     if !places.iter().any(is_one) {
         return places;
     }
-    let fits = |place: &&Place| match place.condition {
+    let fits = |place: &&HookTarget| match place.condition {
         PlaceCondition::FileExists => place.path.exists(),
         PlaceCondition::HasHooks => toml_hooks::has_hooks(&place.path),
         PlaceCondition::Always => true,
     };
-    let holds = |place: &&Place| holds(agent, place);
+    let holds = |place: &&HookTarget| holds(agent, place);
     let found = places.iter().find(holds);
     // If there is none, haft makes the first of the list. Only the user makes a file that hides others.
     let last = match agent {
@@ -127,38 +140,38 @@ fn choose_places(agent: Agent, places: Vec<Place>) -> Vec<Place> {
     place.cloned().into_iter().collect()
 }
 
-fn target(order: Order<'_>, place: &Place) -> Result<Target, Problem> {
-    let Order { agent, site, .. } = order;
-    let within = (order.level == Level::Project).then_some(site.workspace.as_path());
-    let mut file = SettingsFile::locate(&place.path, agent.title(), by_hand(agent), within)?;
-    let is_program = matches!(place.form, Form::Whole { is_program, .. } if is_program);
+fn target(order: HookEditOptions<'_>, place: &HookTarget) -> Result<InstallTarget, Problem> {
+    let HookEditOptions { agent, site, .. } = order;
+    let within = (order.level == InstallScope::Project).then_some(site.workspace.as_path());
+    let mut file = EditableFile::locate(&place.path, agent.title(), by_hand(agent), within)?;
+    let is_program = matches!(place.form, HookFileFormat::Whole { is_program, .. } if is_program);
     if is_program {
         file = file.with_mode(0o755);
     }
-    let original = Original::of(&site.home, RECORDS, &file.path);
-    Ok(Target {
+    let original = SettingsBackup::of(&site.home, RECORDS, &file.path);
+    Ok(InstallTarget {
         content: content(agent, place),
         file,
         original,
     })
 }
 
-fn content(agent: Agent, place: &Place) -> Box<dyn Content> {
+fn content(agent: Agent, place: &HookTarget) -> Box<dyn InstallContent> {
     match &place.form {
-        Form::Json(layout) => Box::new(json(agent, layout)),
-        Form::Toml(entries) => Box::new(toml(agent, entries)),
-        Form::Whole { text, is_program } => Box::new(whole(agent, text, *is_program)),
+        HookFileFormat::Json(layout) => Box::new(json(agent, layout)),
+        HookFileFormat::Toml(entries) => Box::new(toml(agent, entries)),
+        HookFileFormat::Whole { text, is_program } => Box::new(whole(agent, text, *is_program)),
     }
 }
 
-fn json(agent: Agent, layout: &Layout) -> JsonHooks {
+fn json(agent: Agent, layout: &HookLayout) -> JsonHooks {
     JsonHooks {
         agent,
         layout: layout.clone(),
     }
 }
 
-fn toml(agent: Agent, entries: &[Entry]) -> TomlHooks {
+fn toml(agent: Agent, entries: &[HookRegistration]) -> TomlHooks {
     TomlHooks {
         agent,
         entries: entries.to_vec(),
@@ -173,21 +186,22 @@ fn whole(agent: Agent, text: &str, is_program: bool) -> WholeFile {
     }
 }
 
-fn put(agent: Agent, place: &Place, before: &str) -> Result<String, Wrong> {
+fn put(agent: Agent, place: &HookTarget, before: &str) -> Result<String, EditError> {
     match &place.form {
-        Form::Json(layout) => json(agent, layout).put(before),
-        Form::Toml(entries) => toml(agent, entries).put(before),
-        Form::Whole { text, is_program } => whole(agent, text, *is_program).put(before),
+        HookFileFormat::Json(layout) => json(agent, layout).put(before),
+        HookFileFormat::Toml(entries) => toml(agent, entries).put(before),
+        HookFileFormat::Whole { text, is_program } => whole(agent, text, *is_program).put(before),
     }
 }
 
 /// Returns the events for which a file registers haft.
-fn events(agent: Agent, place: &Place) -> Vec<String> {
-    let of = |entries: &[Entry]| entries.iter().map(|entry| entry.event.clone()).collect();
+fn events(agent: Agent, place: &HookTarget) -> Vec<String> {
+    let of =
+        |entries: &[HookRegistration]| entries.iter().map(|entry| entry.event.clone()).collect();
     match &place.form {
-        Form::Json(layout) => of(&layout.entries),
-        Form::Toml(entries) => of(entries),
-        Form::Whole { text, is_program } => whole(agent, text, *is_program)
+        HookFileFormat::Json(layout) => of(&layout.entries),
+        HookFileFormat::Toml(entries) => of(entries),
+        HookFileFormat::Whole { text, is_program } => whole(agent, text, *is_program)
             .event(&place.path)
             .into_iter()
             .collect(),
@@ -195,18 +209,18 @@ fn events(agent: Agent, place: &Place) -> Vec<String> {
 }
 
 /// Finds haft's entries in the text of a file. A file that is haft's as a whole is the entry for its event, or for all events.
-fn spots(agent: Agent, place: &Place, before: &str) -> Result<Vec<Spot>, Wrong> {
+fn spots(agent: Agent, place: &HookTarget, before: &str) -> Result<Vec<HookPosition>, EditError> {
     match &place.form {
-        Form::Json(layout) => json(agent, layout).spots(before),
-        Form::Toml(entries) => toml(agent, entries).spots(before),
-        Form::Whole { text, is_program } => {
+        HookFileFormat::Json(layout) => json(agent, layout).spots(before),
+        HookFileFormat::Toml(entries) => toml(agent, entries).spots(before),
+        HookFileFormat::Whole { text, is_program } => {
             Ok(whole(agent, text, *is_program).spots(before, &place.path))
         }
     }
 }
 
 /// Whether a file has entries of haft. A file that cannot be read or understood counts as one without: the edit of it will say why.
-fn holds(agent: Agent, place: &Place) -> bool {
+fn holds(agent: Agent, place: &HookTarget) -> bool {
     let text = plain_file::read(&place.path, MAX_BYTES).unwrap_or_default();
     spots(agent, place, &text).is_ok_and(|spots| !spots.is_empty())
 }
@@ -215,7 +229,10 @@ fn holds(agent: Agent, place: &Place) -> bool {
 ///
 /// # Errors
 /// There is no home folder, or a file's form cannot be written.
-pub fn snippet(order: Order<'_>, program: &Program) -> Result<Vec<Snippet>, Problem> {
+pub fn snippet(
+    order: HookEditOptions<'_>,
+    program: &HookLauncher,
+) -> Result<Vec<Snippet>, Problem> {
     let places = places::places(order.agent, order.level, order.site, program)?;
     let each = choose_places(order.agent, places).into_iter().map(|place| {
         let text = put(order.agent, &place, "");

@@ -30,7 +30,7 @@ pub type MakeApprover = Box<dyn FnOnce(ApproverParts) -> Arc<dyn Approver> + Sen
 /// What happens to a call that needs approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
-pub enum WhenAsked {
+pub enum PendingCallMode {
     /// It is denied at once.
     #[default]
     Deny,
@@ -41,7 +41,7 @@ pub enum WhenAsked {
     Suspend,
 }
 
-impl WhenAsked {
+impl PendingCallMode {
     /// Returns whether requests outlive the process.
     pub(crate) fn is_durable(self) -> bool {
         self == Self::Suspend
@@ -62,7 +62,7 @@ pub struct Host {
     /// Creates the approver if the host can ask a user; it is not called if the settings rule out asking.
     pub approver: Option<MakeApprover>,
     /// What happens to calls that need approval; `None` to use the settings.
-    pub when_asked: Option<WhenAsked>,
+    pub when_asked: Option<PendingCallMode>,
     /// Tools besides the standard ones. They are on unless the settings turn them off.
     pub tools: Vec<Arc<dyn Tool>>,
     /// Guards besides the standard ones.

@@ -13,7 +13,7 @@ use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
 use crate::clients::SERVER;
 use crate::config::Settings;
 use crate::problem::Problem;
-use crate::servers::edit::{self, NewServer, Reach};
+use crate::servers::edit::{self, NewServer, ServerTarget};
 use crate::site::Site;
 
 mod document;
@@ -25,14 +25,14 @@ mod places;
 mod plugin;
 mod texts;
 
-use document::Entries;
-use texts::Context;
+use document::ImportDocument;
+use texts::ConversionContext;
 
-pub use permissions::Rules;
+pub use permissions::ImportedRules;
 
 /// The options of an import.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct ImportOptions {
     /// New names, by the names in the settings that are read.
     pub rename: BTreeMap<String, String>,
     /// Whether secrets that those settings hold in plain text may be copied.
@@ -43,7 +43,7 @@ pub struct Wishes {
 
 /// A server that was found.
 #[derive(Debug, Clone)]
-pub struct Candidate {
+pub struct ImportCandidate {
     /// Its name in the settings that it was found in.
     pub original: String,
     /// The client that these settings belong to.
@@ -64,9 +64,9 @@ pub struct Imports {
     /// The files that were read.
     pub files: Vec<PathBuf>,
     /// The servers, in the order of the files.
-    pub servers: Vec<Candidate>,
+    pub servers: Vec<ImportCandidate>,
     /// Rules about the tools of servers.
-    pub rules: Rules,
+    pub rules: ImportedRules,
     /// Other notes for the user.
     pub notes: Vec<String>,
     /// Servers of Claude Code that are turned off somewhere other than in their own entry.
@@ -75,14 +75,14 @@ pub struct Imports {
 
 /// A file or package, and the client that it belongs to.
 #[derive(Debug, Clone)]
-struct Source<'a> {
+struct ImportSource<'a> {
     client: &'static str,
     file: &'a Path,
     /// The folder of the package that contains it.
     package: Option<&'a Path>,
 }
 
-impl Candidate {
+impl ImportCandidate {
     /// Returns whether it is to be imported.
     pub fn is_taken(&self) -> bool {
         self.server.is_some() && self.refused.is_none()
@@ -96,14 +96,14 @@ impl Candidate {
     /// Returns whether it is haft itself, added by `haft mcp install`.
     fn is_haft(&self) -> bool {
         match self.server.as_ref().map(|server| &server.reach) {
-            Some(Reach::Command { program, args, .. }) => {
+            Some(ServerTarget::Command { program, args, .. }) => {
                 let program = Path::new(program).file_name();
                 let program = program
                     .and_then(std::ffi::OsStr::to_str)
                     .unwrap_or_default();
                 program.starts_with(SERVER) && args.first().is_some_and(|word| word == "serve")
             }
-            Some(Reach::Address { .. }) => self.original == SERVER,
+            Some(ServerTarget::Address { .. }) => self.original == SERVER,
             None => false,
         }
     }
@@ -117,7 +117,7 @@ pub fn look(
     at: &Site,
     settings: &Settings,
     from: Option<&Path>,
-    wishes: &Wishes,
+    wishes: &ImportOptions,
 ) -> Result<Imports, Problem> {
     for (old, new) in &wishes.rename {
         if !is_server_name(new) {
@@ -137,14 +137,14 @@ pub fn look(
     Ok(imports)
 }
 
-fn one(at: &Site, path: &Path, wishes: &Wishes, into: &mut Imports) -> Result<(), Problem> {
+fn one(at: &Site, path: &Path, wishes: &ImportOptions, into: &mut Imports) -> Result<(), Problem> {
     let absolute = std::path::absolute(path);
     let path =
         absolute.map_err(|e| Problem::failed(format!("cannot find {}: {e}", path.display())))?;
     if path.is_dir() {
         return plugin::read(at, &path, wishes, into);
     }
-    let source = Source {
+    let source = ImportSource {
         client: places::client_of(&path),
         file: &path,
         package: None,
@@ -155,7 +155,7 @@ fn one(at: &Site, path: &Path, wishes: &Wishes, into: &mut Imports) -> Result<()
 }
 
 /// Reads all known files. One that cannot be read is noted, as the user did not name it.
-fn all(at: &Site, settings: &Settings, wishes: &Wishes, into: &mut Imports) {
+fn all(at: &Site, settings: &Settings, wishes: &ImportOptions, into: &mut Imports) {
     for place in places::all(at) {
         if !place.file.exists() {
             continue;
@@ -167,7 +167,7 @@ fn all(at: &Site, settings: &Settings, wishes: &Wishes, into: &mut Imports) {
             ));
             continue;
         }
-        let source = Source {
+        let source = ImportSource {
             client: place.client,
             file: &place.file,
             package: None,
@@ -182,11 +182,17 @@ fn all(at: &Site, settings: &Settings, wishes: &Wishes, into: &mut Imports) {
 }
 
 /// Converts the contents of a file into candidates and rules.
-fn take(at: &Site, source: &Source<'_>, wishes: &Wishes, entries: Entries, into: &mut Imports) {
+fn take(
+    at: &Site,
+    source: &ImportSource<'_>,
+    wishes: &ImportOptions,
+    entries: ImportDocument,
+    into: &mut Imports,
+) {
     into.files.push(source.file.to_owned());
     into.notes.extend(entries.notes);
     for (name, entry) in entries.servers {
-        let context = Context {
+        let context = ConversionContext {
             at,
             client: source.client,
             package: source.package,
@@ -202,7 +208,7 @@ fn take(at: &Site, source: &Source<'_>, wishes: &Wishes, entries: Entries, into:
 }
 
 /// Sets each candidate's name in haft: the one that the user chose, or its own without invalid characters.
-fn choose_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
+fn choose_names(settings: &Settings, wishes: &ImportOptions, imports: &mut Imports) {
     let mut names: BTreeMap<String, NewServer> = BTreeMap::new();
     let mut used = BTreeSet::new();
     for candidate in &mut imports.servers {

@@ -96,7 +96,7 @@ mod serving;
 mod wiring;
 
 pub use embed::{Haft, HaftBuilder, Standard, enter, main};
-pub use host::WhenAsked;
+pub use host::PendingCallMode;
 pub use problem::Problem;
 
 /// The guide's page on embedding agents, compiled and run.

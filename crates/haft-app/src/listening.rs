@@ -1,4 +1,4 @@
-//! `Listening`: notes on the addresses that the servers of a state folder listen on, so that no command connects to what decides about it.
+//! `ListenerNote`: notes on the addresses that the servers of a state folder listen on, so that no command connects to what decides about it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,12 +20,12 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A server's note; dropped, it is removed.
 #[derive(Debug)]
-pub struct Listening {
+pub struct ListenerNote {
     lock: Option<FileLock>,
     path: PathBuf,
 }
 
-impl Listening {
+impl ListenerNote {
     /// Notes that a server of this state folder listens on this address.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListenerNote {
     fn drop(&mut self) {
         drop(self.lock.take());
         // Another server may listen on the same port of another address.
@@ -91,7 +91,7 @@ mod tests {
 
     use haft_builtins::web::network::OwnListeners as _;
 
-    use super::{Listeners, Listening};
+    use super::{ListenerNote, Listeners};
 
     #[test]
     fn a_server_is_known_as_long_as_it_listens() {
@@ -99,7 +99,7 @@ mod tests {
         let listeners = Listeners::of(home.path());
         let at = |text: &str| listeners.listen_at(text.parse::<SocketAddr>().unwrap());
         assert!(!at("127.0.0.1:4310"));
-        let note = || Listening::note(home.path(), "127.0.0.1:4310".parse().unwrap()).unwrap();
+        let note = || ListenerNote::note(home.path(), "127.0.0.1:4310".parse().unwrap()).unwrap();
         let (one, two) = (note(), note());
         for (place, known) in [
             ("127.0.0.1:4310", true),

@@ -18,10 +18,10 @@ const OTHER: &str = "(other)";
 
 /// The counts.
 #[derive(Debug, Default)]
-pub(crate) struct Metrics(Mutex<Counts>);
+pub(crate) struct Metrics(Mutex<MetricCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct MetricCounts {
     calls: BTreeMap<(String, &'static str), u64>,
     durations: BTreeMap<String, Histogram<10>>,
     waits: Histogram<8>,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft::call::Principal;
 use serde_json::{Value, json};
 
-use crate::access::Person;
+use crate::access::IdentifiedCaller;
 use crate::oauth::jwks::{KeyError, KeySet};
 use crate::oauth::jwt::{Claims, Jwt};
 
@@ -24,7 +24,7 @@ const MAX_SUBJECT: usize = 255;
 
 /// The settings (`serve.oauth.*`).
 #[derive(Debug, Clone)]
-pub(crate) struct OAuthTerms {
+pub(crate) struct OAuthSettings {
     /// The issuer of the tokens, as in their `iss`.
     pub(crate) issuer: String,
     /// This server's own name, as in their `aud`: the URL of its MCP endpoint.
@@ -38,7 +38,7 @@ pub(crate) struct OAuthTerms {
 /// Validates access tokens.
 #[derive(Debug)]
 pub struct ResourceServer {
-    terms: OAuthTerms,
+    terms: OAuthSettings,
     keys: KeySet,
 }
 
@@ -57,7 +57,7 @@ pub enum TokenError {
 }
 
 impl ResourceServer {
-    pub(crate) fn new(terms: OAuthTerms, keys: KeySet) -> Self {
+    pub(crate) fn new(terms: OAuthSettings, keys: KeySet) -> Self {
         Self { terms, keys }
     }
 
@@ -65,7 +65,7 @@ impl ResourceServer {
     ///
     /// # Errors
     /// [`TokenError`] if the token is not valid for this server, none of its scopes maps to tools, or it cannot be validated.
-    pub async fn person(&self, token: &str) -> Result<Person, TokenError> {
+    pub async fn person(&self, token: &str) -> Result<IdentifiedCaller, TokenError> {
         let jwt = Jwt::parse(token).map_err(TokenError::Invalid)?;
         let key = self.keys.find(jwt.kid(), jwt.algorithm()).await;
         let key = key.map_err(|error| match error {
@@ -77,7 +77,7 @@ impl ResourceServer {
         claims
             .check(&self.terms.issuer, &self.terms.audience, now)
             .map_err(TokenError::Invalid)?;
-        Ok(Person {
+        Ok(IdentifiedCaller {
             principal: self.principal(&claims)?,
             view: self.view(&claims)?,
         })

@@ -7,16 +7,16 @@ use haft::audit::redact::Redactor;
 
 /// A place in a text that the user wrote: a settings file, a variable, an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// The file as it is displayed, or the text of the variable or option.
     pub source: String,
     /// The position; `None` if the source is not a file.
-    pub spot: Option<Spot>,
+    pub spot: Option<SourcePosition>,
 }
 
 /// A position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct SourcePosition {
     /// Line number, from 1.
     pub line: usize,
     /// Column, from 1, in characters.
@@ -27,7 +27,7 @@ pub struct Spot {
     pub text: String,
 }
 
-impl Place {
+impl SourceLocation {
     /// Returns a place that is not in a file: `-c key=value`, a variable's name.
     pub fn named(source: impl Into<String>) -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Place {
         let here = text[start..end].lines().next().unwrap_or_default();
         Self {
             source: source.to_owned(),
-            spot: Some(Spot {
+            spot: Some(SourcePosition {
                 line: head.matches('\n').count() + 1,
                 column: text[begin..start].chars().count() + 1,
                 width: here.chars().count().max(1),
@@ -78,7 +78,7 @@ fn floor(text: &str, at: usize) -> usize {
     at
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.spot {
             Some(spot) => write!(f, "{}:{}:{}", self.source, spot.line, spot.column),
@@ -111,12 +111,12 @@ pub enum ProblemKind {
 /// assert_eq!(problem.to_string(), "no tool `raed_file`");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem(Box<Parts>);
+pub struct Problem(Box<ProblemParts>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Parts {
+struct ProblemParts {
     what: String,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
     advice: Option<String>,
     kind: ProblemKind,
 }
@@ -124,7 +124,7 @@ struct Parts {
 impl Problem {
     /// Returns a problem of this kind.
     pub fn new(kind: ProblemKind, what: impl Into<String>) -> Self {
-        Self(Box::new(Parts {
+        Self(Box::new(ProblemParts {
             what: what.into(),
             place: None,
             advice: None,
@@ -148,7 +148,7 @@ impl Problem {
     }
 
     /// Adds where it happened.
-    pub fn at(mut self, place: Place) -> Self {
+    pub fn at(mut self, place: SourceLocation) -> Self {
         self.0.place = Some(place);
         self
     }
@@ -179,7 +179,7 @@ impl Problem {
     }
 
     /// Returns where it is: in a file, with the position, or in a variable or an option.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&SourceLocation> {
         self.0.place.as_ref()
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::audit::{AuditSink, CallEnd, CallRecord, Event, EventKind};
+use haft::audit::{AuditEvent, AuditSink, CallEnd, CallRecord, EventKind};
 use haft::call::{CallId, Origin};
 use haft::clock;
 use haft::error::ErrorKind;
@@ -27,7 +27,7 @@ impl App {
             rule: None,
             decided_by: None,
             untrusted: Vec::new(),
-            uses: haft::budget::Uses::NONE,
+            uses: haft::budget::EffectCounts::NONE,
             approval: None,
         };
         let end = CallEnd {
@@ -40,7 +40,7 @@ impl App {
             strength: None,
             untrusted: Vec::new(),
         };
-        let event = Event {
+        let event = AuditEvent {
             run: session.run().clone(),
             at: clock::now(),
             what: EventKind::CallEnded(Arc::new(record), end),

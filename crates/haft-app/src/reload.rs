@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::policy::{List, Policy};
-use haft::toolset::view::View as _;
+use haft::policy::{Policy, RuleList};
+use haft::toolset::view::ToolsetExt as _;
 use haft_builtins::skills::SKILL_TOOLS;
 
-use crate::app::{App, on};
+use crate::app::App;
 use crate::config::{FILE_NAME, Settings, user_file};
 use crate::problem::Problem;
 use crate::rules;
@@ -17,15 +17,16 @@ use crate::servers::Servers;
 use crate::site::Site;
 use crate::trust;
 use crate::wiring::chain::Scripts;
-use crate::wiring::parts::{self, Wishes};
-use crate::wiring::policy::{self, Ground};
+use crate::wiring::names;
+use crate::wiring::parts::{self, ToolConfig};
+use crate::wiring::policy::{self, PolicyInputs};
 use crate::wiring::served::{self, ToolsetParts};
-use crate::wiring::servers::Basis;
+use crate::wiring::servers::ServerInputs;
 use crate::wiring::surroundings::written_by_servers;
 
 mod files;
 
-use files::Files;
+use files::WatchedFiles;
 
 /// How often the files are checked.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -35,7 +36,7 @@ const SETTLE_TIME: Duration = Duration::from_millis(200);
 const MAX_NAMED: usize = 8;
 
 /// Reads all settings again.
-pub type Load = Box<dyn Fn() -> Result<Settings, Problem> + Send>;
+pub type LoadSettings = Box<dyn Fn() -> Result<Settings, Problem> + Send>;
 
 /// The outcome of a change to the settings files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,8 +71,8 @@ impl App {
             .with(self.rebuild_servers(settings, &policy)?);
         let pinned = stock.servers.pinned_since(&before);
         let pinned: Vec<String> = pinned.map(str::to_owned).collect();
-        let on = on(&parts.notices, settings, &policy, &stock.all)?;
-        let wishes = Wishes {
+        let on = names::enabled_tools(&parts.notices, settings, &policy, &stock.all)?;
+        let wishes = ToolConfig {
             settings,
             policy: &policy,
         };
@@ -120,12 +121,12 @@ impl App {
         policy: &Arc<Policy>,
     ) -> Result<Servers, Problem> {
         let parts = &self.0;
-        let ground = Ground {
+        let ground = PolicyInputs {
             workspace: parts.files.clone(),
             policy: Arc::clone(policy),
             in_force: parts.rules.policy.clone(),
         };
-        let basis = Basis {
+        let basis = ServerInputs {
             at: &parts.site,
             settings,
             ground: &ground,
@@ -170,7 +171,7 @@ impl App {
 pub struct Reloader {
     app: App,
     settings: Settings,
-    files: Files,
+    files: WatchedFiles,
     /// The settings files; `files` also contains those of the pins.
     sources: BTreeSet<PathBuf>,
     /// The files that were not empty when last loaded.
@@ -182,7 +183,7 @@ pub struct Reloader {
     load: Loader,
 }
 
-struct Loader(Load);
+struct Loader(LoadSettings);
 
 impl std::fmt::Debug for Loader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -194,9 +195,9 @@ impl Reloader {
     /// Returns a reloader for an application that was built with these settings. `config` is the file named in addition to the usual ones;
     /// `load` reads all settings as at the start, without asking the user. The first look always loads them: they may have changed since
     /// the start.
-    pub fn new(app: &App, settings: &Settings, config: Option<&Path>, load: Load) -> Self {
+    pub fn new(app: &App, settings: &Settings, config: Option<&Path>, load: LoadSettings) -> Self {
         let sources = files_of(app.site(), settings, config);
-        let files = Files::new(with_pins(&sources, app));
+        let files = WatchedFiles::new(with_pins(&sources, app));
         Self {
             app: app.clone(),
             settings: settings.clone(),
@@ -355,7 +356,7 @@ fn describe_problem(problem: &Problem) -> String {
 }
 
 /// Returns the rules in force, without their reasons.
-fn rules_of(app: &App) -> Vec<(List, String, String)> {
+fn rules_of(app: &App) -> Vec<(RuleList, String, String)> {
     let rules = app.executor().policy().view().rules.into_iter();
     let mut rules: Vec<_> = rules
         .map(|rule| (rule.list, rule.rule, rule.layer))

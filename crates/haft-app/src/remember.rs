@@ -1,14 +1,15 @@
 //! Memories that a user adds, edits and removes: accepted at once, since no agent proposes them.
 
 use haft::memory::{
-    Asker, Change, Draft, MemoryError, MemoryId, Provenance, Record, Scope, Shelf, State,
+    MemoryAccess, MemoryDraft, MemoryError, MemoryId, MemoryRecord, MemoryScope, MemoryState,
+    MemoryUpdate, Provenance, Shelf,
 };
 
 use crate::app::App;
 
 /// The new contents of a memory.
 #[derive(Debug, Clone, Default)]
-pub struct Text {
+pub struct MemoryText {
     /// The text; `None` leaves it as it is.
     pub content: Option<String>,
     /// Tags to find it by; `None` leaves them as they are.
@@ -19,11 +20,16 @@ pub struct Text {
 ///
 /// # Errors
 /// [`MemoryError::Invalid`] if the scope is neither, the text is empty or something is too long; otherwise an error of the store.
-pub async fn add(app: &App, scope: Scope, text: Text, by: &str) -> Result<Record, MemoryError> {
+pub async fn add(
+    app: &App,
+    scope: MemoryScope,
+    text: MemoryText,
+    by: &str,
+) -> Result<MemoryRecord, MemoryError> {
     let shelf = match scope {
-        Scope::User => Shelf::user(),
-        Scope::Project => Shelf::project(app.workspace()),
-        Scope::Agent | Scope::Session => {
+        MemoryScope::User => Shelf::user(),
+        MemoryScope::Project => Shelf::project(app.workspace()),
+        MemoryScope::Agent | MemoryScope::Session => {
             let message = format!(
                 "invalid scope `{}`: a user can add memories only to `user` or `project`",
                 scope.as_str()
@@ -38,10 +44,12 @@ pub async fn add(app: &App, scope: Scope, text: Text, by: &str) -> Result<Record
         author: by.to_owned(),
     };
     let content = checked(text.content.unwrap_or_default())?;
-    let mut draft = Draft::new(shelf, content, provenance)?;
+    let mut draft = MemoryDraft::new(shelf, content, provenance)?;
     draft.tags = text.tags.unwrap_or_default();
-    draft.state = State::Accepted;
-    app.memory().put(&Asker::now(app.principal()), draft).await
+    draft.state = MemoryState::Accepted;
+    app.memory()
+        .put(&MemoryAccess::now(app.principal()), draft)
+        .await
 }
 
 /// Changes a memory's text or tags. If two users change the same revision, only one succeeds.
@@ -52,12 +60,12 @@ pub async fn edit(
     app: &App,
     id: &MemoryId,
     revision: Option<u64>,
-    text: Text,
+    text: MemoryText,
     by: &str,
-) -> Result<Record, MemoryError> {
-    let asker = Asker::now(app.principal());
+) -> Result<MemoryRecord, MemoryError> {
+    let asker = MemoryAccess::now(app.principal());
     let revision = at(app, &asker, id, revision).await?;
-    let change = Change {
+    let change = MemoryUpdate {
         content: text.content.map(checked).transpose()?,
         tags: text.tags,
         path: None,
@@ -75,8 +83,8 @@ pub async fn remove(
     app: &App,
     id: &MemoryId,
     revision: Option<u64>,
-) -> Result<Record, MemoryError> {
-    let asker = Asker::now(app.principal());
+) -> Result<MemoryRecord, MemoryError> {
+    let asker = MemoryAccess::now(app.principal());
     let revision = at(app, &asker, id, revision).await?;
     app.memory().delete(&asker, id.clone(), revision).await
 }
@@ -84,7 +92,7 @@ pub async fn remove(
 /// Returns the revision to change: the one that the user saw, or else the current one.
 async fn at(
     app: &App,
-    asker: &Asker,
+    asker: &MemoryAccess,
     id: &MemoryId,
     seen: Option<u64>,
 ) -> Result<u64, MemoryError> {

@@ -1,7 +1,7 @@
 //! Resuming a run: acts on the decisions in it, or else reruns its interrupted chain from the journal.
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
+use haft::approval::inbox::{RequestFilter, RequestStatus, StoredApproval};
 use haft::audit::runs::{self, Holder};
 use haft::call::RunId;
 use haft::journal::JournalError;
@@ -10,7 +10,7 @@ use haft::spec::CallPhrases;
 
 use crate::agent;
 use crate::app::App;
-use crate::follow::Followed;
+use crate::follow::FollowResult;
 use crate::problem::{Problem, ProblemKind};
 use crate::run::RunOptions;
 use crate::run::refusal::busy;
@@ -19,7 +19,7 @@ use crate::view::runs as view;
 
 /// The outcome of resuming a run.
 #[derive(Debug)]
-pub enum Resumed {
+pub enum ResumeResult {
     /// The call that was decided, or the chain that was interrupted, ran to this outcome.
     Ran(Box<Outcome>),
     /// Nothing ran: this request is still pending.
@@ -38,7 +38,7 @@ impl App {
         run: &RunId,
         options: RunOptions,
         stop: impl Future<Output = ()>,
-    ) -> Result<Resumed, Problem> {
+    ) -> Result<ResumeResult, Problem> {
         let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
         if !folder.is_dir() {
             let missing = runs::RunsError::NotFound(run.to_string());
@@ -64,7 +64,7 @@ impl App {
             Ok(Some(recorded)) => {
                 view::check_workspace(self, run, "resume").await?;
                 let outcome = self.resume_chain(run, recorded, options, stop).await?;
-                Ok(Resumed::Ran(Box::new(outcome)))
+                Ok(ResumeResult::Ran(Box::new(outcome)))
             }
             Err(JournalError::Busy(_)) => Err(busy(self.home(), run)),
             Err(error) => Err(Problem::failed(error.to_string())),
@@ -84,19 +84,19 @@ impl App {
         let entry = self.entry(id).await?;
         check_decided(&entry, self.executor().phrases(&entry.request))?;
         match self.follow(id, options).await? {
-            Followed::Ran(outcome) => Ok(*outcome),
-            Followed::Foreign => {
+            FollowResult::Ran(outcome) => Ok(*outcome),
+            FollowResult::Foreign => {
                 let other = &entry.request.workspace;
                 Err(
                     Problem::usage(format!("approval {id} is about the workspace {other}"))
                         .advise("nothing ran; resume it there"),
                 )
             }
-            Followed::Elsewhere => Err(Problem::usage(format!(
+            FollowResult::Elsewhere => Err(Problem::usage(format!(
                 "another process is acting on approval {id}, or has already done so"
             ))
             .advise("nothing ran here; the request says how it ended")),
-            Followed::Agents => Err(agents(&format!("approval {id} is about a call"))),
+            FollowResult::Agents => Err(agents(&format!("approval {id} is about a call"))),
         }
     }
 
@@ -105,10 +105,10 @@ impl App {
         &self,
         run: &RunId,
         options: &RunOptions,
-    ) -> Result<Option<Resumed>, Problem> {
-        let filter = Filter {
+    ) -> Result<Option<ResumeResult>, Problem> {
+        let filter = RequestFilter {
             run: Some(run.clone()),
-            ..Filter::default()
+            ..RequestFilter::default()
         };
         let mut requests = Vec::new();
         let keep = |entry: StoredApproval| {
@@ -127,13 +127,13 @@ impl App {
         if let Some(entry) = requests.iter().find(is_decided) {
             view::check_workspace(self, run, "resume").await?;
             return match self.follow(&entry.request.id, options.clone()).await? {
-                Followed::Ran(outcome) => Ok(Some(Resumed::Ran(outcome))),
-                Followed::Elsewhere | Followed::Foreign => Err(busy(self.home(), run)),
-                Followed::Agents => Err(agents(&format!("run {run} is a session"))),
+                FollowResult::Ran(outcome) => Ok(Some(ResumeResult::Ran(outcome))),
+                FollowResult::Elsewhere | FollowResult::Foreign => Err(busy(self.home(), run)),
+                FollowResult::Agents => Err(agents(&format!("run {run} is a session"))),
             };
         }
         if let Some(entry) = of(RequestStatus::Pending).next() {
-            return Ok(Some(Resumed::Pending(entry.request.id.clone())));
+            return Ok(Some(ResumeResult::Pending(entry.request.id.clone())));
         }
         // A resumed chain learns that no decision came; a direct call has nothing to resume.
         let direct = |entry: &&StoredApproval| entry.request.parent.is_none();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::{ApprovalRequest, KeptRules, RuleStore};
+use haft::approval::{ApprovalRequest, RuleStore, SavedRules};
 use haft::clock;
 use haft::policy::{Policy, RuleSet, RuleText};
 use haft::text::hex;
@@ -11,14 +11,14 @@ use haft::toolset::Toolset;
 use sha2::{Digest, Sha256};
 use toml::Value;
 
-use crate::config::layer::Layer;
+use crate::config::layer::SettingsLayer;
 use crate::problem::Problem;
 use crate::wiring::in_force::PolicyInForce;
 
 mod edit;
 mod file;
 
-pub use edit::{Change, KeptRule};
+pub use edit::{RuleChange, SavedRule};
 use file::RuleFile;
 
 /// The folder in haft's state folder.
@@ -57,7 +57,7 @@ impl RuleCheck {
             allow: vec![rule.clone()],
             ..RuleSet::default()
         };
-        let alone = alone.in_layer(Layer::Always.as_str());
+        let alone = alone.in_layer(SettingsLayer::Always.as_str());
         let alone = match Policy::clone(&self.policy.now()).with_rules(alone) {
             Ok(alone) => alone,
             Err(error) => return Some(error.to_string()),
@@ -119,7 +119,7 @@ pub struct RuleFiles {
 }
 
 impl RuleStore for RuleFiles {
-    fn keep(&self, rules: &KeptRules<'_>) -> Result<(), String> {
+    fn keep(&self, rules: &SavedRules<'_>) -> Result<(), String> {
         let since = clock::rfc3339(clock::now());
         let (by, approval) = (rules.by, rules.approval);
         let reason = format!("always, said {by} on {since} about {approval}");

@@ -21,8 +21,8 @@ use haft::audit::archive::Archive;
 use haft::audit::index::{RunEntry, RunIndex, RunNotes};
 use haft::audit::runs::Holder;
 use haft::audit::{RunStart, runs};
-use haft::bounds::Class;
-use haft::budget::Uses;
+use haft::bounds::CallerClass;
+use haft::budget::EffectCounts;
 use haft::call::{Principal, RunId, ToolCall};
 use haft::clock;
 use haft::executor::Executor;
@@ -31,19 +31,19 @@ use haft::progress::{Pace, ProgressSink};
 use haft::result::Outcome;
 use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
 use haft::toolset::Toolset;
-use haft::toolset::view::View as _;
+use haft::toolset::view::ToolsetExt as _;
 use haft::untrusted::UntrustedSource;
 use haft_builtins::skills::SKILL_TOOLS;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
 
 use crate::conversation_file;
-use crate::feed::Feed;
+use crate::feed::AuditFeed;
 use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::run::ending::{ReleaseMode, end, release};
-use crate::run::live::{HeldRun, Live};
-use crate::run::phase::{Event, Phase};
+use crate::run::live::{HeldRun, LiveRuns};
+use crate::run::phase::{PhaseEvent, RunPhase};
 use crate::run::refusal::{busy, not_started, over, principal_of};
 use crate::run::tally::Tally;
 
@@ -64,7 +64,7 @@ pub struct RunOptions {
     /// The principal, if the entry point has authenticated one; otherwise the user of this process.
     pub principal: Option<Principal>,
     /// The class whose share of bounded resources it uses.
-    pub class: Class,
+    pub class: CallerClass,
     /// The client's own name, if it gave one: displayed, never trusted.
     pub client: Option<String>,
     /// Input that the client pipes into the command that it runs.
@@ -91,7 +91,7 @@ impl RunOptions {
         Self {
             entry,
             principal: None,
-            class: Class::Operator,
+            class: CallerClass::Operator,
             client: None,
             input: None,
             progress: None,
@@ -112,7 +112,7 @@ impl RunOptions {
 
 /// Terms of one call that differ from those of its run.
 #[derive(Debug, Default)]
-pub(crate) struct CallTerms {
+pub(crate) struct CallOptions {
     /// How long the call waits for a decision.
     pub(crate) wait: Option<Duration>,
     /// Another approver to ask.
@@ -141,25 +141,25 @@ pub(crate) struct RunParts {
     pub(crate) tools: Arc<dyn Toolset>,
     pub(crate) archive: Arc<Archive>,
     pub(crate) index: Arc<dyn RunIndex>,
-    pub(crate) live: Arc<Live>,
-    pub(crate) feed: Arc<Feed>,
+    pub(crate) live: Arc<LiveRuns>,
+    pub(crate) feed: Arc<AuditFeed>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) notices: Notices,
     /// Explains why a tool is unavailable.
     pub(crate) absent: Arc<dyn UnknownToolHint>,
-    pub(crate) terms: RwLock<Arc<Terms>>,
+    pub(crate) terms: RwLock<Arc<RunSettings>>,
 }
 
 impl RunParts {
     /// Returns the current settings for every run.
-    pub(crate) fn terms(&self) -> Arc<Terms> {
+    pub(crate) fn terms(&self) -> Arc<RunSettings> {
         Arc::clone(&self.terms.read())
     }
 }
 
 /// The settings that apply to every run.
 #[derive(Debug, Clone)]
-pub(crate) struct Terms {
+pub(crate) struct RunSettings {
     pub(crate) principal: Principal,
     pub(crate) workspace: String,
     pub(crate) profile: String,
@@ -190,7 +190,7 @@ impl Runs {
     }
 
     /// Changes the terms of runs that start from now on.
-    pub(crate) fn change_terms(&self, change: impl FnOnce(&mut Terms)) {
+    pub(crate) fn change_terms(&self, change: impl FnOnce(&mut RunSettings)) {
         let mut terms = self.parts.terms.write();
         change(Arc::make_mut(&mut *terms));
     }
@@ -202,7 +202,7 @@ impl Runs {
     pub fn prepare(&self, options: RunOptions) -> Result<RunHandle, Problem> {
         let mut options = options;
         let mut read = Vec::new();
-        let mut used = Uses::NONE;
+        let mut used = EffectCounts::NONE;
         if let Some(earlier) = &options.continues {
             let home = self.parts.archive.home();
             let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
@@ -281,7 +281,7 @@ impl Runs {
         {
             let mut phase = handle.life.phase.lock().await;
             handle.record(&mut phase).await?;
-            phase.transition(Event::Start);
+            phase.transition(PhaseEvent::Start);
         }
         self.tally_on(run, known);
         let noted = self.parts.index.progress(run, calls, false).await;
@@ -436,10 +436,10 @@ impl RunHandle {
     /// The record or the index cannot be written: then nothing runs, and the caller may try again.
     pub async fn start(&self) -> Result<(), Problem> {
         let mut phase = self.life.phase.lock().await;
-        if *phase == Phase::Running {
+        if *phase == RunPhase::Running {
             return Ok(());
         }
-        if *phase == Phase::Prepared {
+        if *phase == RunPhase::Prepared {
             self.record(&mut phase).await?;
         }
         let (parts, session) = (&self.runs.parts, &self.life.session);
@@ -472,7 +472,7 @@ impl RunHandle {
             ..RunNotes::default()
         };
         parts.tally.begin(session.run(), now, notes);
-        phase.transition(Event::Start);
+        phase.transition(PhaseEvent::Start);
         Ok(())
     }
 
@@ -500,7 +500,7 @@ impl RunHandle {
     }
 
     /// Makes a call in the run, on its own terms.
-    pub(crate) async fn call_on(&self, call: ToolCall, terms: CallTerms) -> Outcome {
+    pub(crate) async fn call_on(&self, call: ToolCall, terms: CallOptions) -> Outcome {
         let mut session = self.life.session.clone();
         if let Some(limit) = terms.wait {
             session = session.with_approval_timeout(limit);
@@ -545,7 +545,7 @@ impl RunHandle {
     }
 
     /// Creates the record. Its first line is on disk before anything else refers to the run.
-    async fn record(&self, phase: &mut Phase) -> Result<(), Problem> {
+    async fn record(&self, phase: &mut RunPhase) -> Result<(), Problem> {
         let (parts, session) = (&self.runs.parts, &self.life.session);
         parts.executor.open(session).map_err(not_started)?;
         let held = parts.archive.holds(session.run()).await;
@@ -565,7 +565,7 @@ impl RunHandle {
                 },
             }
         })?;
-        phase.transition(Event::Record);
+        phase.transition(PhaseEvent::Record);
         parts.live.add(&self.life);
         Ok(())
     }
@@ -573,7 +573,7 @@ impl RunHandle {
 
 impl Drop for RunHandle {
     fn drop(&mut self) {
-        let over = |phase: &Phase| matches!(phase, Phase::Suspended | Phase::Finished);
+        let over = |phase: &RunPhase| matches!(phase, RunPhase::Suspended | RunPhase::Finished);
         if self.life.phase.try_lock().is_ok_and(|phase| over(&phase)) {
             return;
         }

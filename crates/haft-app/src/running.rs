@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::Settings;
 use crate::home::Home;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 pub mod background;
 pub mod login;
@@ -37,7 +37,7 @@ const ABANDONED_AGE: Duration = Duration::from_secs(60);
 
 /// A server's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub struct ServerDescription {
     /// haft's version.
     pub version: String,
     /// The address of its console for browsers, without a trailing slash.
@@ -66,18 +66,18 @@ pub fn store(settings: &Settings) -> String {
 
 /// A record that is removed when this value is dropped.
 #[derive(Debug)]
-pub struct Announced {
+pub struct ServerAnnouncement {
     path: PathBuf,
     /// Holds the lock.
     file: FileLock,
 }
 
-impl Announced {
+impl ServerAnnouncement {
     /// Writes the record of this server.
     ///
     /// # Errors
     /// The state folder cannot be written.
-    pub fn new(home: &Home, record: &Record) -> Result<Self, Problem> {
+    pub fn new(home: &Home, record: &ServerDescription) -> Result<Self, Problem> {
         let folder = folder(home);
         let place = |e: io::Error| file_problem("announce the server", &folder, &e);
         plain_file::private_folder(&folder).map_err(place)?;
@@ -102,7 +102,7 @@ impl Announced {
     }
 }
 
-impl Drop for Announced {
+impl Drop for ServerAnnouncement {
     fn drop(&mut self) {
         if self.stands() {
             // If this fails, the record is that of a server that has exited, which readers detect.
@@ -112,7 +112,7 @@ impl Drop for Announced {
 }
 
 /// Writes a record. It is locked before it gets its name, so that no process finds it unlocked.
-fn publish(draft: &Path, path: &Path, record: &Record) -> io::Result<FileLock> {
+fn publish(draft: &Path, path: &Path, record: &ServerDescription) -> io::Result<FileLock> {
     let file = OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -128,14 +128,14 @@ fn publish(draft: &Path, path: &Path, record: &Record) -> io::Result<FileLock> {
 
 /// A running server.
 #[derive(Debug)]
-pub struct Server {
+pub struct RunningServer {
     /// Its description of itself.
-    pub record: Record,
+    pub record: ServerDescription,
     path: PathBuf,
     file: File,
 }
 
-impl Server {
+impl RunningServer {
     /// Returns whether it is the background server.
     pub fn is_background(&self) -> bool {
         self.record.workspace.is_none()
@@ -181,7 +181,7 @@ fn waits_for(file: &File, within: Duration) -> bool {
 ///
 /// # Errors
 /// The folder of records cannot be read.
-pub fn servers(home: &Home) -> Result<Vec<Server>, Problem> {
+pub fn servers(home: &Home) -> Result<Vec<RunningServer>, Problem> {
     let folder = folder(home);
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -203,7 +203,7 @@ pub fn servers(home: &Home) -> Result<Vec<Server>, Problem> {
 }
 
 /// Returns the server of a record, if it is running and this haft understands the record.
-fn running_server(path: PathBuf) -> Option<Server> {
+fn running_server(path: PathBuf) -> Option<RunningServer> {
     let file = File::open(&path).ok()?;
     if file.try_lock_shared().is_ok() {
         // Another process may remove it at the same time.
@@ -211,12 +211,12 @@ fn running_server(path: PathBuf) -> Option<Server> {
         return None;
     }
     let text = plain_file::read(&path, MAX_RECORD).ok()?;
-    let record: Record = serde_json::from_str(&text).ok()?;
+    let record: ServerDescription = serde_json::from_str(&text).ok()?;
     let is_address = |url: &str| {
         let plain = url.bytes().all(|b| b.is_ascii_graphic());
         plain && (url.starts_with("http://") || url.starts_with("https://"))
     };
-    let server = Server { record, path, file };
+    let server = RunningServer { record, path, file };
     is_address(&server.record.url).then_some(server)
 }
 
@@ -232,8 +232,8 @@ fn remove_abandoned(path: &Path) {
 }
 
 /// Chooses among the servers that show this database: the one of this folder, else the one in the background, else the newest.
-pub fn choose(servers: Vec<Server>, workspace: &str, store: &str) -> Option<Server> {
-    let rank = |server: &Server| match &server.record.workspace {
+pub fn choose(servers: Vec<RunningServer>, workspace: &str, store: &str) -> Option<RunningServer> {
+    let rank = |server: &RunningServer| match &server.record.workspace {
         Some(folder) if folder == workspace => 0,
         None => 1,
         Some(_) => 2,
@@ -251,7 +251,7 @@ fn folder(home: &Home) -> PathBuf {
 
 fn file_problem(what: &str, path: &Path, error: &io::Error) -> Problem {
     Problem::failed(format!("{what}: {error}"))
-        .at(Place::file(path))
+        .at(SourceLocation::file(path))
         .advise("make the state folder writable, or choose another with --home or HAFT_HOME")
 }
 

@@ -12,17 +12,17 @@ use haft::text::hex;
 use haft::toolset::registry::ToolRegistry;
 use haft_mcp::client::ClientError;
 use haft_mcp::upstream::{
-    Activity, Open, RemoteTool, Upstream, UpstreamTerms, findings, internal_tools,
+    Activity, Connector, RemoteTool, Upstream, UpstreamTerms, findings, internal_tools,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::home::Home;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
-use crate::servers::endpoint::Address;
+use crate::problem::{Problem, SourceLocation};
+use crate::servers::endpoint::ServerAddress;
 
-pub use haft_mcp::upstream::{Drift, Finding, Manifest, PinnedTool};
+pub use haft_mcp::upstream::{DescriptionFinding, Drift, Manifest, PinnedTool};
 
 pub mod edit;
 pub(crate) mod endpoint;
@@ -37,7 +37,7 @@ const MAX_MANIFEST: u64 = 64 << 20;
 /// How haft connects to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Transport {
+pub enum ServerTransport {
     /// haft runs it as a process.
     Stdio,
     /// It is reached over HTTP.
@@ -71,11 +71,11 @@ impl ServerState {
 
 /// A server in a list (contract §9).
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ListedServer {
+pub struct ServerListItem {
     /// Its name in the settings.
     pub name: String,
     /// How haft connects to it.
-    pub transport: Transport,
+    pub transport: ServerTransport,
     /// The command line or the address.
     pub place: String,
     /// Its state.
@@ -91,18 +91,18 @@ pub struct ListedServer {
 }
 
 /// A server from the settings.
-pub(crate) struct Server {
+pub(crate) struct ConfiguredServer {
     pub(crate) name: String,
-    pub(crate) transport: Transport,
+    pub(crate) transport: ServerTransport,
     /// The command line or the address, with references to secrets as written.
     pub(crate) place: String,
     pub(crate) enabled: bool,
     pub(crate) terms: UpstreamTerms,
-    pub(crate) open: Arc<dyn Open>,
+    pub(crate) open: Arc<dyn Connector>,
     /// All of its settings.
     said: BTreeMap<Vec<String>, toml::Value>,
     /// Its address, if it has one.
-    address: Option<Arc<Address>>,
+    address: Option<Arc<ServerAddress>>,
     /// The file with its pin.
     file: PathBuf,
     /// The pin, if it could be read.
@@ -110,9 +110,9 @@ pub(crate) struct Server {
     fault: Option<String>,
 }
 
-impl std::fmt::Debug for Server {
+impl std::fmt::Debug for ConfiguredServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server")
+        f.debug_struct("ConfiguredServer")
             .field("name", &self.name)
             .field("place", &self.place)
             .finish_non_exhaustive()
@@ -120,25 +120,25 @@ impl std::fmt::Debug for Server {
 }
 
 /// A server, as configured by the settings.
-pub(crate) struct Made {
+pub(crate) struct ServerDefinition {
     pub(crate) name: String,
-    pub(crate) transport: Transport,
+    pub(crate) transport: ServerTransport,
     pub(crate) place: String,
     pub(crate) enabled: bool,
     pub(crate) terms: UpstreamTerms,
-    pub(crate) open: Arc<dyn Open>,
+    pub(crate) open: Arc<dyn Connector>,
     /// All of its settings.
     pub(crate) said: BTreeMap<Vec<String>, toml::Value>,
-    pub(crate) address: Option<Arc<Address>>,
+    pub(crate) address: Option<Arc<ServerAddress>>,
 }
 
 /// All servers from the settings, by name.
 #[derive(Debug, Default)]
-pub struct Servers(BTreeMap<String, Arc<Server>>);
+pub struct Servers(BTreeMap<String, Arc<ConfiguredServer>>);
 
 /// What a server offers now, compared with its pin.
 #[derive(Debug)]
-pub struct Look {
+pub struct ServerReview {
     /// What the server offers now.
     pub now: Manifest,
     /// What it offered when it was pinned; `None` if it was not.
@@ -146,13 +146,17 @@ pub struct Look {
     /// The changes since it was pinned; everything is new if it was not.
     pub drift: Drift,
     /// Findings that the user should review.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<DescriptionFinding>,
     file: PathBuf,
 }
 
-impl Server {
+impl ConfiguredServer {
     /// Returns a server with its pin from this state folder; `before` itself if nothing about it has changed.
-    pub(crate) fn new(home: &Home, made: Made, before: Option<&Arc<Self>>) -> Arc<Self> {
+    pub(crate) fn new(
+        home: &Home,
+        made: ServerDefinition,
+        before: Option<&Arc<Self>>,
+    ) -> Arc<Self> {
         let file = pin_file(home, &made.name, &made.place);
         let before = before.filter(|before| before.said == made.said);
         let (manifest, fault) = match read(&file) {
@@ -212,15 +216,15 @@ impl Server {
         }
     }
 
-    fn listed(&self) -> ListedServer {
+    fn listed(&self) -> ServerListItem {
         let manifest = self.pinned.as_ref().map(|known| known.manifest());
         let activity = self.pinned.as_ref().map(|known| known.activity());
         let activity = activity.unwrap_or_default();
         let seen = manifest.and_then(|manifest| manifest.transport.as_deref());
-        ListedServer {
+        ServerListItem {
             name: self.name.clone(),
             transport: match (self.transport, seen) {
-                (Transport::Http, Some("sse")) => Transport::Sse,
+                (ServerTransport::Http, Some("sse")) => ServerTransport::Sse,
                 (transport, _) => transport,
             },
             place: self.place.clone(),
@@ -246,7 +250,7 @@ pub fn forget_pins(home: &Home, name: &str) -> Result<usize, Problem> {
     let folder = home.join("mcp");
     let failed = |e: std::io::Error| {
         Problem::failed(format!("cannot forget what was pinned of `{name}`: {e}"))
-            .at(Place::file(&folder))
+            .at(SourceLocation::file(&folder))
     };
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -284,13 +288,13 @@ fn read(file: &std::path::Path) -> Result<Option<Manifest>, String> {
 }
 
 impl Servers {
-    pub(crate) fn new(servers: impl IntoIterator<Item = Arc<Server>>) -> Self {
-        let named = |server: Arc<Server>| (server.name.clone(), server);
+    pub(crate) fn new(servers: impl IntoIterator<Item = Arc<ConfiguredServer>>) -> Self {
+        let named = |server: Arc<ConfiguredServer>| (server.name.clone(), server);
         Self(servers.into_iter().map(named).collect())
     }
 
     /// Returns the server of this name.
-    pub(crate) fn get(&self, name: &str) -> Option<&Arc<Server>> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Arc<ConfiguredServer>> {
         self.0.get(name)
     }
 
@@ -307,7 +311,7 @@ impl Servers {
 
     /// Returns the names of the servers whose pin differs from that in `before` while their settings are the same.
     pub(crate) fn pinned_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> {
-        let is_other = |server: &&Arc<Server>| {
+        let is_other = |server: &&Arc<ConfiguredServer>| {
             let old = before.get(&server.name);
             old.is_some_and(|old| old.said == server.said && old.upstream() != server.upstream())
         };
@@ -326,7 +330,7 @@ impl Servers {
             if new.is_some_and(|new| new.upstream() == Some(Arc::as_ptr(&old))) {
                 continue;
             }
-            let continues = |new: &&Arc<Server>| {
+            let continues = |new: &&Arc<ConfiguredServer>| {
                 new.enabled && new.place == server.place && new.pinned.is_some()
             };
             let grace = match new.filter(continues) {
@@ -344,7 +348,7 @@ impl Servers {
     }
 
     /// Lists all servers, by name.
-    pub fn list(&self) -> Vec<ListedServer> {
+    pub fn list(&self) -> Vec<ServerListItem> {
         self.0.values().map(|server| server.listed()).collect()
     }
 
@@ -393,7 +397,7 @@ impl Servers {
         Arc::new(registry)
     }
 
-    fn find(&self, name: &str) -> Result<&Arc<Server>, Problem> {
+    fn find(&self, name: &str) -> Result<&Arc<ConfiguredServer>, Problem> {
         self.0.get(name).ok_or_else(|| {
             let problem = Problem::usage(format!("settings have no MCP server `{name}`"));
             if self.0.is_empty() {
@@ -416,7 +420,7 @@ impl Servers {
     ///
     /// # Errors
     /// The settings have no server of this name, it cannot be reached, or its response is invalid.
-    pub async fn look(&self, name: &str) -> Result<Look, Problem> {
+    pub async fn look(&self, name: &str) -> Result<ServerReview, Problem> {
         let server = self.find(name)?;
         let limits = server.terms.limits;
         let now = Upstream::look(server.place.clone(), &*server.open, limits).await;
@@ -432,7 +436,7 @@ impl Servers {
             tools: Vec::new(),
             ..now.clone()
         };
-        Ok(Look {
+        Ok(ServerReview {
             drift: pinned.as_ref().unwrap_or(&nothing).drift(&now),
             findings: findings(&now),
             now,
@@ -451,7 +455,7 @@ impl Servers {
     }
 }
 
-impl Look {
+impl ServerReview {
     /// Pins the current manifest: from now on these tools are offered, and no others, also by haft servers that are already running.
     ///
     /// # Errors
@@ -459,7 +463,7 @@ impl Look {
     pub fn pin(&self) -> Result<(), Problem> {
         let failed = |e: std::io::Error| {
             Problem::failed(format!("cannot store what was pinned: {e}"))
-                .at(Place::file(&self.file))
+                .at(SourceLocation::file(&self.file))
         };
         if let Some(folder) = self.file.parent() {
             plain_file::private_folder(folder).map_err(failed)?;

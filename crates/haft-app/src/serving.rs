@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::toolset::Toolset;
-use haft::toolset::view::Replaceable;
+use haft::toolset::view::ReplaceableToolset;
 
 use crate::app::App;
 use crate::oauth::ResourceServer;
@@ -16,7 +16,7 @@ impl App {
     }
 
     /// Returns every tool, on or off.
-    pub fn all(&self) -> &Arc<Replaceable> {
+    pub fn all(&self) -> &Arc<ReplaceableToolset> {
         self.0.inventory.every()
     }
 

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use haft_sandbox::Places;
 
-use crate::config::program::Program;
-use crate::config::{Inputs, Settings};
+use crate::config::program::ProgramSettings;
+use crate::config::{LayerInputs, Settings};
 use crate::environment::Environment;
 use crate::home::Home;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::rules;
-use crate::trust::Trust;
+use crate::trust::TrustStore;
 
 /// Where an application works.
 #[derive(Debug, Clone)]
@@ -90,8 +90,8 @@ impl Site {
     ///
     /// # Errors
     /// The store cannot be read or is damaged.
-    pub fn trust(&self) -> Result<Trust, Problem> {
-        Trust::load(&self.home)
+    pub fn trust(&self) -> Result<TrustStore, Problem> {
+        TrustStore::load(&self.home)
     }
 
     /// Reads all settings. `trusted` says whether the workspace's own take full effect.
@@ -100,7 +100,7 @@ impl Site {
     /// A file cannot be read, or a key or value in it is wrong.
     pub fn settings(&self, overrides: &Overrides<'_>, trusted: bool) -> Result<Settings, Problem> {
         let always = rules::file(self.home.path(), &self.workspace.to_string_lossy());
-        Settings::resolve(&Inputs {
+        Settings::resolve(&LayerInputs {
             always: Some(&always),
             environment: &self.environment,
             workspace: &self.workspace,
@@ -117,13 +117,17 @@ impl Site {
     ///
     /// # Errors
     /// A key or value is wrong, or a file cannot be read.
-    pub fn settings_of(&self, program: &Program, trusted: bool) -> Result<Settings, Problem> {
+    pub fn settings_of(
+        &self,
+        program: &ProgramSettings,
+        trusted: bool,
+    ) -> Result<Settings, Problem> {
         let always = rules::file(self.home.path(), &self.workspace.to_string_lossy());
-        Settings::resolve(&Inputs {
+        Settings::resolve(&LayerInputs {
             always: Some(&always),
             trusted,
             program: Some(program),
-            ..Inputs::new(&self.environment, &self.workspace)
+            ..LayerInputs::new(&self.environment, &self.workspace)
         })
     }
 }
@@ -140,7 +144,7 @@ fn check_workspace(folder: &Path) -> Result<(), Problem> {
         "the workspace holds your home folder: tools would reach keys, tokens and start-up files"
     };
     Err(Problem::usage(what)
-        .at(Place::file(folder))
+        .at(SourceLocation::file(folder))
         .advise("work in a folder of its own: change to it, or name it with --workspace"))
 }
 
@@ -148,7 +152,7 @@ fn real(option: Option<&Path>) -> Result<PathBuf, Problem> {
     let given = option.unwrap_or(Path::new("."));
     let wrong = |what: String| {
         Problem::usage(what)
-            .at(Place::file(given))
+            .at(SourceLocation::file(given))
             .advise("--workspace takes an existing folder")
     };
     let real = given

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 pub(crate) const FILE: &str = "trust.json";
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
@@ -16,7 +16,7 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 /// The user's answers about folders, by their canonical paths.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Trust {
+pub struct TrustStore {
     v: u32,
     #[serde(default)]
     trusted: BTreeSet<PathBuf>,
@@ -26,7 +26,7 @@ pub struct Trust {
 
 /// The user's answer about a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum TrustChoice {
     /// Its own settings and skills take effect.
     Trust,
     /// They do not, and the user is not asked again.
@@ -35,7 +35,7 @@ pub enum Answer {
     Forget,
 }
 
-impl Trust {
+impl TrustStore {
     /// Reads the store. An absent one is empty; a damaged one is an error, as guessing would trust or distrust wrongly.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Trust {
         let path = home.join(FILE);
         let to_problem = |what: String| {
             Problem::settings(format!("cannot read the trust store: {what}"))
-                .at(Place::file(&path))
+                .at(SourceLocation::file(&path))
                 .advise("move the file away and trust the folders again: haft trust DIR")
         };
         match plain_file::read(&path, MAX_BYTES) {
@@ -71,24 +71,24 @@ impl Trust {
     ///
     /// # Errors
     /// A [`Problem`] if the folder cannot be found or stored, or the store cannot be read or written.
-    pub fn change(home: &Home, folder: &Path, answer: Answer) -> Result<bool, Problem> {
+    pub fn change(home: &Home, folder: &Path, answer: TrustChoice) -> Result<bool, Problem> {
         let folder = match answer {
             // A folder that no longer exists is known by the path that it had.
-            Answer::Forget => real(folder).unwrap_or_else(|| folder.to_owned()),
-            Answer::Trust | Answer::Decline => Self::check(folder)?,
+            TrustChoice::Forget => real(folder).unwrap_or_else(|| folder.to_owned()),
+            TrustChoice::Trust | TrustChoice::Decline => Self::check(folder)?,
         };
         home.create()?;
         let _lock = plain_file::lock_folder(home.path()).map_err(|e| {
             Problem::failed(format!("cannot lock the trust store: {e}"))
-                .at(Place::file(home.path()))
+                .at(SourceLocation::file(home.path()))
         })?;
         let mut store = Self::load(home)?;
         store.declined.remove(&folder);
         let was = store.trusted.remove(&folder);
         match answer {
-            Answer::Trust => store.trusted.insert(folder),
-            Answer::Decline => store.declined.insert(folder),
-            Answer::Forget => false,
+            TrustChoice::Trust => store.trusted.insert(folder),
+            TrustChoice::Decline => store.declined.insert(folder),
+            TrustChoice::Forget => false,
         };
         store.save(home)?;
         Ok(was)
@@ -100,13 +100,13 @@ impl Trust {
     /// A [`Problem`] if the folder cannot be found, or its path is not UTF-8, which the store cannot hold.
     pub fn check(folder: &Path) -> Result<PathBuf, Problem> {
         let real = folder.canonicalize().map_err(|e| {
-            Problem::usage(format!("cannot trust a folder: {e}")).at(Place::file(folder))
+            Problem::usage(format!("cannot trust a folder: {e}")).at(SourceLocation::file(folder))
         })?;
         if real.to_str().is_none() {
             return Err(Problem::usage(
                 "trust a folder: its path is not UTF-8, and the trust store cannot hold it",
             )
-            .at(Place::file(&real))
+            .at(SourceLocation::file(&real))
             .advise("rename the folder, or trust it for one run: --trust"));
         }
         Ok(real)
@@ -118,7 +118,8 @@ impl Trust {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| Problem::failed(format!("cannot write the trust store: {e}")))?;
         plain_file::write_private(&path, &text).map_err(|e| {
-            Problem::failed(format!("cannot write the trust store: {e}")).at(Place::file(&path))
+            Problem::failed(format!("cannot write the trust store: {e}"))
+                .at(SourceLocation::file(&path))
         })
     }
 }
@@ -133,7 +134,7 @@ mod tests {
     use std::os::unix::ffi::OsStrExt;
     use std::thread;
 
-    use super::{Answer, Trust};
+    use super::{TrustChoice, TrustStore};
     use crate::environment::Environment;
     use crate::home::Home;
 
@@ -149,19 +150,19 @@ mod tests {
         for nth in 0..40 {
             std::fs::create_dir(folder(nth)).unwrap();
         }
-        Trust::change(&home, &folder(0), Answer::Trust).unwrap();
+        TrustStore::change(&home, &folder(0), TrustChoice::Trust).unwrap();
         thread::scope(|scope| {
             for nth in 0..40 {
                 let (home, folder) = (&home, folder(nth));
                 let answer = if nth == 0 {
-                    Answer::Forget
+                    TrustChoice::Forget
                 } else {
-                    Answer::Trust
+                    TrustChoice::Trust
                 };
-                scope.spawn(move || Trust::change(home, &folder, answer).unwrap());
+                scope.spawn(move || TrustStore::change(home, &folder, answer).unwrap());
             }
         });
-        let store = Trust::load(&home).unwrap();
+        let store = TrustStore::load(&home).unwrap();
         let trusted: Vec<usize> = (0..40).filter(|nth| store.trusts(&folder(*nth))).collect();
         assert_eq!(trusted, (1..40).collect::<Vec<_>>());
     }
@@ -172,7 +173,7 @@ mod tests {
         let home = home_at(&root);
         let folder = root.path().join(OsStr::from_bytes(b"caf\xe9"));
         std::fs::create_dir(&folder).unwrap();
-        let refused = Trust::change(&home, &folder, Answer::Trust).unwrap_err();
+        let refused = TrustStore::change(&home, &folder, TrustChoice::Trust).unwrap_err();
         assert!(refused.to_string().contains("not UTF-8"), "{refused}");
         assert!(!home.join(super::FILE).exists());
     }

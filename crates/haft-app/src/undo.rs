@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::ToolError;
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::call::ToolCall;
-use haft::change::undo::{Conflict, Content, Plan, Target};
+use haft::change::undo::{Conflict, ContentSource, TargetState, UndoSteps};
 use haft::future::BoxFuture;
 use haft::result::Outcome;
 use haft::tool::TypedTool as _;
@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::app::App;
 use crate::problem::Problem;
 use crate::run::{RunHandle, RunOptions};
-use crate::view::changes::Selection;
+use crate::view::changes::RunSelection;
 use crate::view::runs::check_workspace;
 
 /// What an undo does to one path.
@@ -38,7 +38,7 @@ pub enum StepAction {
 
 /// One step of an undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Step {
+pub struct UndoStep {
     /// What happens at the path.
     pub action: StepAction,
     /// Its path, after the undo.
@@ -52,7 +52,7 @@ pub struct Step {
 #[derive(Debug)]
 pub struct UndoPlan {
     /// What is moved, removed and restored.
-    pub steps: Vec<Step>,
+    pub steps: Vec<UndoStep>,
     /// Changes inside a repository's `.git`, which only git can undo.
     pub left_alone: Vec<String>,
     /// The SHA-256 of the steps and what they restore.
@@ -61,7 +61,7 @@ pub struct UndoPlan {
 
 /// Why the undo is refused.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct UndoRefusal {
     /// The error, with the first conflicts in its message.
     pub error: ToolError,
     /// What prevents the undo.
@@ -77,7 +77,7 @@ pub struct Undo {
 
 /// The user who has seen the plan and approves it.
 #[derive(Debug)]
-pub struct Person {
+pub struct UndoApprover {
     /// Their name.
     pub by: String,
     /// Where the approval came from.
@@ -89,7 +89,7 @@ impl Undo {
     ///
     /// # Errors
     /// The run started in another workspace, or changes are not recorded here.
-    pub async fn new(app: &App, of: &Selection) -> Result<Self, Problem> {
+    pub async fn new(app: &App, of: &RunSelection) -> Result<Self, Problem> {
         check_workspace(app, &of.run, "undo").await?;
         Ok(Self {
             tool: UndoChanges::new(app.files().clone(), Arc::clone(app.changes()?)),
@@ -111,15 +111,15 @@ impl Undo {
     ///
     /// # Errors
     /// There are conflicts, there is nothing to undo, or the files cannot be read.
-    pub fn plan(&self) -> Result<UndoPlan, Box<Refusal>> {
+    pub fn plan(&self) -> Result<UndoPlan, Box<UndoRefusal>> {
         let plan = self.tool.draft(&self.input).map_err(|error| {
-            Box::new(Refusal {
+            Box::new(UndoRefusal {
                 error,
                 conflicts: Vec::new(),
             })
         })?;
         match refusal(&plan) {
-            Some(error) => Err(Box::new(Refusal {
+            Some(error) => Err(Box::new(UndoRefusal {
                 error,
                 conflicts: plan.conflicts,
             })),
@@ -158,8 +158,8 @@ pub struct StartedUndo {
 
 impl StartedUndo {
     /// Performs the undo, approved by this user. Deny rules of the policy still apply.
-    pub async fn perform(&self, app: &App, person: Person) -> Outcome {
-        let executor = app.executor().clone().with_approver(Approval(person));
+    pub async fn perform(&self, app: &App, person: UndoApprover) -> Outcome {
+        let executor = app.executor().clone().with_approver(PresetApprover(person));
         let call = ToolCall::new("undo_changes", self.arguments.clone());
         executor.execute(self.run.session(), call).await
     }
@@ -167,11 +167,11 @@ impl StartedUndo {
 
 /// An approver that returns the approval that the user has already given.
 #[derive(Debug)]
-struct Approval(Person);
+struct PresetApprover(UndoApprover);
 
-impl Approver for Approval {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        Box::pin(async { Answer::Nobody })
+impl Approver for PresetApprover {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
+        Box::pin(async { ApproverReply::Nobody })
     }
 
     fn decided_elsewhere(&self, _: &ApprovalRequest) -> Option<Decision> {
@@ -179,10 +179,10 @@ impl Approver for Approval {
     }
 }
 
-fn to_undo_plan(plan: &Plan) -> UndoPlan {
+fn to_undo_plan(plan: &UndoSteps) -> UndoPlan {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let renamed = |action: StepAction| {
-        move |(from, path): &(PathBuf, PathBuf)| Step {
+        move |(from, path): &(PathBuf, PathBuf)| UndoStep {
             action,
             path: text(path),
             from: Some(text(from)),
@@ -190,9 +190,9 @@ fn to_undo_plan(plan: &Plan) -> UndoPlan {
     };
     let set_aside = plan.set_aside.iter().map(renamed(StepAction::SetAside));
     let moved = plan.moves.iter().map(renamed(StepAction::MoveBack));
-    let others = plan.summary().map(|(path, target)| Step {
+    let others = plan.summary().map(|(path, target)| UndoStep {
         action: match target {
-            Target::Nothing => StepAction::Remove,
+            TargetState::Nothing => StepAction::Remove,
             _ => StepAction::Restore,
         },
         path: text(path),
@@ -206,7 +206,7 @@ fn to_undo_plan(plan: &Plan) -> UndoPlan {
 }
 
 /// Returns the SHA-256 of what a plan does: plans with the same digest do the same.
-fn digest(plan: &Plan) -> String {
+fn digest(plan: &UndoSteps) -> String {
     let mut bytes = Vec::new();
     // Each part is prefixed with its length, so that different plans give different bytes.
     let mut add = |part: &[u8]| {
@@ -223,15 +223,15 @@ fn digest(plan: &Plan) -> String {
     }
     for (path, target) in plan.targets() {
         let (kind, content) = match target {
-            Target::Nothing => ("nothing".to_owned(), String::new()),
-            Target::Link(to) => ("link".to_owned(), sha256(to.as_os_str().as_encoded_bytes())),
-            Target::Folder(mode) => (format!("folder {mode:?}"), String::new()),
-            Target::File {
-                content: Content::Bytes(bytes),
+            TargetState::Nothing => ("nothing".to_owned(), String::new()),
+            TargetState::Link(to) => ("link".to_owned(), sha256(to.as_os_str().as_encoded_bytes())),
+            TargetState::Folder(mode) => (format!("folder {mode:?}"), String::new()),
+            TargetState::File {
+                content: ContentSource::Bytes(bytes),
                 mode,
             } => (format!("file {mode:?}"), sha256(bytes)),
             // An undo only restores saved content, so its plan has no other files.
-            Target::File { mode, .. } => (format!("other file {mode:?}"), String::new()),
+            TargetState::File { mode, .. } => (format!("other file {mode:?}"), String::new()),
         };
         add(path.as_os_str().as_encoded_bytes());
         add(kind.as_bytes());

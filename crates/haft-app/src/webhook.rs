@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use haft::approval::preview::Aspect;
-use haft::approval::{Answer, ApprovalRequest, Approver};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply};
 use haft::audit::redact::Redactor;
 use haft::clock;
 use haft::future::BoxFuture;
@@ -207,8 +207,8 @@ fn is_same(given: &str, expected: &str) -> bool {
 
 impl Approver for Webhook {
     /// Never answers: the answer comes through the inbox.
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        Box::pin(async { Answer::Nobody })
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
+        Box::pin(async { ApproverReply::Nobody })
     }
 
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {

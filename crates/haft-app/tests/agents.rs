@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use haft::approval::ApprovalId;
 use haft::audit::index::RunState;
 use haft::{Decision, Outcome, Principal, RunId, Status, ToolCall, tool};
-use haft_agent::End;
+use haft_agent::RunEnd;
 use haft_app::agent::AgentTask;
 use haft_app::environment::Environment;
-use haft_app::{Haft, HaftBuilder, WhenAsked};
+use haft_app::{Haft, HaftBuilder, PendingCallMode};
 use tempfile::TempDir;
 
 /// Close an account.
@@ -42,7 +42,7 @@ fn on(folder: &Path) -> HaftBuilder {
         .workspace(folder.join("ws"))
         .state(folder.join("state"))
         .environment(Environment::default())
-        .when_asked(WhenAsked::Suspend)
+        .when_asked(PendingCallMode::Suspend)
 }
 
 /// Returns the outcome of one call in a run of its own, which is then suspended or finished.
@@ -85,7 +85,7 @@ async fn a_suspended_agent_goes_on_in_its_run_after_the_call_ran_elsewhere() {
     let build = || on(folder.path()).tool(send);
     let haft = build().build().unwrap();
     let mut agent = haft.agent(AgentTask::of_model(&model)).await.unwrap();
-    let End::Suspended(waiting) = agent.run("Send it.").await.unwrap().end else {
+    let RunEnd::Suspended(waiting) = agent.run("Send it.").await.unwrap().end else {
         panic!("not suspended");
     };
     let run = agent.id().clone();

@@ -7,16 +7,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft::approval::inbox::RequestStatus;
-use haft::approval::{ApprovalId, Choice, HoldFor, channel};
+use haft::approval::{ApprovalId, ApprovalScope, Choice, channel};
 use haft::policy::MinimumVerdict;
 use haft::toolset::Toolset as _;
 use haft::{
-    Decision, Outcome, Permission, Policy, Principal, Profile, Status, ToolCall, View as _, tool,
+    Decision, Outcome, Permission, Policy, Principal, Profile, Status, ToolCall, ToolsetExt as _,
+    tool,
 };
 use haft_app::environment::Environment;
 use haft_app::run::RunOptions;
-use haft_app::{Haft, HaftBuilder, Problem, Standard, WhenAsked};
+use haft_app::{Haft, HaftBuilder, PendingCallMode, Problem, Standard};
 use tempfile::TempDir;
+
+#[path = "embed/questions.rs"]
+mod questions;
 
 /// Close an account.
 #[tool(risk = "high")]
@@ -95,7 +99,7 @@ async fn without_an_approver_a_call_that_needs_approval_is_denied_at_once() {
     let never = Haft::builder()
         .tool(close)
         .approver(approver)
-        .when_asked(WhenAsked::Deny)
+        .when_asked(PendingCallMode::Deny)
         .build()
         .unwrap();
     assert_eq!(call(&never, of_ann()).await.status, Status::Denied);
@@ -119,7 +123,10 @@ async fn an_approver_decides_while_the_call_waits_and_no_request_outlives_it() {
     });
     assert_eq!(outcome.to_model(), "closed ann");
     haft.shut().await;
-    let later = build().when_asked(WhenAsked::Suspend).build().unwrap();
+    let later = build()
+        .when_asked(PendingCallMode::Suspend)
+        .build()
+        .unwrap();
     assert!(later.approvals().pending().await.unwrap().is_empty());
     later.shut().await;
 }
@@ -128,7 +135,7 @@ async fn an_approver_decides_while_the_call_waits_and_no_request_outlives_it() {
 async fn an_approval_holds_only_in_the_application_it_was_asked_for_in() {
     let folder = scene();
     let at = folder.path();
-    let build = || on(at).when_asked(WhenAsked::Suspend);
+    let build = || on(at).when_asked(PendingCallMode::Suspend);
     let asking = build().tool(close).build().unwrap();
     let asked = call(&asking, of_ann()).await;
     assert_eq!(asked.status, Status::Suspended, "{asked:?}");
@@ -184,7 +191,7 @@ async fn an_approval_holds_only_in_the_application_it_was_asked_for_in() {
 #[tokio::test]
 async fn a_decision_is_checked_when_it_is_made() {
     let folder = scene();
-    let build = || on(folder.path()).when_asked(WhenAsked::Suspend);
+    let build = || on(folder.path()).when_asked(PendingCallMode::Suspend);
     let haft = build().tool(close).build().unwrap();
     let asked = call(&haft, of_ann()).await;
     haft.shut().await;
@@ -204,7 +211,9 @@ async fn a_decision_is_checked_when_it_is_made() {
 #[tokio::test]
 async fn a_follower_acts_on_decisions_about_suspended_calls() {
     let folder = scene();
-    let haft = on(folder.path()).tool(close).when_asked(WhenAsked::Suspend);
+    let haft = on(folder.path())
+        .tool(close)
+        .when_asked(PendingCallMode::Suspend);
     let haft = haft.build().unwrap();
     let asked = call(&haft, of_ann()).await;
     let id = approval(&asked);
@@ -226,14 +235,18 @@ async fn a_follower_acts_on_decisions_about_suspended_calls() {
 #[tokio::test]
 async fn a_dropped_run_is_suspended_where_it_waits() {
     let folder = scene();
-    let haft = on(folder.path()).tool(close).when_asked(WhenAsked::Suspend);
+    let haft = on(folder.path())
+        .tool(close)
+        .when_asked(PendingCallMode::Suspend);
     let haft = haft.build().unwrap();
     let run = haft.run(ann()).await.unwrap();
     let asked = run.call(of_ann()).await;
     drop(run);
     haft.shut().await;
     drop(haft);
-    let haft = on(folder.path()).tool(close).when_asked(WhenAsked::Suspend);
+    let haft = on(folder.path())
+        .tool(close)
+        .when_asked(PendingCallMode::Suspend);
     let haft = haft.build().unwrap();
     let id = approval(&asked);
     let decision = Decision::approve("ann", "chat");
@@ -396,7 +409,7 @@ async fn what_does_not_fit_together_is_an_error_that_says_what_to_do() {
             ".workspace(",
         ),
         (
-            Haft::builder().when_asked(WhenAsked::Suspend),
+            Haft::builder().when_asked(PendingCallMode::Suspend),
             "no state folder",
             ".state(",
         ),
@@ -472,7 +485,7 @@ async fn a_run_of_few_tools_is_resumed_with_those_alone() {
         on(folder.path())
             .tool(close)
             .tool(add)
-            .when_asked(WhenAsked::Suspend)
+            .when_asked(PendingCallMode::Suspend)
             .build()
             .unwrap()
     };
@@ -512,87 +525,18 @@ async fn a_rule_for_good_is_not_taken_from_another_tenant_s_request() {
     let folder = scene();
     let haft = on(folder.path())
         .tool(close)
-        .when_asked(WhenAsked::Suspend)
+        .when_asked(PendingCallMode::Suspend)
         .build()
         .unwrap();
     let theirs = Principal::new("acme", "bob");
     let run = haft.run(theirs).await.unwrap();
     let id = approval(&run.call(of_ann()).await);
     run.suspend().await.unwrap();
-    let always = Decision::approve("eve", "chat").hold_for(HoldFor::Always);
+    let always = Decision::approve("eve", "chat").hold_for(ApprovalScope::Always);
     let refused = haft.approvals().decide(&id, always).await.unwrap_err();
     assert!(refused.to_string().contains("another tenant"), "{refused}");
     // The request is still undecided and can be approved once.
     let once = Decision::approve("eve", "chat");
     haft.approvals().decide(&id, once).await.unwrap();
-    haft.shut().await;
-}
-
-#[tokio::test]
-async fn an_answer_is_kept_where_the_tool_that_asked_is_missing() {
-    let folder = scene();
-    let with = |standard| {
-        on(folder.path())
-            .standard(standard)
-            .when_asked(WhenAsked::Suspend)
-            .build()
-            .unwrap()
-    };
-    let haft = with(Standard::QUESTIONS);
-    let question =
-        r#"{"title":"One","questions":[{"id":"which","type":"text","text":"Which one?"}]}"#;
-    let asked = call(&haft, ToolCall::new("ask_user", question)).await;
-    assert_eq!(asked.status, Status::Suspended, "{asked:?}");
-    let id = approval(&asked);
-    let answer = Decision::new(
-        Choice::Answer {
-            answers: r#"{"which":"a"}"#.into(),
-        },
-        "ann".to_owned(),
-        "chat".to_owned(),
-    );
-    haft.approvals().decide(&id, answer).await.unwrap();
-    haft.shut().await;
-
-    let without = with(Standard::FILES);
-    let refused = without.resume(&id).await.unwrap_err();
-    assert!(refused.to_string().contains("ask_user"), "{refused}");
-    without.shut().await;
-
-    let again = with(Standard::QUESTIONS);
-    let outcome = again.resume(&id).await.unwrap();
-    assert!(outcome.is_ok(), "{outcome:?}");
-    again.shut().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_question_keeps_no_other_call_of_its_run_waiting() {
-    let folder = scene();
-    let (approver, mut requests) = channel(4);
-    let haft = on(folder.path())
-        .standard(Standard::QUESTIONS | Standard::FILES)
-        .approver(approver)
-        .build()
-        .unwrap();
-    let run = haft.run(ann()).await.unwrap();
-    let question = r#"{"title":"One","questions":[{"id":"which","type":"text","text":"Which?"}]}"#;
-    let asks = run.call(ToolCall::new("ask_user", question));
-    let others = async {
-        let asked = requests.next().await.unwrap();
-        let write = ToolCall::new("write_file", r#"{"path":"new.txt","content":"x"}"#);
-        let approves = async {
-            let pending = requests.next().await.unwrap();
-            assert!(pending.decide(Decision::approve("ann", "chat")));
-        };
-        let (written, ()) = tokio::join!(run.call(write), approves);
-        assert!(written.is_ok(), "{written:?}");
-        let answers = r#"{"which":"a"}"#.into();
-        let answer = Choice::Answer { answers };
-        assert!(asked.decide(Decision::new(answer, "ann".to_owned(), "chat".to_owned())));
-    };
-    let (answered, ()) = tokio::join!(asks, others);
-    assert!(answered.is_ok(), "{answered:?}");
-    assert!(answered.to_model().contains("which"), "{answered:?}");
-    drop(run);
     haft.shut().await;
 }

@@ -11,9 +11,9 @@ use haft::call::{Principal, ToolCall};
 use haft::result::{Outcome, Status};
 use haft_app::app::App;
 use haft_app::environment::Environment;
-use haft_app::follow::Followed;
+use haft_app::follow::FollowResult;
 use haft_app::host::Host;
-use haft_app::resume::Resumed;
+use haft_app::resume::ResumeResult;
 use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::site::{Overrides, Site};
 use haft_app::view::{overview, runs};
@@ -205,7 +205,7 @@ async fn a_run_is_resumed_for_whom_it_was_started() {
     let decision = Decision::approve("operator", "test");
     app.decide(&id, decision).await.unwrap();
     // The operator's haft resumes the call on ann's behalf.
-    let Followed::Ran(outcome) = app.follow(&id, options()).await.unwrap() else {
+    let FollowResult::Ran(outcome) = app.follow(&id, options()).await.unwrap() else {
         panic!("nothing ran");
     };
     assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
@@ -227,12 +227,12 @@ async fn a_run_with_a_pending_request_is_suspended_and_resumed_after_the_decisio
     let never = std::future::pending::<()>;
     let pending = app.resume(&asked.run, options(), never()).await.unwrap();
     let id = ApprovalId::new(asked.approval.as_deref().unwrap());
-    assert!(matches!(pending, Resumed::Pending(request) if request == id));
+    assert!(matches!(pending, ResumeResult::Pending(request) if request == id));
 
     let decision = Decision::approve("operator", "test");
     app.decide(&id, decision).await.unwrap();
     let resumed = app.resume(&asked.run, options(), never()).await.unwrap();
-    let Resumed::Ran(outcome) = resumed else {
+    let ResumeResult::Ran(outcome) = resumed else {
         panic!("{resumed:?}");
     };
     assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
@@ -305,12 +305,12 @@ async fn what_a_resumed_run_does_is_added_to_its_row() {
     assert_eq!(written.status, Status::Suspended, "{written:?}");
     run.release().await;
     let approval = ApprovalId::new(written.approval.clone().unwrap());
-    let row = |page: Vec<runs::Listed>| page.into_iter().next().unwrap();
+    let row = |page: Vec<runs::RunListItem>| page.into_iter().next().unwrap();
     let before = row(runs::page(&app, RunFilter::newest(1)).await.unwrap());
     assert_eq!(before.outcome, Some(Status::Suspended));
     let yes = Decision::approve("ada", "test");
     app.decide(&approval, yes).await.unwrap();
-    let Followed::Ran(_) = app.follow(&approval, options()).await.unwrap() else {
+    let FollowResult::Ran(_) = app.follow(&approval, options()).await.unwrap() else {
         panic!("it was not run")
     };
     app.runs().release_all().await;

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use haft_app::config::keys::{KEYS, Key, Kind, Untrusted};
+use haft_app::config::keys::{KEYS, SettingKey, SettingType, Untrusted};
 
 const HEAD: &str = "\
 # Every setting
@@ -56,7 +56,7 @@ fn page() -> String {
     page
 }
 
-fn row(key: &Key) -> String {
+fn row(key: &SettingKey) -> String {
     let default = match key.default {
         "" => "–".to_owned(),
         default => format!("`{default}`"),
@@ -74,21 +74,21 @@ fn row(key: &Key) -> String {
     )
 }
 
-fn values(kind: Kind) -> String {
+fn values(kind: SettingType) -> String {
     match kind {
-        Kind::Flag => "`true`, `false`".to_owned(),
-        Kind::Whole(least) => format!("whole number, at least {least}"),
-        Kind::Seconds => "seconds".to_owned(),
-        Kind::Amount => "a number, at least 0".to_owned(),
-        Kind::Text => "text".to_owned(),
-        Kind::Choice(words) => {
+        SettingType::Flag => "`true`, `false`".to_owned(),
+        SettingType::Whole(least) => format!("whole number, at least {least}"),
+        SettingType::Seconds => "seconds".to_owned(),
+        SettingType::Amount => "a number, at least 0".to_owned(),
+        SettingType::Text => "text".to_owned(),
+        SettingType::Choice(words) => {
             let words: Vec<String> = words.iter().map(|word| format!("`\"{word}\"`")).collect();
             words.join(", ")
         }
-        Kind::Items => "list of texts".to_owned(),
-        Kind::Rules => "list of rules".to_owned(),
-        Kind::Map => "table of texts".to_owned(),
-        Kind::Anything => "see the guide".to_owned(),
+        SettingType::Items => "list of texts".to_owned(),
+        SettingType::Rules => "list of rules".to_owned(),
+        SettingType::Map => "table of texts".to_owned(),
+        SettingType::Anything => "see the guide".to_owned(),
     }
 }
 

@@ -36,7 +36,7 @@ use crate::web::WEB;
 #[cfg(feature = "web")]
 use crate::web::fetch::FetchUrl;
 #[cfg(feature = "web")]
-use crate::web::options::Web;
+use crate::web::options::WebOptions;
 #[cfg(feature = "web")]
 use crate::web::search::WebSearch;
 
@@ -70,7 +70,7 @@ pub struct Builtins {
     pub inline_media_bytes: usize,
     /// Web access; without it there are no web tools.
     #[cfg(feature = "web")]
-    pub web: Option<Web>,
+    pub web: Option<WebOptions>,
     /// Sources and options of the tool search.
     pub discover: DiscoverOptions,
     /// Memory across runs; without one there are no memory tools.
@@ -100,7 +100,7 @@ impl Builtins {
             #[cfg(feature = "images")]
             inline_media_bytes: RunLimits::default().inline_media_bytes,
             #[cfg(feature = "web")]
-            web: Some(Web::default()),
+            web: Some(WebOptions::default()),
             discover: DiscoverOptions::default(),
             memory: None,
             memory_server: None,

@@ -50,12 +50,12 @@ pub use packages::{REGISTRIES, packages_of};
 pub use surroundings::CommandSurroundings;
 pub use wait::{AwaitCommand, KillCommand};
 
-use crate::command::changes::{Changed, NotApplied};
+use crate::command::changes::{AppliedChange, UnappliedChange};
 use crate::command::connections::enforce_timeout;
-use crate::command::network::Connected;
-use crate::command::output::{Cursor, Followed, OutputCursors, follow, tell};
+use crate::command::network::CommandConnections;
+use crate::command::output::{CommandWait, Cursor, OutputCursors, follow, tell};
 use crate::command::start::NotStarted;
-use crate::command::tasks::{NewTask, Task};
+use crate::command::tasks::{BackgroundTask, NewTask};
 use crate::describe::{builtin, known_as, writes};
 
 /// The name of the bundle, and the category of its tools.
@@ -157,19 +157,19 @@ pub struct RunData {
     pub command: CommandData,
     /// What it changed in the workspace.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Changed>,
+    pub changes: Vec<AppliedChange>,
     /// How many more files it added or modified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_changes: Option<u64>,
     /// Changes on its copy of the workspace that were not applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_applied: Vec<NotApplied>,
+    pub not_applied: Vec<UnappliedChange>,
 }
 
 impl CommandData {
     /// Returns the output since the cursor and the exit, if there is one, with the artifacts that hold long output.
     async fn of(
-        started: &Started,
+        started: &LaunchedCommand,
         shown: &mut Cursor,
         exit: Option<&Exit>,
         context: &CallContext,
@@ -191,7 +191,7 @@ impl CommandData {
     }
 
     /// Names the task that continues, and suggests a wait that grows with the task's age.
-    fn with_running_task(mut self, task: &Task) -> Self {
+    fn with_running_task(mut self, task: &BackgroundTask) -> Self {
         let age = task.since.elapsed().as_secs();
         let wait = match age {
             0..30 => 30,
@@ -221,14 +221,14 @@ fn guard_events(exit: &Exit) -> String {
 
 /// A started command and its network connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Started {
+pub(crate) struct LaunchedCommand {
     pub(crate) running: RunningCommand,
-    pub(crate) connected: Connected,
+    pub(crate) connected: CommandConnections,
     /// True if the command may change the workspace directly.
     pub(crate) direct: bool,
 }
 
-impl Started {
+impl LaunchedCommand {
     /// Describes the command's confinement for its result.
     pub(crate) fn strength(&self) -> String {
         let strength = self.connected.strength(&self.running);
@@ -244,7 +244,7 @@ impl Started {
 fn result(
     data: &CommandData,
     kept: Vec<Artifact>,
-    started: &Started,
+    started: &LaunchedCommand,
     exit: Option<&Exit>,
 ) -> Result<ToolResult, ToolError> {
     let mut result = ToolResult::data(data)?;
@@ -376,7 +376,7 @@ impl TypedTool for RunCommand {
             Ok(started) => started,
             Err(not_started) => return without_start(not_started),
         };
-        let started = Started {
+        let started = LaunchedCommand {
             running,
             connected,
             direct,
@@ -442,7 +442,7 @@ impl RunCommandInput {
 /// Returns the exit of a command, if it ended in time, and how much of its output was streamed to the client.
 async fn follow_command(
     input: &RunCommandInput,
-    started: &Started,
+    started: &LaunchedCommand,
     context: &CallContext,
     wait: Duration,
 ) -> (Option<Exit>, Cursor) {
@@ -456,11 +456,11 @@ async fn follow_command(
         let end = Instant::now() + wait + more;
         let followed = tokio::select! {
             followed = follow(running, &mut screen, context, end) => followed,
-            () = enforce_timeout(connections, running, wait) => Followed::GoesOn,
+            () = enforce_timeout(connections, running, wait) => CommandWait::GoesOn,
         };
         match followed {
-            Followed::Ended(exit) => Some(exit),
-            Followed::GoesOn => {
+            CommandWait::Ended(exit) => Some(exit),
+            CommandWait::GoesOn => {
                 running.kill();
                 Some(running.wait().await)
             }

@@ -15,9 +15,9 @@ use haft::skill::set::SkillSet;
 use crate::discover::meaning::Embedder;
 
 pub use describe::{DescribeData, DescribeInput, DescribeTools, DescribedTool};
-pub use expand::{ExpandData, ExpandInput, Names, ToolExpandTools};
+pub use expand::{ExpandData, ExpandInput, NameList, ToolExpandTools};
 pub use search::{
-    CategoryCount, FINDS_LAZILY, Format, FoundSkill, FoundTool, ToolSearch, ToolSearchData,
+    CategoryCount, FINDS_LAZILY, FoundSkill, FoundTool, ToolDetail, ToolSearch, ToolSearchData,
     ToolSearchInput,
 };
 

@@ -10,7 +10,7 @@ use haft::error::ToolError;
 use haft::judgement::Judgement;
 use haft::permission::{Condition, Permission};
 use haft::policy::join_words;
-use haft::workspace::{Place, Workspace, WorkspaceView};
+use haft::workspace::{ResolvedPath, Workspace, WorkspaceView};
 use sha2::{Digest, Sha256};
 
 pub mod check;
@@ -26,9 +26,9 @@ pub mod transfer;
 pub mod undo;
 pub mod write;
 
-use check::{Check, Checker};
+use check::{Checker, FileCheck};
 use haft::text::hex;
-use seen::Seen;
+use seen::ReadTracker;
 pub use seen::continue_reads;
 
 /// Options of the file tools (settings `files.*`).
@@ -45,7 +45,7 @@ pub struct FileOptions {
 
 /// The caller of a file tool.
 #[derive(Debug, Clone)]
-pub struct Caller {
+pub struct FileCaller {
     /// The run, which remembers the files that were read.
     pub(crate) run: RunId,
     /// The origin of the call.
@@ -69,7 +69,7 @@ enum Clearance {
     Preview,
 }
 
-impl Caller {
+impl FileCaller {
     /// Returns the caller of a running tool.
     pub(crate) fn of(context: &CallContext, files: &Files) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Caller {
     }
 
     /// Returns the place if reading it was judged and it is still the same place.
-    pub(crate) fn reads(&self, place: Place) -> Result<Place, ToolError> {
+    pub(crate) fn reads(&self, place: ResolvedPath) -> Result<ResolvedPath, ToolError> {
         match &self.clearance {
             Clearance::Call(judgement) => judgement.cleared_to_read(place),
             Clearance::Preview => Ok(place),
@@ -115,7 +115,7 @@ impl Caller {
     }
 
     /// Returns the place if changing it was judged and it is still the same place.
-    pub(crate) fn changes(&self, place: Place) -> Result<Place, ToolError> {
+    pub(crate) fn changes(&self, place: ResolvedPath) -> Result<ResolvedPath, ToolError> {
         match &self.clearance {
             Clearance::Call(judgement) => judgement.cleared_to_change(place),
             Clearance::Preview => Ok(place),
@@ -128,7 +128,7 @@ impl Caller {
 pub struct Files {
     pub(crate) workspace: Workspace,
     pub(crate) options: Arc<FileOptions>,
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) seen: Arc<ReadTracker>,
     checker: Option<Arc<dyn Checker>>,
 }
 
@@ -141,7 +141,7 @@ impl Files {
     ) -> Self {
         Self {
             workspace,
-            seen: Arc::new(Seen::kept_in(options.home.clone())),
+            seen: Arc::new(ReadTracker::kept_in(options.home.clone())),
             options: Arc::new(options),
             checker,
         }
@@ -150,8 +150,8 @@ impl Files {
     /// Runs the configured checker on a written file, unless a parser has already found an error.
     pub(crate) async fn run_check(
         &self,
-        place: &Place,
-        check: &mut Option<Check>,
+        place: &ResolvedPath,
+        check: &mut Option<FileCheck>,
         context: &CallContext,
     ) {
         if check.as_ref().is_some_and(|check| !check.ok) {
@@ -183,7 +183,7 @@ impl Files {
     }
 
     /// Returns true if this caller must have read a file before writing it.
-    pub(crate) fn requires_reading(&self, caller: &Caller) -> bool {
+    pub(crate) fn requires_reading(&self, caller: &FileCaller) -> bool {
         let by_origin = caller.origin != Origin::Host;
         // The user's approval is bound to the files as shown.
         !caller.approved && self.options.read_before_write.unwrap_or(by_origin)

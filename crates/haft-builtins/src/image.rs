@@ -11,7 +11,7 @@ use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
 use haft::spec::{Annotations, Risk, ToolSpec};
 use haft::tool::{Depth, Intent, TypedTool};
-use haft::workspace::{FileStamp, Place, Workspace};
+use haft::workspace::{FileStamp, ResolvedPath, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -20,12 +20,12 @@ use crate::describe::{builtin, known_as, read_only};
 use crate::files::read::whole;
 use crate::files::text::{media_type, with_separators};
 use crate::files::tools::FILES;
-use crate::files::{Caller, Files, sha256};
-use crate::image::fit::{Bounds, Picture, fit_image};
-use crate::web::http::{Cut, FetchLimits, Http, HttpError};
-use crate::web::options::Web;
+use crate::files::{FileCaller, Files, sha256};
+use crate::image::fit::{AttachedImage, ImageLimit, fit_image};
+use crate::web::http::{FetchLimits, Http, HttpError, IncompleteReason};
+use crate::web::options::WebOptions;
 use crate::web::redirects::Redirects;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 use crate::work::blocking;
 
 mod fit;
@@ -89,14 +89,14 @@ pub struct ViewImageData {
 pub struct ViewImage {
     files: Files,
     http: Http,
-    bounds: Bounds,
+    bounds: ImageLimit,
     turns: Arc<Semaphore>,
 }
 
 impl ViewImage {
     /// Creates the tool for these files and this web access, with its client. An attached image has at most
     /// `inline_bytes` if possible.
-    pub fn new(files: Files, web: &Web, inline_bytes: usize) -> Self {
+    pub fn new(files: Files, web: &WebOptions, inline_bytes: usize) -> Self {
         let limits = FetchLimits {
             max_bytes: usize::try_from(MAX_FILE).unwrap_or(usize::MAX),
             ..web.http.limits().clone()
@@ -104,7 +104,7 @@ impl ViewImage {
         Self {
             files,
             http: web.http.clone().with_limits(limits),
-            bounds: Bounds::inline(inline_bytes),
+            bounds: ImageLimit::inline(inline_bytes),
             turns: Arc::new(Semaphore::new(MAX_CONCURRENT)),
         }
     }
@@ -115,7 +115,7 @@ impl ViewImage {
         context: &CallContext,
     ) -> Result<(Vec<u8>, String), ToolError> {
         let accept = "image/png, image/jpeg, image/webp, image/gif";
-        let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+        let cleared = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
         let redirects = Redirects::of(context);
         let gate = redirects.from(cleared);
         let reply = self.http.follow(url, &[("accept", accept)], &gate).await;
@@ -132,24 +132,24 @@ impl ViewImage {
     }
 }
 
-fn incomplete_image(url: &str, cut: Cut) -> ToolError {
+fn incomplete_image(url: &str, cut: IncompleteReason) -> ToolError {
     let why = match cut {
-        Cut::TooLarge => "pictures may have at most 20 MiB",
+        IncompleteReason::TooLarge => "pictures may have at most 20 MiB",
         other => other.as_str(),
     };
     ToolError::failed(format!("the picture at {url} did not come whole: {why}"))
 }
 
 /// The location of the image, which is exactly one of the two.
-enum Source<'a> {
+enum ImageSource<'a> {
     Path(&'a str),
     Url(&'a str),
 }
 
-fn source(input: &ViewImageInput) -> Result<Source<'_>, ToolError> {
+fn source(input: &ViewImageInput) -> Result<ImageSource<'_>, ToolError> {
     match (&input.path, &input.url) {
-        (Some(path), None) => Ok(Source::Path(path)),
-        (None, Some(url)) => Ok(Source::Url(url)),
+        (Some(path), None) => Ok(ImageSource::Path(path)),
+        (None, Some(url)) => Ok(ImageSource::Url(url)),
         _ => Err(ToolError::invalid_arguments("give either path or url")),
     }
 }
@@ -180,8 +180,8 @@ impl TypedTool for ViewImage {
 
     fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         let permission = match source(input)? {
-            Source::Path(path) => Permission::read(self.files.workspace.claim(path)?),
-            Source::Url(url) => {
+            ImageSource::Path(path) => Permission::read(self.files.workspace.claim(path)?),
+            ImageSource::Url(url) => {
                 let effect = connection(url)?;
                 let risk = Risk::High;
                 Permission { effect, risk }
@@ -195,10 +195,10 @@ impl TypedTool for ViewImage {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let caller = Caller::of(context, &self.files);
+        let caller = FileCaller::of(context, &self.files);
         let mut known = None;
         let (bytes, path, url) = match source(&input)? {
-            Source::Path(path) => {
+            ImageSource::Path(path) => {
                 let (files, path) = (self.files.clone(), path.to_owned());
                 let work = move |_: &(dyn Fn() -> bool + Sync)| read(&files, &path, &caller);
                 let (bytes, place, stamp) = blocking(work).await?;
@@ -206,7 +206,7 @@ impl TypedTool for ViewImage {
                 known = Some((place, stamp, sha256(&bytes)));
                 (bytes, Some(path), None)
             }
-            Source::Url(url) => {
+            ImageSource::Url(url) => {
                 context.cleared(&connection(url)?)?;
                 let (bytes, url) = self.fetch_image(url, context).await?;
                 (bytes, None, Some(url))
@@ -248,7 +248,7 @@ impl TypedTool for ViewImage {
 
 /// Returns the effect of connecting to an image.
 fn connection(url: &str) -> Result<Effect, ToolError> {
-    let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    let target = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
     Ok(Effect::connect(url, target.host()))
 }
 
@@ -256,8 +256,8 @@ fn connection(url: &str) -> Result<Effect, ToolError> {
 fn read(
     files: &Files,
     path: &str,
-    caller: &Caller,
-) -> Result<(Vec<u8>, Place, FileStamp), ToolError> {
+    caller: &FileCaller,
+) -> Result<(Vec<u8>, ResolvedPath, FileStamp), ToolError> {
     let place = caller.reads(caller.view.existing(path)?)?;
     let size = place.bytes().unwrap_or(0);
     if size > MAX_FILE {
@@ -272,7 +272,7 @@ fn read(
 /// Builds the result for the caller: a text that describes the image, and the image.
 fn result(
     data: &ViewImageData,
-    picture: &Picture,
+    picture: &AttachedImage,
     question: Option<&str>,
 ) -> Result<ToolResult, ToolError> {
     let name = data.path.as_deref().or(data.url.as_deref());

@@ -10,8 +10,8 @@ use haft::future::BoxFuture;
 use haft::memory::record::digest;
 use haft::memory::run_texts::RunText;
 use haft::memory::{
-    Asker, Draft, MemoryError, MemoryStore, Provenance, Record, Scope, Shelf, State, Step,
-    WriteMode,
+    MemoryAccess, MemoryDraft, MemoryError, MemoryOperation, MemoryRecord, MemoryScope,
+    MemoryState, MemoryStore, MemoryWriteMode, Provenance, Shelf,
 };
 use haft::permission::{Effect, Permission};
 use haft::spec::{NameError, Risk};
@@ -41,7 +41,7 @@ pub trait RunNotes: Send + Sync + std::fmt::Debug {
     fn propose<'a>(
         &'a self,
         run: &'a RunId,
-        record: &'a Record,
+        record: &'a MemoryRecord,
     ) -> BoxFuture<'a, Result<(), ToolError>>;
 
     /// Searches the run's own record for the words. Returns the best matches first, each with its rank.
@@ -63,7 +63,7 @@ pub struct MemoryParts {
     /// Removes secrets from everything that is stored.
     pub redactor: Redactor,
     /// How memories written by tools take effect.
-    pub mode: WriteMode,
+    pub mode: MemoryWriteMode,
     /// The workspace's root, which is the key of the project's memory.
     pub project: String,
 }
@@ -88,12 +88,12 @@ impl Memory {
         let memory = || self.clone();
         let mut tools = vec![builtin(RecallMemory(memory()).into_tool()?, true)];
         match self.0.mode {
-            WriteMode::Disabled => {}
-            WriteMode::Candidate => tools.extend([
+            MemoryWriteMode::Disabled => {}
+            MemoryWriteMode::Candidate => tools.extend([
                 builtin(WriteMemory::<false>(memory()).into_tool()?, true),
                 builtin(MemoryFiles::<false>(memory()).into_tool()?, false),
             ]),
-            WriteMode::External => tools.extend([
+            MemoryWriteMode::External => tools.extend([
                 builtin(WriteMemory::<true>(memory()).into_tool()?, true),
                 builtin(MemoryFiles::<true>(memory()).into_tool()?, false),
             ]),
@@ -102,12 +102,12 @@ impl Memory {
     }
 
     /// Returns the shelf of this scope in the run's memory.
-    async fn shelf(&self, scope: Scope, context: &CallContext) -> Result<Shelf, ToolError> {
+    async fn shelf(&self, scope: MemoryScope, context: &CallContext) -> Result<Shelf, ToolError> {
         match scope {
-            Scope::User => Ok(Shelf::user()),
-            Scope::Project => Ok(Shelf::project(&self.0.project)),
-            Scope::Agent => Ok(Shelf::agent(self.0.runs.agent(context.run()).await?)),
-            Scope::Session => Err(read_only_session()),
+            MemoryScope::User => Ok(Shelf::user()),
+            MemoryScope::Project => Ok(Shelf::project(&self.0.project)),
+            MemoryScope::Agent => Ok(Shelf::agent(self.0.runs.agent(context.run()).await?)),
+            MemoryScope::Session => Err(read_only_session()),
         }
     }
 
@@ -117,7 +117,7 @@ impl Memory {
         shelf: Shelf,
         content: &str,
         context: &CallContext,
-    ) -> Result<Draft, ToolError> {
+    ) -> Result<MemoryDraft, ToolError> {
         let provenance = Provenance {
             run: Some(context.run().clone()),
             call: Some(context.call_id().clone()),
@@ -125,10 +125,10 @@ impl Memory {
             author: context.origin().as_str().to_owned(),
         };
         let mut draft =
-            Draft::new(shelf, self.redact(content), provenance).map_err(to_tool_error)?;
+            MemoryDraft::new(shelf, self.redact(content), provenance).map_err(to_tool_error)?;
         draft.tags = labels(context);
-        if self.0.mode == WriteMode::External {
-            draft.state = State::Accepted;
+        if self.0.mode == MemoryWriteMode::External {
+            draft.state = MemoryState::Accepted;
         }
         Ok(draft)
     }
@@ -141,15 +141,15 @@ impl Memory {
     /// Applies the changes and records new candidates in the run's archive. A candidate that cannot be recorded is removed.
     async fn apply(
         &self,
-        steps: Vec<Step>,
+        steps: Vec<MemoryOperation>,
         context: &CallContext,
-    ) -> Result<Vec<Record>, ToolError> {
+    ) -> Result<Vec<MemoryRecord>, ToolError> {
         let asker = asker(context.principal());
         let drafts: Vec<_> = steps
             .iter()
             .filter_map(|step| match step {
-                Step::Put(draft) => Some(draft.id.clone()),
-                Step::Update { .. } | Step::Delete { .. } => None,
+                MemoryOperation::Put(draft) => Some(draft.id.clone()),
+                MemoryOperation::Update { .. } | MemoryOperation::Delete { .. } => None,
             })
             .collect();
         let records = self
@@ -159,7 +159,7 @@ impl Memory {
             .await
             .map_err(to_tool_error)?;
         for record in &records {
-            let fresh = record.state == State::Candidate && drafts.contains(&record.id);
+            let fresh = record.state == MemoryState::Candidate && drafts.contains(&record.id);
             if !fresh {
                 continue;
             }
@@ -174,12 +174,12 @@ impl Memory {
     }
 }
 
-fn asker(principal: &Principal) -> Asker {
-    Asker::now(principal)
+fn asker(principal: &Principal) -> MemoryAccess {
+    MemoryAccess::now(principal)
 }
 
 /// Returns the permission to write a text to a scope: safe if the user reviews it, high if it takes effect at once.
-fn remember(scope: Scope, text: &str, at_once: bool) -> Permission {
+fn remember(scope: MemoryScope, text: &str, at_once: bool) -> Permission {
     Permission {
         effect: Effect::Remember {
             scope: scope.as_str().to_owned(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use haft::error::ToolError;
 use haft::permission::{Effect, PathClaim, Permission};
 use haft::policy::address::check_host;
-use haft::policy::{CommandLine, How, Target, Use, Uses, reads_alike};
+use haft::policy::{CommandLine, CommandUses, PathAccess, PathUse, RedirectTarget, reads_alike};
 use haft::spec::Risk;
 use haft::workspace::Workspace;
 use url::Url;
@@ -23,8 +23,8 @@ mod places;
 mod spelling;
 mod spot;
 
-use effects::Effects;
-use places::Bases;
+use effects::CallEffects;
+use places::PathBases;
 
 /// States the effects of another program's tools, which nothing confines, for the policy.
 ///
@@ -128,7 +128,7 @@ impl Outside {
     /// # Errors
     /// If the path is empty.
     pub fn read(&self, path: &str, cwd: Option<&str>) -> Result<Permission, ToolError> {
-        let all = self.file(path, cwd, How::Reads)?;
+        let all = self.file(path, cwd, PathAccess::Reads)?;
         Ok(match <[Permission; 1]>::try_from(all) {
             Ok([one]) => one,
             Err(_) => unknown(path),
@@ -140,10 +140,13 @@ impl Outside {
     /// # Errors
     /// If the path is empty.
     pub fn search(&self, path: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
-        let named = self.file(path, cwd, How::Reads)?;
-        let mut effects = self.effects(Bases::at(places::start(self, cwd)));
+        let named = self.file(path, cwd, PathAccess::Reads)?;
+        let mut effects = self.effects(PathBases::at(places::start(self, cwd)));
         for path in spelling::readings(path) {
-            effects.add(&Use::of_path(&path, How::ReadsBelow { follows: false }));
+            effects.add(&PathUse::of_path(
+                &path,
+                PathAccess::ReadsBelow { follows: false },
+            ));
         }
         Ok(effects.with(named))
     }
@@ -158,7 +161,15 @@ impl Outside {
         cwd: Option<&str>,
         removes: bool,
     ) -> Result<Vec<Permission>, ToolError> {
-        let all = self.file(path, cwd, if removes { How::Moves } else { How::Writes })?;
+        let all = self.file(
+            path,
+            cwd,
+            if removes {
+                PathAccess::Moves
+            } else {
+                PathAccess::Writes
+            },
+        )?;
         Ok(if all.is_empty() {
             vec![unknown(path)]
         } else {
@@ -194,19 +205,24 @@ impl Outside {
         })
     }
 
-    fn file(&self, path: &str, cwd: Option<&str>, how: How) -> Result<Vec<Permission>, ToolError> {
+    fn file(
+        &self,
+        path: &str,
+        cwd: Option<&str>,
+        how: PathAccess,
+    ) -> Result<Vec<Permission>, ToolError> {
         if path.is_empty() {
             return Err(ToolError::invalid_arguments("path is empty"));
         }
-        let mut effects = self.effects(Bases::at(places::start(self, cwd)));
+        let mut effects = self.effects(PathBases::at(places::start(self, cwd)));
         for path in spelling::readings(path) {
-            effects.add_file(&Use::of_path(&path, how));
+            effects.add_file(&PathUse::of_path(&path, how));
         }
         Ok(effects.done())
     }
 
-    fn effects(&self, bases: Bases) -> Effects<'_> {
-        Effects::new(self, bases)
+    fn effects(&self, bases: PathBases) -> CallEffects<'_> {
+        CallEffects::new(self, bases)
     }
 
     /// Returns the effects of a line's parts and redirections.
@@ -221,11 +237,11 @@ impl Outside {
             Some(_) => None,
             None => Some(unknown(cwd.unwrap_or_default())),
         };
-        let mut bases = Bases::at(start);
+        let mut bases = PathBases::at(start);
         for (part, uses) in line.parts.iter().zip(&uses) {
             bases.follow(self, part, uses);
         }
-        let quiet = |part, uses: &Uses| !uses.git || self.git_is_quiet(&bases, part);
+        let quiet = |part, uses: &CommandUses| !uses.git || self.git_is_quiet(&bases, part);
         for (part, uses) in line.parts.iter_mut().zip(&uses) {
             let understood = uses.understood && quiet(part.argv.as_deref(), uses);
             let least = if understood { Risk::Safe } else { Risk::High };
@@ -242,17 +258,17 @@ impl Outside {
             effects.add(one);
         }
         for target in &line.writes {
-            effects.add(&redirection_use(target, How::Writes));
+            effects.add(&redirection_use(target, PathAccess::Writes));
         }
         for target in &line.reads {
-            effects.add(&redirection_use(target, How::Reads));
+            effects.add(&redirection_use(target, PathAccess::Reads));
         }
         let runs = line.runs(false, false);
         runs.chain(elsewhere).chain(effects.done()).collect()
     }
 
     /// Returns true if git, in these folders and without the jail's settings, runs no program that the workspace names.
-    fn git_is_quiet(&self, bases: &Bases, argv: Option<&[String]>) -> bool {
+    fn git_is_quiet(&self, bases: &PathBases, argv: Option<&[String]>) -> bool {
         bases.are_root() && git::is_quiet_alone(&self.workspace, self.home.as_deref(), argv)
     }
 }
@@ -269,12 +285,12 @@ fn shell_script(words: &[String]) -> Option<&str> {
 }
 
 /// Returns the use of a redirection's target.
-fn redirection_use(target: &Target, how: How) -> Use {
+fn redirection_use(target: &RedirectTarget, how: PathAccess) -> PathUse {
     // Some shells read a file name after `>!`.
     if (target.known && !target.path.starts_with('!')) || target.path.starts_with('~') {
-        Use::of_path(&target.path, how)
+        PathUse::of_path(&target.path, how)
     } else {
-        Use::unknown(&target.path, how)
+        PathUse::unknown(&target.path, how)
     }
 }
 

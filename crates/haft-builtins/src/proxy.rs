@@ -31,14 +31,14 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
-pub(crate) use judge::{ConnectionJudge, Granted};
-pub(crate) use refusal::{Refusal, Refusals};
+pub(crate) use judge::{ConnectionAccess, ConnectionJudge};
+pub(crate) use refusal::{ConnectionRefusal, Refusals};
 
-use crate::proxy::counted::{Counted, Traffic, idle};
+use crate::proxy::counted::{CountedStream, Traffic, idle};
 use crate::proxy::tunnel::Tunnel;
-use crate::web::http::{Http, HttpError, Reached};
+use crate::web::http::{HostConnection, Http, HttpError};
 use crate::web::network::{Network, OwnListeners};
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
@@ -47,7 +47,7 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time that a connection may be idle in both directions.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
-type Body = UnsyncBoxBody<Bytes, hyper::Error>;
+type ProxyBody = UnsyncBoxBody<Bytes, hyper::Error>;
 
 /// A proxy to the hosts of a list. Clones share the list and the client.
 #[derive(Debug, Clone)]
@@ -84,7 +84,10 @@ impl Proxy {
     }
 
     /// Returns the private addresses that a host resolves to, so that the user can be asked about them.
-    pub(crate) async fn private_addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
+    pub(crate) async fn private_addresses(
+        &self,
+        target: &WebUrl,
+    ) -> Result<Vec<IpAddr>, ConnectionRefusal> {
         let found = self.http.private_addresses(target).await;
         found.map_err(|error| refusal_of(strip_trailing_dot(target.host()), &error))
     }
@@ -138,7 +141,7 @@ impl Outlet for CommandProxy {
             moved: moved.clone(),
             ..self.clone()
         };
-        let connection = Counted::new(connection, moved.clone());
+        let connection = CountedStream::new(connection, moved.clone());
         Box::pin(async move {
             tokio::select! {
                 () = way.answer(connection) => {}
@@ -150,7 +153,7 @@ impl Outlet for CommandProxy {
 
 impl CommandProxy {
     /// Serves one request, and the tunnel that it may open.
-    async fn answer(&self, connection: Counted) {
+    async fn answer(&self, connection: CountedStream) {
         let opened: Mutex<Option<Tunnel>> = Mutex::default();
         let opened = Arc::new(opened);
         let (way, slot) = (self.clone(), Arc::clone(&opened));
@@ -179,7 +182,7 @@ impl CommandProxy {
         &self,
         request: Request<Incoming>,
         slot: &Mutex<Option<Tunnel>>,
-    ) -> Response<Body> {
+    ) -> Response<ProxyBody> {
         let done = if request.method() == Method::CONNECT {
             self.connect(request, slot).await
         } else {
@@ -196,14 +199,14 @@ impl CommandProxy {
         &self,
         request: Request<Incoming>,
         slot: &Mutex<Option<Tunnel>>,
-    ) -> Result<Response<Body>, Refusal> {
+    ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         let uri = request.uri();
         let authority = match uri.authority() {
             Some(authority) if uri.scheme().is_none() => authority.as_str(),
-            _ => return Err(Refusal::Malformed("CONNECT takes host:port")),
+            _ => return Err(ConnectionRefusal::Malformed("CONNECT takes host:port")),
         };
         if uri.port_u16().is_none() {
-            return Err(Refusal::Malformed("CONNECT takes host:port"));
+            return Err(ConnectionRefusal::Malformed("CONNECT takes host:port"));
         }
         let target = read(&format!("https://{authority}/"))?;
         same_host(&request, &target, false)?;
@@ -214,17 +217,20 @@ impl CommandProxy {
     }
 
     /// Handles a request for an absolute `http` URL.
-    async fn plain(&self, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    async fn plain(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         let uri = request.uri();
         match uri.scheme_str() {
             Some("http") => {}
             Some(_) => {
-                return Err(Refusal::Malformed(
+                return Err(ConnectionRefusal::Malformed(
                     "only http is proxied by URL, https by CONNECT",
                 ));
             }
             None => {
-                return Err(Refusal::Malformed(
+                return Err(ConnectionRefusal::Malformed(
                     "this is a proxy: ask it for a whole URL",
                 ));
             }
@@ -236,7 +242,7 @@ impl CommandProxy {
     }
 
     /// Connects to an allowed host, at an address that was checked.
-    async fn reach(&self, target: &Target) -> Result<Reached, Refusal> {
+    async fn reach(&self, target: &WebUrl) -> Result<HostConnection, ConnectionRefusal> {
         let refusal = |error: &HttpError| refusal_of(strip_trailing_dot(target.host()), error);
         let granted = self.judge_connection(target, &[]).await?;
         let refused = match self.connect_as(target, granted).await {
@@ -257,19 +263,25 @@ impl CommandProxy {
 
     async fn judge_connection(
         &self,
-        target: &Target,
+        target: &WebUrl,
         leads_to: &[IpAddr],
-    ) -> Result<Granted, Refusal> {
+    ) -> Result<ConnectionAccess, ConnectionRefusal> {
         // The user may take longer to decide than a connection may be idle.
         let _held = self.moved.hold();
         self.judge.judge(target, leads_to).await
     }
 
     /// Connects within the limits of the grant: no decision opens a private place that it does not name.
-    async fn connect_as(&self, target: &Target, granted: Granted) -> Result<Reached, HttpError> {
+    async fn connect_as(
+        &self,
+        target: &WebUrl,
+        granted: ConnectionAccess,
+    ) -> Result<HostConnection, HttpError> {
         let http = match &granted {
-            Granted::Public => self.http.clone(),
-            Granted::Private(addresses) => self.http.with_open_addresses(target, addresses.clone()),
+            ConnectionAccess::Public => self.http.clone(),
+            ConnectionAccess::Private(addresses) => {
+                self.http.with_open_addresses(target, addresses.clone())
+            }
         };
         let refused = |why| HttpError::refused(target.url().as_str(), why);
         http.check(target).map_err(refused)?;
@@ -282,20 +294,20 @@ impl CommandProxy {
 }
 
 /// Converts the client's error to a refusal.
-fn refusal_of(host: &str, error: &HttpError) -> Refusal {
+fn refusal_of(host: &str, error: &HttpError) -> ConnectionRefusal {
     match error {
-        HttpError::Refused { why, .. } => Refusal::private(host, &why.to_string()),
+        HttpError::Refused { why, .. } => ConnectionRefusal::private(host, &why.to_string()),
         HttpError::ResolvesTo { .. } | HttpError::OwnListener { .. } => {
-            Refusal::private(host, &error.to_string())
+            ConnectionRefusal::private(host, &error.to_string())
         }
-        HttpError::Proxy { .. } => Refusal::from_upstream_error(error),
-        _ => Refusal::Unreachable(error.to_string()),
+        HttpError::Proxy { .. } => ConnectionRefusal::from_upstream_error(error),
+        _ => ConnectionRefusal::Unreachable(error.to_string()),
     }
 }
 
 /// Parses a URL as the web tools do.
-fn read(url: &str) -> Result<Target, Refusal> {
-    Target::parse(url).map_err(|why| Refusal::Unclear(why.to_string()))
+fn read(url: &str) -> Result<WebUrl, ConnectionRefusal> {
+    WebUrl::parse(url).map_err(|why| ConnectionRefusal::Unclear(why.to_string()))
 }
 
 /// Removes the trailing dot of a host.
@@ -304,15 +316,19 @@ fn strip_trailing_dot(host: &str) -> &str {
 }
 
 /// Fails if `Host` differs from the URL's host, is repeated, or is missing although `needed`.
-fn same_host(request: &Request<Incoming>, target: &Target, needed: bool) -> Result<(), Refusal> {
+fn same_host(
+    request: &Request<Incoming>,
+    target: &WebUrl,
+    needed: bool,
+) -> Result<(), ConnectionRefusal> {
     let mut given = request.headers().get_all(HOST).iter();
-    let other = || Refusal::OtherHost(strip_trailing_dot(target.host()).to_owned());
+    let other = || ConnectionRefusal::OtherHost(strip_trailing_dot(target.host()).to_owned());
     match (given.next(), given.next()) {
         (None, _) if !needed => Ok(()),
         (Some(host), None) => {
             let scheme = target.url().scheme();
             let host = host.to_str().map_err(|_| other())?;
-            let named = Target::parse(&format!("{scheme}://{host}/")).map_err(|_| other())?;
+            let named = WebUrl::parse(&format!("{scheme}://{host}/")).map_err(|_| other())?;
             let same = strip_trailing_dot(named.host()) == strip_trailing_dot(target.host());
             // A client may omit a port in `Host` that its `CONNECT` has.
             let port = named.port() == target.port() || named.url().port().is_none();
@@ -322,14 +338,14 @@ fn same_host(request: &Request<Incoming>, target: &Target, needed: bool) -> Resu
     }
 }
 
-fn empty() -> Body {
+fn empty() -> ProxyBody {
     Full::default()
         .map_err(|never| match never {})
         .boxed_unsync()
 }
 
 /// Builds a response with one line of text for the user or the model.
-fn text_response(status: StatusCode, line: &str) -> Response<Body> {
+fn text_response(status: StatusCode, line: &str) -> Response<ProxyBody> {
     let text = Full::from(format!("haft: {line}\n"));
     let mut response = Response::new(text.map_err(|never| match never {}).boxed_unsync());
     *response.status_mut() = status;

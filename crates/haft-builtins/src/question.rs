@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::form::{Form, Question};
+use haft::approval::form::{Question, QuestionForm};
 use haft::arguments::Arguments;
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -112,7 +112,7 @@ impl PreparedCall for AskUserCall {
     fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let Self { input, arguments } = *self;
-            let form = Form {
+            let form = QuestionForm {
                 title: input.title,
                 questions: input.questions,
             };

@@ -4,12 +4,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use haft::workspace::{Kind, Workspace};
+use haft::workspace::{EntryKind, Workspace};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::search::walk::{Walk, WalkEntry};
+use crate::search::walk::{FileWalk, WalkEntry};
 
 pub mod glob;
 pub mod grep;
@@ -67,7 +67,7 @@ pub(crate) fn sort(entries: &mut [FoundEntry]) {
 /// Collects the entries of a walk that `wanted` accepts, in no particular order, and returns whether there are more. After the first
 /// `limit` files of each thread it skips the sizes, because most of those entries will be cut.
 pub(crate) fn gather(
-    walk: &Walk<'_>,
+    walk: &FileWalk<'_>,
     limit: usize,
     stop: &(dyn Fn() -> bool + Sync),
     wanted: &(dyn Fn(&WalkEntry<'_>) -> bool + Sync),
@@ -75,7 +75,7 @@ pub(crate) fn gather(
     let all = Mutex::new(Vec::new());
     let more = StopFlag::default();
     walk.run(|| {
-        let mut mine = Batch {
+        let mut mine = EntryBatch {
             all: &all,
             entries: Vec::new(),
             seen: 0,
@@ -98,23 +98,23 @@ pub(crate) fn gather(
 }
 
 /// The entries found by one thread, handed over in batches so that the threads do not wait for each other.
-struct Batch<'a> {
+struct EntryBatch<'a> {
     all: &'a Mutex<Vec<FoundEntry>>,
     entries: Vec<FoundEntry>,
     seen: usize,
 }
 
-impl Batch<'_> {
+impl EntryBatch<'_> {
     fn take(&mut self, found: &WalkEntry<'_>, limit: usize) {
         self.seen += 1;
         let mut kind = found.kind;
         let mut bytes = None;
-        if kind == Kind::File && self.seen <= limit {
+        if kind == EntryKind::File && self.seen <= limit {
             let Some(now) = found.folder.look(found.name) else {
                 return;
             };
             kind = now.0;
-            bytes = (kind == Kind::File).then_some(now.1);
+            bytes = (kind == EntryKind::File).then_some(now.1);
         }
         self.entries.push(FoundEntry {
             path: found.path.to_string_lossy().into_owned(),
@@ -130,7 +130,7 @@ impl Batch<'_> {
     }
 }
 
-impl Drop for Batch<'_> {
+impl Drop for EntryBatch<'_> {
     fn drop(&mut self) {
         self.flush_entries();
     }
@@ -139,7 +139,7 @@ impl Drop for Batch<'_> {
 /// Looks up the sizes that `gather` skipped.
 pub(crate) fn complete(workspace: &Workspace, entries: &mut [FoundEntry]) {
     for entry in entries {
-        if entry.kind == Kind::File.as_str() && entry.bytes.is_none() {
+        if entry.kind == EntryKind::File.as_str() && entry.bytes.is_none() {
             let now = workspace.look(Path::new(&entry.path));
             entry.bytes = now.map(|(_, bytes)| bytes);
         }

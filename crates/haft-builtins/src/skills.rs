@@ -59,7 +59,7 @@ impl SkillOptions {
 /// The tools for a set of skills. They follow changes to the skills, and there are none without a skill.
 #[derive(Debug)]
 pub struct SkillTools {
-    shelf: Arc<Shelf>,
+    shelf: Arc<SkillShelf>,
     registry: Arc<ToolRegistry>,
     /// The version of the catalogue that the tools were built from.
     made: Mutex<u64>,
@@ -72,7 +72,7 @@ impl SkillTools {
     /// [`RegistryError`] if two tools of the set have the same name.
     pub fn new(set: Arc<SkillSet>, options: SkillOptions) -> Result<Arc<Self>, RegistryError> {
         let tools = Arc::new_cyclic(|tools: &Weak<Self>| Self {
-            shelf: Arc::new(Shelf {
+            shelf: Arc::new(SkillShelf {
                 set,
                 options,
                 tools: Weak::clone(tools),
@@ -139,13 +139,13 @@ impl SkillTools {
 
 /// The skills, with what decides which are offered.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct SkillShelf {
     set: Arc<SkillSet>,
     options: SkillOptions,
     tools: Weak<SkillTools>,
 }
 
-impl Shelf {
+impl SkillShelf {
     /// Returns the skills that are currently offered. Reads files and blocks meanwhile.
     fn skills(&self) -> Result<Vec<Skill>, ToolError> {
         if let Some(tools) = self.tools.upgrade() {

@@ -37,7 +37,7 @@ pub enum TaskStatus {
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Task {
+pub struct TodoItem {
     /// Its id within the run.
     pub id: String,
     /// What to do.
@@ -88,23 +88,23 @@ pub struct TodoReadInput {}
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TodoData {
     /// The whole list, in the order the tasks were added.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TodoItem>,
 }
 
 /// The todo lists of all runs.
 #[derive(Debug, Clone, Default)]
 pub struct TodoLists {
-    lists: Arc<Mutex<Lists>>,
+    lists: Arc<Mutex<ListsByRun>>,
 }
 
 #[derive(Debug, Default)]
-struct Lists {
+struct ListsByRun {
     clock: u64,
-    runs: HashMap<RunId, (u64, Vec<Task>)>,
+    runs: HashMap<RunId, (u64, Vec<TodoItem>)>,
 }
 
 impl TodoLists {
-    fn with<T>(&self, run: &RunId, work: impl FnOnce(&mut Vec<Task>) -> T) -> T {
+    fn with<T>(&self, run: &RunId, work: impl FnOnce(&mut Vec<TodoItem>) -> T) -> T {
         let mut lists = self.lists.lock();
         lists.clock += 1;
         let now = lists.clock;
@@ -121,7 +121,10 @@ impl TodoLists {
 }
 
 /// Merges changes by id. Applies all of them or none.
-pub(crate) fn merge(tasks: &[Task], changes: &[TaskChange]) -> Result<Vec<Task>, ToolError> {
+pub(crate) fn merge(
+    tasks: &[TodoItem],
+    changes: &[TaskChange],
+) -> Result<Vec<TodoItem>, ToolError> {
     let mut tasks = tasks.to_vec();
     for change in changes {
         let known = tasks.iter_mut().find(|task| task.id == change.id);
@@ -130,7 +133,7 @@ pub(crate) fn merge(tasks: &[Task], changes: &[TaskChange]) -> Result<Vec<Task>,
                 let message = format!("task {:?} is new and has no content", change.id);
                 ToolError::invalid_arguments(message)
             })?;
-            tasks.push(Task {
+            tasks.push(TodoItem {
                 id: change.id.clone(),
                 content,
                 status: change.status.unwrap_or_default(),
@@ -155,8 +158,8 @@ pub(crate) fn merge(tasks: &[Task], changes: &[TaskChange]) -> Result<Vec<Task>,
     Ok(tasks)
 }
 
-fn result(tasks: Vec<Task>) -> Result<ToolResult, ToolError> {
-    let done = |task: &&Task| task.status == TaskStatus::Completed;
+fn result(tasks: Vec<TodoItem>) -> Result<ToolResult, ToolError> {
+    let done = |task: &&TodoItem| task.status == TaskStatus::Completed;
     let summary = format!(
         "{} of {} tasks done",
         tasks.iter().filter(done).count(),

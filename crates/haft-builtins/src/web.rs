@@ -18,7 +18,7 @@ pub(crate) mod options;
 
 pub use haft_http::upstream;
 #[cfg(feature = "web")]
-pub use options::Web;
+pub use options::WebOptions;
 
 /// The name of the bundle, and the category of its tools.
 #[cfg(feature = "web")]

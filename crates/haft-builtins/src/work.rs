@@ -7,9 +7,9 @@ use haft::error::ToolError;
 use tokio::runtime::Handle;
 
 /// Sets the flag when the call's future is dropped: on a deadline, a cancellation or a disconnected client.
-struct OnDrop(Arc<AtomicBool>);
+struct DropFlag(Arc<AtomicBool>);
 
-impl Drop for OnDrop {
+impl Drop for DropFlag {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -20,7 +20,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let flag = Arc::new(AtomicBool::new(false));
-    let ends = OnDrop(Arc::clone(&flag));
+    let ends = DropFlag(Arc::clone(&flag));
     let stop = move || flag.load(Ordering::Relaxed);
     let done = match Handle::try_current() {
         Ok(runtime) => runtime.spawn_blocking(move || work(&stop)).await,

@@ -15,7 +15,7 @@ use haft::workspace::Workspace;
 use haft::{Depth, TypedTool};
 use haft_builtins::files::patch::{ApplyPatchInput, apply_patch};
 use haft_builtins::files::tools::ApplyPatch;
-use haft_builtins::files::{Caller, FileOptions, Files};
+use haft_builtins::files::{FileCaller, FileOptions, Files};
 use haft_fuzz::fuzz;
 
 const WORDS: &[&str] = &[
@@ -116,7 +116,7 @@ fn fuzz_a_patch_is_applied_or_changes_nothing() {
                 apply_patch(
                     &files,
                     &input,
-                    &Caller::cleared_for(intent.permissions, &files),
+                    &FileCaller::cleared_for(intent.permissions, &files),
                     &|| false,
                 )
             });

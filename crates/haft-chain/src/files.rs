@@ -24,13 +24,13 @@ const REASONS: usize = 8;
 const UNFINISHED: &CStr = c".haft-unfinished";
 
 /// The content of a folder after it was filled: size and modification time of each file, by path.
-pub(crate) type Known = HashMap<Vec<u8>, (u64, i64, u64)>;
+pub(crate) type FolderSnapshot = HashMap<Vec<u8>, (u64, i64, u64)>;
 
 /// The result of a copy.
 #[derive(Debug, Default)]
-pub(crate) struct Copied {
+pub(crate) struct CopyReport {
     /// The files as they are now in the target folder.
-    pub(crate) known: Known,
+    pub(crate) known: FolderSnapshot,
     /// Distinct reasons why something was left out; the rest are only counted.
     left_out: Vec<String>,
     more: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Copied {
     bytes: u64,
 }
 
-impl Copied {
+impl CopyReport {
     fn leave(&mut self, why: impl FnOnce() -> String) {
         let why = why();
         if self.left_out.contains(&why) {
@@ -75,9 +75,14 @@ pub(crate) fn is_empty(folder: BorrowedFd<'_>) -> bool {
 
 /// Copies the content of one folder into another: regular files and folders, no symbolic links, within limits. Skips files
 /// that are unchanged according to `known`.
-pub(crate) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, known: &Known) -> Copied {
-    let mut copied = Copied::default();
-    level(&mut copied, Sides { from, to }, known, &mut Vec::new());
+pub(crate) fn copy(from: BorrowedFd<'_>, to: BorrowedFd<'_>, known: &FolderSnapshot) -> CopyReport {
+    let mut copied = CopyReport::default();
+    level(
+        &mut copied,
+        CopyFolders { from, to },
+        known,
+        &mut Vec::new(),
+    );
     copied
 }
 
@@ -99,13 +104,18 @@ fn names(folder: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
 
 /// A folder and its copy's target.
 #[derive(Clone, Copy)]
-struct Sides<'a> {
+struct CopyFolders<'a> {
     from: BorrowedFd<'a>,
     to: BorrowedFd<'a>,
 }
 
-fn level(copied: &mut Copied, sides: Sides<'_>, known: &Known, path: &mut Vec<u8>) {
-    let Sides { from, to } = sides;
+fn level(
+    copied: &mut CopyReport,
+    sides: CopyFolders<'_>,
+    known: &FolderSnapshot,
+    path: &mut Vec<u8>,
+) {
+    let CopyFolders { from, to } = sides;
     let depth = memchr::memchr_iter(b'/', path).count();
     let Ok(names) = names(from) else {
         return copied.leave(|| "a folder could not be read".into());
@@ -129,12 +139,12 @@ fn level(copied: &mut Copied, sides: Sides<'_>, known: &Known, path: &mut Vec<u8
                 match (within(from, &name), made(to, &name)) {
                     (Ok(from), Ok(to)) => {
                         let (from, to) = (from.as_fd(), to.as_fd());
-                        level(copied, Sides { from, to }, known, path);
+                        level(copied, CopyFolders { from, to }, known, path);
                     }
                     _ => copied.leave(|| describe_path(path, "could not be copied")),
                 }
             }
-            FileType::RegularFile => file(copied, sides, &name, Target { known, path }),
+            FileType::RegularFile => file(copied, sides, &name, CopyTarget { known, path }),
             _ => copied.leave(|| describe_path(path, "is not a regular file")),
         }
         path.truncate(length);
@@ -184,13 +194,13 @@ fn give(folder: BorrowedFd<'_>, made: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// A file's path below the topmost folder, and the files already there.
-struct Target<'a> {
-    known: &'a Known,
+struct CopyTarget<'a> {
+    known: &'a FolderSnapshot,
     path: &'a [u8],
 }
 
-fn file(copied: &mut Copied, sides: Sides<'_>, name: &CStr, target: Target<'_>) {
-    let (Sides { from, to }, Target { known, path }) = (sides, target);
+fn file(copied: &mut CopyReport, sides: CopyFolders<'_>, name: &CStr, target: CopyTarget<'_>) {
+    let (CopyFolders { from, to }, CopyTarget { known, path }) = (sides, target);
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = beneath(from, name, flags).map(File::from);
     let opened = opened.and_then(|file| Ok((stamp(&file)?, file)));
@@ -307,11 +317,11 @@ mod tests {
         // A symbolic link in place of a folder to be created is not followed either.
         symlink(outside.path(), b.path().join("d")).unwrap();
         let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
-        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        let copied = copy(from.as_fd(), to.as_fd(), &FolderSnapshot::new());
         assert!(copied.reasons().is_some());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
         fs::remove_file(b.path().join("d")).unwrap();
-        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        let copied = copy(from.as_fd(), to.as_fd(), &FolderSnapshot::new());
         assert_eq!(fs::read(b.path().join("d/x")).unwrap(), b"one");
         assert!(!b.path().join("link").exists() && !b.path().join("folder").exists());
         // Copied back: only what changed.
@@ -333,7 +343,7 @@ mod tests {
         fs::write(a.path().join("small"), "x").unwrap();
         let reasons = || {
             let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
-            copy(from.as_fd(), to.as_fd(), &Known::new())
+            copy(from.as_fd(), to.as_fd(), &FolderSnapshot::new())
                 .reasons()
                 .unwrap()
         };
@@ -367,14 +377,14 @@ mod tests {
         let large = File::create(a.path().join("large")).unwrap();
         large.set_len(BYTES + 1).unwrap();
         let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
-        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        let copied = copy(from.as_fd(), to.as_fd(), &FolderSnapshot::new());
         assert!(copied.reasons().is_some() && copied.bytes <= BYTES);
         assert!(!b.path().join("large").exists());
         fs::remove_file(a.path().join("large")).unwrap();
         for n in 0..FILES + 10 {
             fs::write(a.path().join(format!("f{n}")), "").unwrap();
         }
-        let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
+        let copied = copy(from.as_fd(), to.as_fd(), &FolderSnapshot::new());
         assert!(copied.reasons().is_some() && copied.count <= FILES);
     }
 

@@ -15,7 +15,7 @@ pub mod toolset;
 mod files;
 mod run;
 
-pub use run::Folders;
+pub use run::WorkspaceLookup;
 pub use tool::{ChainTool, TOOL_CHAIN};
 
 /// The Python runtime that runs a script: the module `haft_runtime`, with `warm()` and `main(fd, folder)`.

@@ -11,16 +11,16 @@ use futures_util::stream::FuturesUnordered;
 use haft::context::{CallContext, ChildRun};
 use haft::error::{ErrorKind, ToolError};
 use haft::result::{Content, Outcome, Status, ToolResult};
-use haft::session::Ending;
+use haft::session::CallEndReason;
 
-use crate::bridge::frame::Kind;
-use crate::bridge::message::{Done, Message};
+use crate::bridge::frame::FrameKind;
+use crate::bridge::message::{ScriptMessage, ScriptReport};
 use crate::bridge::{BridgeError, reply};
 use crate::engine::Worker;
-use crate::run::end::End;
-use crate::run::link::{Link, Received};
-use crate::run::record::{Answer, CallRequest, Step};
-use crate::run::requests::{Answered, Request, Requests};
+use crate::run::end::ScriptEnd;
+use crate::run::link::{ReceiveResult, ScriptLink};
+use crate::run::record::{CallRequest, ReplayDecision, ScriptAnswer};
+use crate::run::requests::{ArtifactRequest, ArtifactRequests, ArtifactResponse};
 
 mod end;
 mod link;
@@ -32,10 +32,10 @@ mod room;
 mod start;
 mod watch;
 
-pub(crate) use output::Output;
-pub(crate) use record::Record;
-pub(crate) use start::Script;
-pub(crate) use watch::Looking;
+pub(crate) use output::ScriptOutput;
+pub(crate) use record::ChainRecord;
+pub(crate) use start::ChainScript;
+pub(crate) use watch::PollPolicy;
 
 /// Maximum number of calls after the budget is used up; each is refused, and any further one ends the chain.
 const REFUSED: u64 = 100;
@@ -43,25 +43,25 @@ const REFUSED: u64 = 100;
 const GRACE: Duration = Duration::from_secs(2);
 
 /// A finished call.
-struct Ended {
+struct FinishedCall {
     id: u32,
     seq: u64,
     outcome: Outcome,
 }
 
-type Call = Pin<Box<dyn Future<Output = Ended> + Send>>;
+type CallFuture = Pin<Box<dyn Future<Output = FinishedCall> + Send>>;
 
 /// An event that the loop waits for.
 #[expect(
     clippy::large_enum_variant,
     reason = "made once a call and taken apart at once"
 )]
-enum Event {
-    Ended(Ended),
-    Answered(Answered),
-    Received(Result<Received, BridgeError>),
+enum ChainEvent {
+    Ended(FinishedCall),
+    Answered(ArtifactResponse),
+    Received(Result<ReceiveResult, BridgeError>),
     Again,
-    Stop(End),
+    Stop(ScriptEnd),
 }
 
 /// A running script.
@@ -69,11 +69,11 @@ pub(crate) struct ChainRun<'a> {
     context: &'a CallContext,
     scope: ChildRun,
     worker: &'a dyn Worker,
-    link: Link<'a>,
-    record: Record,
-    output: Output,
-    calls: FuturesUnordered<Call>,
-    requests: Requests,
+    link: ScriptLink<'a>,
+    record: ChainRecord,
+    output: ScriptOutput,
+    calls: FuturesUnordered<CallFuture>,
+    requests: ArtifactRequests,
     /// The number of calls received.
     seq: u64,
     limit: Duration,
@@ -82,15 +82,15 @@ pub(crate) struct ChainRun<'a> {
 }
 
 /// The terms on which a script runs.
-pub(crate) struct Terms {
+pub(crate) struct ScriptTerms {
     /// Where its calls are recorded.
-    pub(crate) record: Record,
+    pub(crate) record: ChainRecord,
     /// Where its output goes.
-    pub(crate) output: Output,
+    pub(crate) output: ScriptOutput,
     /// How long it may run.
     pub(crate) limit: Duration,
     /// How it polls for answers.
-    pub(crate) looking: Looking,
+    pub(crate) looking: PollPolicy,
 }
 
 impl<'a> ChainRun<'a> {
@@ -99,9 +99,9 @@ impl<'a> ChainRun<'a> {
         context: &'a CallContext,
         scope: ChildRun,
         worker: &'a dyn Worker,
-        terms: Terms,
+        terms: ScriptTerms,
     ) -> Self {
-        let Terms {
+        let ScriptTerms {
             record,
             output,
             limit,
@@ -111,12 +111,12 @@ impl<'a> ChainRun<'a> {
             context,
             scope,
             worker,
-            link: Link::new(worker, looking.clone()),
+            link: ScriptLink::new(worker, looking.clone()),
             looks: looking.of_script(),
             record,
             output,
             calls: FuturesUnordered::new(),
-            requests: Requests::new(),
+            requests: ArtifactRequests::new(),
             seq: 0,
             limit,
         }
@@ -125,15 +125,15 @@ impl<'a> ChainRun<'a> {
     /// Runs it to its end, whatever that is.
     pub(crate) async fn run(
         mut self,
-        script: &Script<'_>,
+        script: &ChainScript<'_>,
         folder: Option<PathBuf>,
     ) -> Result<ToolResult, ToolError> {
         let room = room::fill(self.worker, folder).await;
         let start = script.message(&self.scope, &self.record, self.looks)?;
         self.record.sent();
-        let end = match self.link.send(Kind::Start, 0, &start) {
+        let end = match self.link.send(FrameKind::Start, 0, &start) {
             Ok(()) => self.serve().await,
-            Err(error) => End::Broken(error),
+            Err(error) => ScriptEnd::Broken(error),
         };
         let end = if self.context.is_cancelled() {
             end.of_cancelled()
@@ -143,16 +143,16 @@ impl<'a> ChainRun<'a> {
         // A script that has ended, or was killed, must not change anything any more.
         self.worker.kill();
         let end = self.settle(end).await;
-        if !matches!(end, End::Done(_)) {
+        if !matches!(end, ScriptEnd::Done(_)) {
             room::gone(self.worker).await;
         }
         let left_out = room.empty(self.worker).await;
-        if let End::Suspended { approval, words } = end {
+        if let ScriptEnd::Suspended { approval, words } = end {
             self.record.leave().await;
             self.output.close();
             return Err(ToolError::suspended(approval.into(), words));
         }
-        if matches!(end, End::Cancelled) && self.record.is_left() {
+        if matches!(end, ScriptEnd::Cancelled) && self.record.is_left() {
             self.record.leave().await;
             self.output.close();
             return Err(stopped());
@@ -167,28 +167,28 @@ impl<'a> ChainRun<'a> {
     }
 
     /// The main loop: the script's messages, the results of its calls, and the clock.
-    async fn serve(&mut self) -> End {
+    async fn serve(&mut self) -> ScriptEnd {
         let scope = self.scope.clone();
         let (context, limit) = (self.context, self.limit);
         let mut late = pin!(scope.elapsed(limit));
         let mut ending = pin!(context.ending());
         let ended = |ending| match ending {
-            Ending::Late => End::Late(context.limit()),
-            Ending::Cancelled => End::Cancelled,
+            CallEndReason::Late => ScriptEnd::Late(context.limit()),
+            CallEndReason::Cancelled => ScriptEnd::Cancelled,
         };
         loop {
             // The clock first: a script that sends messages without end must not keep it from being checked.
             let event = tokio::select! {
                 biased;
-                () = &mut late => Event::Stop(End::Late(limit)),
-                ending = &mut ending => Event::Stop(ended(ending)),
+                () = &mut late => ChainEvent::Stop(ScriptEnd::Late(limit)),
+                ending = &mut ending => ChainEvent::Stop(ended(ending)),
                 event = self.event() => event,
             };
             // The handler first, so that what completes at once completes. A journal or a store may take longer than the script has time.
             let handled = tokio::select! {
                 biased;
                 handled = self.handle(event) => handled,
-                () = &mut late => Err(End::Late(limit)),
+                () = &mut late => Err(ScriptEnd::Late(limit)),
                 ending = &mut ending => Err(ended(ending)),
             };
             if let Err(end) = handled {
@@ -198,82 +198,86 @@ impl<'a> ChainRun<'a> {
     }
 
     /// Waits for the next event.
-    async fn event(&mut self) -> Event {
+    async fn event(&mut self) -> ChainEvent {
         let due = self.output.due();
         let (calls, requests, link) = (&mut self.calls, &mut self.requests, &mut self.link);
         let alone = calls.is_empty() && requests.is_empty();
         let hears = requests.len() < requests::AT_ONCE;
         tokio::select! {
             biased;
-            Some(ended) = calls.next(), if !calls.is_empty() => Event::Ended(ended),
-            Some(answered) = requests.next(), if !requests.is_empty() => Event::Answered(answered),
+            Some(ended) = calls.next(), if !calls.is_empty() => ChainEvent::Ended(ended),
+            Some(answered) = requests.next(), if !requests.is_empty() => ChainEvent::Answered(answered),
             () = gathered(due), if due.is_some() => {
                 self.output.flush();
-                Event::Again
+                ChainEvent::Again
             }
             event = talk(link, alone), if hears => event,
         }
     }
 
-    async fn handle(&mut self, event: Event) -> Result<(), End> {
+    async fn handle(&mut self, event: ChainEvent) -> Result<(), ScriptEnd> {
         match event {
-            Event::Ended(ended) => self.answer(ended).await,
-            Event::Answered(answered) => self.tell(answered),
-            Event::Received(Ok(Received::Message(message))) => self.message(message).await,
-            Event::Received(Ok(Received::Part)) | Event::Again => Ok(()),
-            Event::Received(Ok(Received::Closed)) => Err(End::Silent),
-            Event::Received(Err(error)) => Err(End::Broken(error)),
-            Event::Stop(end) => Err(end),
+            ChainEvent::Ended(ended) => self.answer(ended).await,
+            ChainEvent::Answered(answered) => self.tell(answered),
+            ChainEvent::Received(Ok(ReceiveResult::Message(message))) => {
+                self.message(message).await
+            }
+            ChainEvent::Received(Ok(ReceiveResult::Part)) | ChainEvent::Again => Ok(()),
+            ChainEvent::Received(Ok(ReceiveResult::Closed)) => Err(ScriptEnd::Silent),
+            ChainEvent::Received(Err(error)) => Err(ScriptEnd::Broken(error)),
+            ChainEvent::Stop(end) => Err(end),
         }
     }
 
-    async fn message(&mut self, message: Message) -> Result<(), End> {
+    async fn message(&mut self, message: ScriptMessage) -> Result<(), ScriptEnd> {
         match message {
-            Message::Call {
+            ScriptMessage::Call {
                 id,
                 name,
                 noise,
                 arguments,
             } => self.call(id, name, noise, arguments).await?,
-            Message::Out { err, text } => self.output.take(err, &text),
-            Message::Put {
+            ScriptMessage::Out { err, text } => self.output.take(err, &text),
+            ScriptMessage::Put {
                 id,
                 media_type,
                 bytes,
-            } => self.request(id, Request::Put { media_type, bytes }),
-            Message::Read {
+            } => self.request(id, ArtifactRequest::Put { media_type, bytes }),
+            ScriptMessage::Read {
                 id,
                 reference,
                 offset,
                 length,
             } => {
-                let read = Request::Read {
+                let read = ArtifactRequest::Read {
                     reference,
                     offset,
                     length,
                 };
                 self.request(id, read);
             }
-            Message::Info { id, reference } => self.request(id, Request::Info { reference }),
-            Message::Done(done) => return Err(End::Done(done)),
+            ScriptMessage::Info { id, reference } => {
+                self.request(id, ArtifactRequest::Info { reference });
+            }
+            ScriptMessage::Done(done) => return Err(ScriptEnd::Done(done)),
         }
         Ok(())
     }
 
-    fn request(&mut self, id: u32, request: Request) {
+    fn request(&mut self, id: u32, request: ArtifactRequest) {
         self.requests.push(request.begin(id, self.context));
     }
 
-    fn tell(&mut self, answered: Answered) -> Result<(), End> {
-        let Answered { id, answer } = answered;
+    fn tell(&mut self, answered: ArtifactResponse) -> Result<(), ScriptEnd> {
+        let ArtifactResponse { id, answer } = answered;
         let text = match answer {
-            Ok(requests::Answer::Bytes(bytes)) => {
-                return Ok(self.link.send(Kind::Bytes, id, &bytes)?);
+            Ok(requests::ArtifactAnswer::Bytes(bytes)) => {
+                return Ok(self.link.send(FrameKind::Bytes, id, &bytes)?);
             }
-            Ok(requests::Answer::Artifact(text)) => text,
+            Ok(requests::ArtifactAnswer::Artifact(text)) => text,
             Err(error) => reply::refused(error.kind(), error.message()),
         };
-        Ok(self.link.send(Kind::Answer, id, text.as_bytes())?)
+        Ok(self.link.send(FrameKind::Answer, id, text.as_bytes())?)
     }
 
     /// Takes a call: numbers it, records it, and starts it.
@@ -283,7 +287,7 @@ impl<'a> ChainRun<'a> {
         name: String,
         noise: String,
         arguments: String,
-    ) -> Result<(), End> {
+    ) -> Result<(), ScriptEnd> {
         self.seq += 1;
         let seq = self.seq;
         if seq
@@ -294,7 +298,7 @@ impl<'a> ChainRun<'a> {
                 .max_calls
                 .saturating_add(REFUSED)
         {
-            return Err(End::Broken(BridgeError::Flood(REFUSED)));
+            return Err(ScriptEnd::Broken(BridgeError::Flood(REFUSED)));
         }
         let asked = CallRequest {
             seq,
@@ -303,15 +307,15 @@ impl<'a> ChainRun<'a> {
             noise,
             arguments: &arguments,
         };
-        match self.record.call(asked).await.map_err(End::Stopped)? {
-            Step::Run => {
+        match self.record.call(asked).await.map_err(ScriptEnd::Stopped)? {
+            ReplayDecision::Run => {
                 let scope = self.scope.clone();
                 self.calls.push(Box::pin(async move {
                     let outcome = scope.call(name, arguments).await;
-                    Ended { id, seq, outcome }
+                    FinishedCall { id, seq, outcome }
                 }));
             }
-            Step::Replay(status) => {
+            ReplayDecision::Replay(status) => {
                 self.scope.replayed(&name, &arguments, status);
             }
         }
@@ -320,63 +324,65 @@ impl<'a> ChainRun<'a> {
     }
 
     /// Answers a call: writes its media, records the answer, then sends it.
-    async fn answer(&mut self, ended: Ended) -> Result<(), End> {
-        let Ended { id, seq, outcome } = ended;
+    async fn answer(&mut self, ended: FinishedCall) -> Result<(), ScriptEnd> {
+        let FinishedCall { id, seq, outcome } = ended;
         if let Some(approval) = outcome.approval.clone() {
             // The script gets no answer: it will run again from its start, and make this call again.
             let words = outcome.text();
-            return Err(End::Suspended { approval, words });
+            return Err(ScriptEnd::Suspended { approval, words });
         }
         // A call may be cancelled a moment before the chain around it: the script must not see that.
         if self.context.is_cancelled() {
-            return Err(End::Cancelled);
+            return Err(ScriptEnd::Cancelled);
         }
         if outcome.status == Status::Timeout && self.scope.is_late() {
-            return Err(End::Late(self.scope.session().limits().total_timeout));
+            return Err(ScriptEnd::Late(self.scope.session().limits().total_timeout));
         }
         let files = media::keep(self.context, self.worker, seq, &outcome).await;
-        let answer = Answer {
+        let answer = ScriptAnswer {
             id,
             reply: reply::outcome(seq, &outcome, &files),
             recorded: false,
         };
         let due = self.record.end(seq, answer).await;
-        let due = due.map_err(End::Stopped)?;
+        let due = due.map_err(ScriptEnd::Stopped)?;
         self.send_all(due).await
     }
 
-    async fn send_all(&mut self, answers: Vec<Answer>) -> Result<(), End> {
+    async fn send_all(&mut self, answers: Vec<ScriptAnswer>) -> Result<(), ScriptEnd> {
         for answer in answers {
             if answer.recorded {
                 media::restore(self.context, self.worker, &answer.reply).await;
             }
             self.link
-                .send(Kind::Answer, answer.id, answer.reply.as_bytes())?;
+                .send(FrameKind::Answer, answer.id, answer.reply.as_bytes())?;
         }
         Ok(())
     }
 
     /// Waits briefly for running calls if the script ended by itself; calls still running then are dropped, and the executor
     /// records them as cancelled.
-    async fn settle(&mut self, end: End) -> End {
-        let suspended = matches!(end, End::Suspended { .. });
+    async fn settle(&mut self, end: ScriptEnd) -> ScriptEnd {
+        let suspended = matches!(end, ScriptEnd::Suspended { .. });
         if suspended {
             // Other approval requests stay pending without the script, too.
             self.scope.suspend();
         }
-        if !(suspended || matches!(end, End::Done(Done { .. }))) || self.calls.is_empty() {
+        if !(suspended || matches!(end, ScriptEnd::Done(ScriptReport { .. })))
+            || self.calls.is_empty()
+        {
             self.calls.clear();
             return end;
         }
         let calls = &mut self.calls;
         let record = &mut self.record;
         let all = async {
-            while let Some(Ended { id, seq, outcome }) = calls.next().await {
+            while let Some(FinishedCall { id, seq, outcome }) = calls.next().await {
                 if outcome.approval.is_some() {
                     continue;
                 }
                 let reply = reply::outcome(seq, &outcome, &[]);
-                let answer = Answer {
+                let answer = ScriptAnswer {
                     id,
                     reply,
                     recorded: false,
@@ -400,7 +406,7 @@ fn stopped() -> ToolError {
 /// Adds what the script printed to the result, in the room that the rest leaves; `said` follows it.
 async fn printed(
     context: &CallContext,
-    output: &Output,
+    output: &ScriptOutput,
     mut result: ToolResult,
     said: String,
 ) -> Result<ToolResult, ToolError> {
@@ -421,11 +427,13 @@ async fn printed(
 }
 
 /// Receives a frame, and sends queued ones.
-async fn talk(link: &mut Link<'_>, alone: bool) -> Event {
+async fn talk(link: &mut ScriptLink<'_>, alone: bool) -> ChainEvent {
     if !link.is_behind() {
-        return Event::Received(link.recv(alone).await);
+        return ChainEvent::Received(link.recv(alone).await);
     }
-    link.both().await.map_or(Event::Again, Event::Received)
+    link.both()
+        .await
+        .map_or(ChainEvent::Again, ChainEvent::Received)
 }
 
 async fn gathered(due: Option<Instant>) {
@@ -434,11 +442,11 @@ async fn gathered(due: Option<Instant>) {
     }
 }
 
-impl From<BridgeError> for End {
+impl From<BridgeError> for ScriptEnd {
     fn from(error: BridgeError) -> Self {
         Self::Broken(error)
     }
 }
 
 /// Returns the workspace folder of a run, if it has one.
-pub type Folders = Arc<dyn Fn(&haft::call::RunId) -> Option<PathBuf> + Send + Sync>;
+pub type WorkspaceLookup = Arc<dyn Fn(&haft::call::RunId) -> Option<PathBuf> + Send + Sync>;

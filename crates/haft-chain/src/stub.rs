@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use haft::spec::ToolSpec;
-use haft::toolset::Snapshot;
+use haft::toolset::ToolsetSnapshot;
 use serde_json::Value;
 
 use crate::tool::CATEGORY;
@@ -29,7 +29,7 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// Returns one line per listed tool: `name(arg: str, n: int = 400) -> {fields}  # what it does`.
-pub fn stub(tools: &Snapshot) -> String {
+pub fn stub(tools: &ToolsetSnapshot) -> String {
     let callable = |spec: &ToolSpec| spec.category.as_deref() != Some(CATEGORY);
     let listed = tools.listed().filter(|entry| entry.is_local());
     let specs: Vec<_> = listed

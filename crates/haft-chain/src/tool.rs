@@ -8,14 +8,14 @@ use haft::clock;
 use haft::context::{CallContext, ChildRun, Resumption};
 use haft::error::{ErrorKind, ToolError};
 use haft::future::BoxFuture;
-use haft::journal::{ChainStart, Journal, JournalError, Recorded};
+use haft::journal::{ChainStart, Journal, JournalError, RecordedChain};
 use haft::result::ToolResult;
 use haft::session::{LimitsError, RunLimits};
 use haft::spec::{Annotations, NameError, Suspension, ToolName, ToolSpec};
 use haft::tool::{Depth, Intent, PreparedCall, Tool};
 use haft::toolset::Toolset;
 use haft::toolset::registry::BUILTIN;
-use haft::toolset::view::View as _;
+use haft::toolset::view::ToolsetExt as _;
 use haft::workspace::Workspace;
 use haft_sandbox::Spool;
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -23,7 +23,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::engine::{Engine, EngineError, Worker};
-use crate::run::{ChainRun, Folders, Looking, Output, Record, Script, Terms};
+use crate::run::{
+    ChainRecord, ChainRun, ChainScript, PollPolicy, ScriptOutput, ScriptTerms, WorkspaceLookup,
+};
 
 /// The tool's name.
 pub const TOOL_CHAIN: &str = "tool_chain";
@@ -34,18 +36,18 @@ pub const MAX_CODE: usize = 1 << 20;
 
 /// The state shared by all versions of the tool.
 #[derive(Clone)]
-struct Shared {
+struct ChainToolState {
     engine: Arc<dyn Engine>,
     limits: RunLimits,
     journal: Option<Arc<dyn Journal>>,
-    folders: Folders,
-    looking: Looking,
+    folders: WorkspaceLookup,
+    looking: PollPolicy,
     spool: Option<Arc<Spool>>,
 }
 
 /// The tool `tool_chain`.
 pub struct ChainTool {
-    shared: Arc<Shared>,
+    shared: Arc<ChainToolState>,
     spec: Arc<ToolSpec>,
 }
 
@@ -61,7 +63,7 @@ pub enum ChainError {
 }
 
 #[derive(Deserialize)]
-struct Input {
+struct ChainInput {
     code: String,
     timeout_s: Option<u64>,
 }
@@ -76,16 +78,16 @@ impl ChainTool {
         engine: Arc<dyn Engine>,
         limits: RunLimits,
         journal: Option<Arc<dyn Journal>>,
-        folders: Folders,
+        folders: WorkspaceLookup,
     ) -> Result<Self, ChainError> {
         limits.check_chain()?;
         let spec = Arc::new(spec(&*engine, &limits, "")?);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ChainToolState {
             engine,
             limits,
             journal,
             folders,
-            looking: Looking::new(),
+            looking: PollPolicy::new(),
             spool: None,
         });
         Ok(Self { shared, spec })
@@ -93,9 +95,9 @@ impl ChainTool {
 
     /// Sets a spool for scripts that print more than memory should hold.
     pub fn with_spool(mut self, spool: Arc<Spool>) -> Self {
-        let shared = Shared {
+        let shared = ChainToolState {
             spool: Some(spool),
-            ..Shared::clone(&self.shared)
+            ..ChainToolState::clone(&self.shared)
         };
         self.shared = Arc::new(shared);
         self
@@ -199,8 +201,8 @@ impl Tool for ChainTool {
 
 /// A call of `tool_chain`.
 struct ChainCall {
-    shared: Arc<Shared>,
-    input: Input,
+    shared: Arc<ChainToolState>,
+    input: ChainInput,
     /// As the journal keeps them.
     arguments: Arguments,
 }
@@ -223,10 +225,10 @@ impl PreparedCall for ChainCall {
     }
 }
 
-impl Shared {
+impl ChainToolState {
     async fn run(
         &self,
-        input: Input,
+        input: ChainInput,
         arguments: &str,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
@@ -249,15 +251,15 @@ impl Shared {
                 return Err(error);
             }
         };
-        let script = Script {
+        let script = ChainScript {
             code: &input.code,
             seed,
         };
         let worker: &dyn Worker = &*worker;
         let folder = (self.folders)(context.run());
-        let terms = Terms {
+        let terms = ScriptTerms {
             record,
-            output: Output::new(context.progress(), self.spool.as_ref()),
+            output: ScriptOutput::new(context.progress(), self.spool.as_ref()),
             limit,
             looking: self.looking.clone(),
         };
@@ -272,17 +274,17 @@ impl Shared {
         scope: &ChildRun,
         code: &str,
         arguments: &str,
-    ) -> Result<(Record, u64), ToolError> {
+    ) -> Result<(ChainRecord, u64), ToolError> {
         let (run, chain) = (context.run().clone(), context.call_id().clone());
         let Some(journal) = &self.journal else {
-            return Ok((Record::none(run, chain), fresh_seed()));
+            return Ok((ChainRecord::none(run, chain), fresh_seed()));
         };
         let journal = Arc::clone(journal);
         if let Some(recorded) = self.recorded(context, code).await? {
             let seed = recorded.start.seed;
             let tools = scope.session().tools();
             let resumption = context.resumption();
-            let record = Record::resume(journal, run, recorded, &tools, resumption).await?;
+            let record = ChainRecord::resume(journal, run, recorded, &tools, resumption).await?;
             return Ok((record, seed));
         }
         let seed = fresh_seed();
@@ -292,7 +294,7 @@ impl Shared {
             seed,
             started_ns: clock::now(),
         };
-        Ok((Record::begin(journal, run, chain, &start).await?, seed))
+        Ok((ChainRecord::begin(journal, run, chain, &start).await?, seed))
     }
 
     /// Returns the interrupted chain that this call resumes: in a resumed run, under the same id, with exactly this script.
@@ -300,7 +302,7 @@ impl Shared {
         &self,
         context: &CallContext,
         code: &str,
-    ) -> Result<Option<Recorded>, ToolError> {
+    ) -> Result<Option<RecordedChain>, ToolError> {
         let Some(journal) = self.journal.as_ref().filter(|_| context.is_resumed()) else {
             return context.resumption().map_or(Ok(None), |it| Err(ended(it)));
         };

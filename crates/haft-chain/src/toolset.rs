@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use haft::tool::Tool;
 use haft::toolset::registry::{RegistryError, ToolRegistry};
-use haft::toolset::view::{Derived, merged};
-use haft::toolset::{Changes, Snapshot, Toolset};
+use haft::toolset::view::{DerivedToolset, merged};
+use haft::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
 use parking_lot::Mutex;
 
 use crate::stub::stub;
@@ -34,7 +34,7 @@ pub fn chain_tools(base: Arc<dyn Toolset>, tool: ChainTool) -> Result<ChainTools
 pub struct ChainTools {
     base: Arc<dyn Toolset>,
     registry: Arc<ToolRegistry>,
-    all: Derived,
+    all: DerivedToolset,
     tool: ChainTool,
     /// The version of `base` that the description is based on.
     described: Mutex<Option<u64>>,
@@ -62,7 +62,7 @@ impl ChainTools {
 }
 
 impl Toolset for ChainTools {
-    fn snapshot(&self) -> Arc<Snapshot> {
+    fn snapshot(&self) -> Arc<ToolsetSnapshot> {
         self.follow();
         self.all.snapshot()
     }
@@ -72,7 +72,7 @@ impl Toolset for ChainTools {
         self.all.version()
     }
 
-    fn changes(&self) -> Changes {
+    fn changes(&self) -> ToolsetChanges {
         self.all.changes()
     }
 }

@@ -18,10 +18,10 @@ mod mcp;
 mod serve;
 mod token;
 
-pub(crate) use agent::Run;
+pub(crate) use agent::AgentRunCommand;
 pub(crate) use approvals::ApprovalsAction;
 pub(crate) use hook::{Exec, Hook, HookAction, HookFiles};
-pub(crate) use mcp::{AddServer, ClientFile, ImportServers, Mcp, McpAction, SettingsFile};
+pub(crate) use mcp::{AddServer, ClientFileArgs, ImportServers, Mcp, McpAction, SettingsFileArgs};
 pub(crate) use serve::{Console, Serve};
 pub(crate) use token::{Token, TokenAction};
 
@@ -35,7 +35,7 @@ pub(crate) use token::{Token, TokenAction};
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) options: Options,
+    pub(crate) options: GlobalOptions,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Cli {
 /// Options of every command, before or after it.
 #[derive(Debug, Args, Clone)]
 #[command(next_help_heading = "Common options")]
-pub(crate) struct Options {
+pub(crate) struct GlobalOptions {
     /// The folder that tools work in [default: the current one]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
@@ -102,13 +102,13 @@ pub(crate) enum Command {
     Tools(Tools),
     /// Call a tool
     #[command(after_help = examples::CALL)]
-    Call(Call),
+    Call(CallCommand),
     /// Run a script whose tool calls go through the executor
     #[command(after_help = examples::CHAIN)]
     Chain(Chain),
     /// Run an agent: a model works on a task until it answers
     #[command(after_help = examples::RUN)]
-    Run(Run),
+    Run(AgentRunCommand),
     /// Govern coding agents through their hooks: check, ask about and record their own calls
     #[command(after_help = examples::HOOK)]
     Hook(Hook),
@@ -217,7 +217,7 @@ impl CallArguments {
 
 /// `haft call`.
 #[derive(Debug, Args)]
-pub(crate) struct Call {
+pub(crate) struct CallCommand {
     /// The tool's name
     pub(crate) tool: String,
     #[command(flatten)]
@@ -311,7 +311,7 @@ pub(crate) enum RunsAction {
     /// List runs, newest first (the default)
     List(ListRuns),
     /// Show the calls of a run with their results, or one call in full
-    Show(OfRun),
+    Show(RunSelector),
     /// Verify the hash chain of a run, or of all runs
     Verify {
         /// The run's id, or a unique prefix of it
@@ -327,11 +327,11 @@ pub(crate) enum RunsAction {
         run: String,
     },
     /// Show the files that a run changed, from before its first change to after its last one
-    Diff(OfRun),
+    Diff(RunSelector),
     /// Undo the changes of a run: shows them first; undoes all or nothing
     Undo {
         #[command(flatten)]
-        of: OfRun,
+        of: RunSelector,
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
@@ -363,7 +363,7 @@ pub(crate) struct ListRuns {
 
 /// A run, or one call of it.
 #[derive(Debug, Args)]
-pub(crate) struct OfRun {
+pub(crate) struct RunSelector {
     /// The run's id
     pub(crate) run: String,
     /// One call of the run and the calls made within it, for example call-3

@@ -43,7 +43,7 @@ mod token;
 mod trust;
 
 /// The result of a command.
-pub(crate) type Done = Result<Exit, Problem>;
+pub(crate) type ExitResult = Result<Exit, Problem>;
 
 /// Runs the command and reports any problem.
 pub(crate) fn run(cli: Cli) -> Exit {
@@ -63,7 +63,7 @@ pub(crate) fn refuse(said: &clap::Error) -> Exit {
     stdout::checked(printed.map(|()| Exit::Done), screen)
 }
 
-fn dispatch(cli: Cli, screen: Screen) -> Done {
+fn dispatch(cli: Cli, screen: Screen) -> ExitResult {
     match cli.command {
         Command::Completions { shell } => completions(shell, screen),
         Command::Man => man::run(screen),
@@ -83,7 +83,7 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
 }
 
 /// Runs the commands that need workspace, home and settings.
-fn resolved(command: Command, at: &Invocation) -> Done {
+fn resolved(command: Command, at: &Invocation) -> ExitResult {
     match command {
         Command::Config(config) => config::run(at, config.action.as_ref()),
         Command::Init(init) => init::run(at, &init),
@@ -121,7 +121,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
 }
 
 /// Runs the commands that need the assembled application.
-fn in_house(command: Command, at: &Invocation) -> Done {
+fn in_house(command: Command, at: &Invocation) -> ExitResult {
     if runs_tools(&command) {
         at.site.check_workspace()?;
     }
@@ -210,7 +210,7 @@ pub(crate) fn runtime(serves: bool) -> std::io::Result<Runtime> {
     builder.enable_all().build()
 }
 
-fn completions(shell: clap_complete::Shell, screen: Screen) -> Done {
+fn completions(shell: clap_complete::Shell, screen: Screen) -> ExitResult {
     let mut out = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "haft", &mut out);
     screen.raw(&out)?;

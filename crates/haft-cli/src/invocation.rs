@@ -10,11 +10,11 @@ use haft_app::environment::Environment;
 use haft_app::host::{ApproverParts, Host, MakeApprover};
 use haft_app::notices::Notices;
 use haft_app::problem::Problem;
-use haft_app::reload::Load;
+use haft_app::reload::LoadSettings;
 use haft_app::site::{Overrides, Site};
-use haft_app::trust::{Answer, Trust};
+use haft_app::trust::{TrustChoice, TrustStore};
 
-use crate::args::Options;
+use crate::args::GlobalOptions;
 use crate::screen::{Screen, visible};
 use crate::terminal::Terminal;
 use crate::terminal::typed::TypedLines;
@@ -23,7 +23,7 @@ use crate::terminal::typed::TypedLines;
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation {
     /// The options, as typed.
-    pub(crate) options: Options,
+    pub(crate) options: GlobalOptions,
     /// Workspace, state folder and variables.
     pub(crate) site: Site,
     /// Where to print.
@@ -34,7 +34,7 @@ pub(crate) struct Invocation {
 
 impl Invocation {
     /// Finds the workspace and the state folder.
-    pub(crate) fn new(options: Options) -> Result<Self, Problem> {
+    pub(crate) fn new(options: GlobalOptions) -> Result<Self, Problem> {
         let site = Site::find(
             options.workspace.as_deref(),
             options.home.as_deref(),
@@ -60,8 +60,12 @@ impl Invocation {
             return Ok(self.warned(settings));
         }
         let yes = self.ask_for_trust(&settings)?;
-        let answer = if yes { Answer::Trust } else { Answer::Decline };
-        Trust::change(&self.site.home, &self.site.workspace, answer)?;
+        let answer = if yes {
+            TrustChoice::Trust
+        } else {
+            TrustChoice::Decline
+        };
+        TrustStore::change(&self.site.home, &self.site.workspace, answer)?;
         if yes {
             Ok(self.warned(self.resolve(true)?))
         } else {
@@ -87,7 +91,7 @@ impl Invocation {
     }
 
     /// Returns a function that reads all settings again as [`settings`](Self::settings) does, but does not ask.
-    pub(crate) fn reload(&self) -> Load {
+    pub(crate) fn reload(&self) -> LoadSettings {
         let at = self.clone();
         Box::new(move || {
             let trusted = at.options.trust || at.site.trust()?.trusts(&at.site.workspace);

@@ -6,7 +6,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-use crate::args::{Color, Options};
+use crate::args::{Color, GlobalOptions};
 use crate::exit::Exit;
 use haft_app::problem::Problem;
 
@@ -45,7 +45,7 @@ pub(crate) fn styled(style: Style, text: &str) -> String {
 
 impl Screen {
     /// Creates the screen that the options ask for.
-    pub(crate) fn new(options: &Options) -> Self {
+    pub(crate) fn new(options: &GlobalOptions) -> Self {
         Self {
             json: options.json,
             quiet: options.quiet,

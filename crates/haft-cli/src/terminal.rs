@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver};
+use haft::approval::{ApprovalId, ApprovalRequest, Approver, ApproverReply};
 use haft::future::BoxFuture;
 use tokio::sync::mpsc;
 
@@ -20,8 +20,8 @@ pub(crate) mod prompt;
 mod questions;
 pub(crate) mod typed;
 
-use choice::Place;
-use prompt::{Prompt, Reply};
+use choice::PromptKind;
+use prompt::{ApprovalPrompt, UserReply};
 
 /// The origin of its decisions.
 const FROM: &str = "terminal";
@@ -33,7 +33,7 @@ const TYPED_AHEAD: usize = 64;
 /// The user at this terminal.
 #[derive(Debug)]
 pub(crate) struct Terminal {
-    prompt: Prompt,
+    prompt: ApprovalPrompt,
     /// The typed lines: one request reads them at a time.
     lines: TypedLines,
     /// The number of requests waiting for this terminal, including the one on the screen.
@@ -43,9 +43,9 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Creates a prompt on stdin and stderr, which must be terminals.
     pub(crate) fn new(screen: Screen, parts: ApproverParts, lines: TypedLines) -> Self {
-        let prompt = Prompt {
+        let prompt = ApprovalPrompt {
             screen,
-            place: Place::Prompt,
+            place: PromptKind::Prompt,
             by: format!("{}@terminal", parts.principal.subject).into(),
             from: FROM,
             rules: parts.rules,
@@ -58,51 +58,51 @@ impl Terminal {
         }
     }
 
-    async fn put(&self, request: &ApprovalRequest) -> Answer {
-        let _waits = Waits::begin(&self.waiting);
+    async fn put(&self, request: &ApprovalRequest) -> ApproverReply {
+        let _waits = WaitCounter::begin(&self.waiting);
         let mut lines = self.lines.for_a_prompt().await;
         // The prompt disappears when the request is decided elsewhere.
-        let _gone = Gone(self.prompt.screen, &request.id);
+        let _gone = SettledNotice(self.prompt.screen, &request.id);
         let waiting = self.waiting.load(Ordering::Relaxed);
         if waiting > 1 {
             let count = format!("1 of {waiting} that are pending here");
             self.prompt.screen.err(&styled(DIM, &count));
         }
         match self.prompt.put(request, lines.receiver()).await {
-            Reply::Answer(answer) => answer,
+            UserReply::Answer(answer) => answer,
             // This prompt offers no other requests.
-            Reply::Go(_) => Answer::Nobody,
+            UserReply::Go(_) => ApproverReply::Nobody,
         }
     }
 }
 
 /// Counts a waiting request until it is dropped.
-struct Waits<'a>(&'a AtomicUsize);
+struct WaitCounter<'a>(&'a AtomicUsize);
 
-impl<'a> Waits<'a> {
+impl<'a> WaitCounter<'a> {
     fn begin(waiting: &'a AtomicUsize) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting)
     }
 }
 
-impl Drop for Waits<'_> {
+impl Drop for WaitCounter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Approver for Terminal {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         Box::pin(self.put(request))
     }
 }
 
 /// Says with `--verbose` that the request is settled, once its prompt ends: answered here, or removed because it was
 /// decided elsewhere.
-struct Gone<'a>(Screen, &'a ApprovalId);
+struct SettledNotice<'a>(Screen, &'a ApprovalId);
 
-impl Drop for Gone<'_> {
+impl Drop for SettledNotice<'_> {
     fn drop(&mut self) {
         self.0.detail(&format!("approval {} is settled", self.1));
     }

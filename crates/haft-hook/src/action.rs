@@ -1,4 +1,4 @@
-//! `Action`: what a call of an agent's tool would do to the machine, as far as its input tells.
+//! `CallAction`: what a call of an agent's tool would do to the machine, as far as its input tells.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

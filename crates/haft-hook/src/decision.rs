@@ -1,4 +1,4 @@
-//! `Decision`: what is left of a verdict that an agent can carry out at an event.
+//! `AgentDecision`: what is left of a verdict that an agent can carry out at an event.
 
 use serde_json::value::RawValue;
 

@@ -1,4 +1,4 @@
-//! `Event`: what an agent sent to its hook, in one form for all agents.
+//! `HookEvent`: what an agent sent to its hook, in one form for all agents.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `Input`: the input of a tool, once it has passed the strict scan. It is read in place.
+//! `ScannedJson`: the input of a tool, once it has passed the strict scan. It is read in place.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! `Limits`: what an agent lets a hook do, as data.
+//! `AgentLimits`: what an agent lets a hook do, as data.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `Shape`: the layout of an event that Claude Code set and most agents follow, with flat members for the tool, its input and its response.
+//! `EventLayout`: the layout of an event that Claude Code set and most agents follow, with flat members for the tool, its input and its response.
 
 use std::path::PathBuf;
 

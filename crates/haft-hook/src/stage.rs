@@ -1,4 +1,4 @@
-//! `Stage`: the point in a call or a session at which an event comes, from the event's name.
+//! `EventStage`: the point in a call or a session at which an event comes, from the event's name.
 
 /// The point at which an event comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

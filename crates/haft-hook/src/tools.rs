@@ -1,7 +1,7 @@
 //! The kinds of tools that most agents have, and what a call of each would do, from its input.
 //!
 //! Versions of an agent spell members differently (`file_path`, `path`, `filePath`), and only the agent knows which spelling counts. So
-//! every spelling in the input is judged. A call whose input lacks what its kind of tool needs is [`Action::Other`], never a note.
+//! every spelling in the input is judged. A call whose input lacks what its kind of tool needs is [`CallAction::Other`], never a note.
 
 use haft_json::view::View;
 

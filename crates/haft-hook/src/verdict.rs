@@ -1,4 +1,4 @@
-//! `Verdict`: what haft decides about a call; `Reply`: what the agent reads.
+//! `HookVerdict`: what haft decides about a call; `HookReply`: what the agent reads.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -65,7 +65,7 @@ pub fn canonical(text: &str) -> Result<String, ScanError> {
 
 /// Returns the canonical form as bytes, without top-level members of these names.
 fn write(text: &str, without: &[&str]) -> Result<Vec<u8>, ScanError> {
-    let mut writer = Writer {
+    let mut writer = CanonicalWriter {
         lexer: Lexer::new(text),
         out: Vec::with_capacity(text.len()),
         without,
@@ -81,20 +81,20 @@ fn write(text: &str, without: &[&str]) -> Result<Vec<u8>, ScanError> {
 }
 
 /// Reads a text and writes its canonical form.
-struct Writer<'t, 'n> {
+struct CanonicalWriter<'t, 'n> {
     lexer: Lexer<'t>,
     out: Vec<u8>,
     without: &'n [&'n str],
 }
 
 /// A member written to `out`: its unescaped name, and its position in the text and in `out`.
-struct Member<'t> {
+struct CanonicalMember<'t> {
     name: Cow<'t, str>,
     key: Span,
     place: Range<usize>,
 }
 
-impl<'t> Writer<'t, '_> {
+impl<'t> CanonicalWriter<'t, '_> {
     /// Writes one value at `depth` open levels. Its recursion is bounded by [`MAX_DEPTH`].
     fn value(&mut self, depth: usize) -> Result<(), LexError> {
         match self.lexer.peek() {
@@ -184,7 +184,11 @@ impl<'t> Writer<'t, '_> {
         Ok(byte == b',')
     }
 
-    fn member(&mut self, depth: usize, members: &mut Vec<Member<'t>>) -> Result<(), LexError> {
+    fn member(
+        &mut self,
+        depth: usize,
+        members: &mut Vec<CanonicalMember<'t>>,
+    ) -> Result<(), LexError> {
         let before = self.out.len();
         if !members.is_empty() {
             self.out.push(b',');
@@ -199,13 +203,17 @@ impl<'t> Writer<'t, '_> {
             return Ok(());
         }
         let place = start..self.out.len();
-        members.push(Member { name, key, place });
+        members.push(CanonicalMember { name, key, place });
         Ok(())
     }
 
     /// Sorts the members written since `start`.
-    fn sort(&mut self, start: usize, mut members: Vec<Member<'t>>) -> Result<(), LexError> {
-        let is_sorted = |pair: &[Member<'_>]| match pair {
+    fn sort(
+        &mut self,
+        start: usize,
+        mut members: Vec<CanonicalMember<'t>>,
+    ) -> Result<(), LexError> {
+        let is_sorted = |pair: &[CanonicalMember<'_>]| match pair {
             [a, b] => order(&a.name, &b.name).is_lt(),
             _ => true,
         };

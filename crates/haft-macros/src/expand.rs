@@ -36,7 +36,7 @@ pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<Tok
             #tool
 
             ::haft::macros::inventory::submit! {
-                ::haft::tool::Collected {
+                ::haft::tool::LinkedFunction {
                     function: || ::haft::macros::function_id(&#name),
                     make: || ::haft::tool::TypedTool::into_tool(#name {}),
                 }
@@ -199,7 +199,7 @@ fn describe(options: &Options, head: &Head) -> syn::Result<TokenStream> {
     filled.extend(quote! {
         #[allow(unused_imports, reason = "for types without a schema")]
         use ::haft::macros::WithoutSchema as _;
-        spec.output_schema = ::haft::macros::Returned::<#returns>::new().schema();
+        spec.output_schema = ::haft::macros::OutputType::<#returns>::new().schema();
     });
     Ok(filled)
 }

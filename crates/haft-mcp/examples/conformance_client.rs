@@ -8,10 +8,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft_mcp::client::http::{Endpoint, HttpWire};
-use haft_mcp::client::oauth::{Fetch, Grants, OAuth, OAuthTerms, Vault, Visit};
+use haft_mcp::client::oauth::{Fetch, OAuth, OAuthGrants, OAuthTerms, Vault, Visit};
 use haft_mcp::client::pipe::LONGEST;
 use haft_mcp::client::{
-    CallReply, Client, ClientLimits, Dial, Io, Offers, Respond, Responder, ToolRecord,
+    CallReply, Client, ClientLimits, Dial, Io, OwnCapabilities, Respond, Responder, ToolRecord,
     default_values,
 };
 use http::header::{HOST, LOCATION};
@@ -109,14 +109,14 @@ impl Visit for Here {
 
 /// Stores grants for the lifetime of this process.
 #[derive(Default)]
-struct Memory(Mutex<Grants>);
+struct Memory(Mutex<OAuthGrants>);
 
 impl Vault for Memory {
-    fn load(&self) -> Result<Grants, String> {
+    fn load(&self) -> Result<OAuthGrants, String> {
         Ok(self.0.lock().clone())
     }
 
-    fn save(&self, grants: &Grants) -> Result<(), String> {
+    fn save(&self, grants: &OAuthGrants) -> Result<(), String> {
         *self.0.lock() = grants.clone();
         Ok(())
     }
@@ -162,9 +162,9 @@ async fn run() -> Result<(), Failure> {
     let oauth = Arc::new(oauth.with_visit(Arc::new(Here)));
     let wire = HttpWire::known(endpoint, Box::new(dial), Arc::default(), Some(oauth));
     let wire = Arc::new(wire);
-    let offers = Offers {
+    let offers = OwnCapabilities {
         elicitation: true,
-        ..Offers::default()
+        ..OwnCapabilities::default()
     };
     let limits = ClientLimits::default();
     let client = Client::connect_offering(wire, None, limits, offers).await?;

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::ClientCapabilities;
 use crate::era::Era;
 use crate::replies::{OwnRequest, Replies};
 use crate::seal::MAX_REQUESTS;
@@ -48,7 +48,7 @@ pub(crate) struct InputRequest {
 #[derive(Debug)]
 pub(crate) struct ClientCaller {
     era: Era,
-    can: Capabilities,
+    can: ClientCapabilities,
     replies: Arc<Replies>,
     /// Sends messages to the client before the response; `None` while the client awaits none.
     notes: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
@@ -57,7 +57,7 @@ pub(crate) struct ClientCaller {
     /// Log messages waiting to be sent.
     logged: Mutex<VecDeque<Vec<u8>>>,
     more: Notify,
-    requests: Mutex<Requests>,
+    requests: Mutex<StatelessRequests>,
     /// Whether its call is being polled.
     polled: AtomicBool,
     /// Whether there is a request that the client has not received.
@@ -71,8 +71,8 @@ pub(crate) struct ClientCaller {
 
 /// The requests for a stateless client.
 #[derive(Debug)]
-struct Requests {
-    open: Vec<Open>,
+struct StatelessRequests {
+    open: Vec<UnansweredRequest>,
     /// What the client answered before it was asked, by request name.
     early: HashMap<String, Box<RawValue>>,
     made: u64,
@@ -81,7 +81,7 @@ struct Requests {
 
 /// A request without an answer so far.
 #[derive(Debug)]
-struct Open {
+struct UnansweredRequest {
     number: u64,
     name: String,
     request: CallerRequest,
@@ -90,9 +90,9 @@ struct Open {
 
 /// What a call's client is built from.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub(crate) struct ClientCallerConfig {
     pub(crate) era: Era,
-    pub(crate) can: Capabilities,
+    pub(crate) can: ClientCapabilities,
     pub(crate) replies: Arc<Replies>,
     pub(crate) log: Arc<AtomicU8>,
     /// The charge for the bytes of its requests.
@@ -100,8 +100,8 @@ pub(crate) struct Client {
 }
 
 impl ClientCaller {
-    pub(crate) fn new(client: Client) -> Self {
-        let requests = Requests {
+    pub(crate) fn new(client: ClientCallerConfig) -> Self {
+        let requests = StatelessRequests {
             open: Vec::new(),
             early: HashMap::new(),
             made: 0,
@@ -290,7 +290,7 @@ impl ClientCaller {
             let number = requests.made;
             let name = requests.free_name(&request, number);
             let (sender, answer) = oneshot::channel();
-            requests.open.push(Open {
+            requests.open.push(UnansweredRequest {
                 number,
                 name,
                 request,
@@ -299,12 +299,12 @@ impl ClientCaller {
             (number, answer)
         };
         self.note_request();
-        let _withdrawn = Withdraw(self, number);
+        let _withdrawn = WithdrawGuard(self, number);
         answer.await.unwrap_or(Err(CallerError::Gone(kind)))
     }
 }
 
-impl Requests {
+impl StatelessRequests {
     /// Returns the request's name for the client: its own, unless that is taken.
     fn free_name(&self, request: &CallerRequest, number: u64) -> String {
         let made = || format!("request-{number}");
@@ -317,9 +317,9 @@ impl Requests {
 }
 
 /// Withdraws a request when the caller stops waiting for its answer.
-struct Withdraw<'a>(&'a ClientCaller, u64);
+struct WithdrawGuard<'a>(&'a ClientCaller, u64);
 
-impl Drop for Withdraw<'_> {
+impl Drop for WithdrawGuard<'_> {
     fn drop(&mut self) {
         let mut requests = self.0.requests.lock();
         let nth = requests.open.iter().position(|open| open.number == self.1);
@@ -373,19 +373,19 @@ impl Caller for ClientCaller {
 }
 
 /// A call that signals when it has made all the requests of one poll.
-pub(crate) struct Gathering {
+pub(crate) struct BatchedRequestsCall {
     call: BoxFuture<'static, Outcome>,
     caller: Arc<ClientCaller>,
 }
 
-impl Gathering {
+impl BatchedRequestsCall {
     pub(crate) fn new(call: BoxFuture<'static, Outcome>, caller: &Arc<ClientCaller>) -> Self {
         let caller = Arc::clone(caller);
         Self { call, caller }
     }
 }
 
-impl Future for Gathering {
+impl Future for BatchedRequestsCall {
     type Output = Outcome;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Outcome> {

@@ -1,4 +1,4 @@
-//! `Capabilities`: what a client declares that it can do.
+//! `ClientCapabilities`: what a client declares that it can do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const MAX_CAPABILITIES: usize = 16 << 10;
 
 /// The capabilities that a client declared; unreadable ones count as absent.
 #[derive(Debug, Clone, Default)]
-pub struct Capabilities {
+pub struct ClientCapabilities {
     /// How it can ask its user.
     pub elicitation: Elicitation,
     /// Whether it offers its model (sampling).
@@ -34,11 +34,11 @@ pub struct Capabilities {
     raw: Option<Arc<RawValue>>,
 }
 
-impl Capabilities {
+impl ClientCapabilities {
     /// Reads the capabilities, as far as the client's protocol revision defines them.
     pub(crate) fn of(raw: Option<&RawValue>, era: Era) -> Self {
         #[derive(Deserialize)]
-        struct Declared<'a> {
+        struct CapabilityMembers<'a> {
             sampling: Option<IgnoredAny>,
             roots: Option<IgnoredAny>,
             #[serde(borrow)]
@@ -47,7 +47,7 @@ impl Capabilities {
         let Some(raw) = raw.filter(|raw| raw.get().len() > 2 && raw.get().starts_with('{')) else {
             return Self::default();
         };
-        let Ok(declared) = serde_json::from_str::<Declared<'_>>(raw.get()) else {
+        let Ok(declared) = serde_json::from_str::<CapabilityMembers<'_>>(raw.get()) else {
             return Self::default();
         };
         let extensions = || serde_json::from_str::<Extensions>(declared.extensions?.get()).ok();
@@ -113,7 +113,7 @@ mod tests {
             ("[1,2]", new, [false; 4]),
         ] {
             let raw = RawValue::from_string(raw.to_owned()).unwrap();
-            let can = Capabilities::of(Some(&raw), era);
+            let can = ClientCapabilities::of(Some(&raw), era);
             let kinds = [
                 RequestKind::Form,
                 RequestKind::Url,

@@ -1,9 +1,9 @@
-//! `Carrier`: takes an approval request to the user behind an MCP call, in the ways that the client supports and may use.
+//! `ClientApprover`: takes an approval request to the user behind an MCP call, in the ways that the client supports and may use.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use haft::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalId, ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::future::BoxFuture;
 use haft::spec::Risk;
 use parking_lot::Mutex;
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::asking::InputRequest;
-use crate::elicit::{self, ElicitReply, Elicitation, Way};
+use crate::elicit::{self, ElicitReply, Elicitation, ElicitationMode};
 use crate::era::Era;
 use crate::opener::RunFactory;
 use crate::progress::ProgressLine;
@@ -28,7 +28,7 @@ const REMINDER_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What a call's client can be asked, and how.
 #[derive(Debug)]
-pub(crate) struct Carrier {
+pub(crate) struct ClientApprover {
     pub(crate) era: Era,
     pub(crate) can: Elicitation,
     /// Whether its forms may decide: the settings name it, and it has the operator's token.
@@ -63,7 +63,7 @@ pub(crate) struct PendingQuestion {
     pub(crate) params: Value,
     /// When the request expires, in nanoseconds since 1970; until then it can be decided.
     pub(crate) expires: i128,
-    way: Way,
+    way: ElicitationMode,
 }
 
 impl PendingQuestion {
@@ -93,8 +93,8 @@ impl ReturnedReplies {
     }
 }
 
-impl Approver for Carrier {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+impl Approver for ClientApprover {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         Box::pin(async move {
             self.find_console().await;
             let question = self.question(request);
@@ -116,7 +116,7 @@ impl Approver for Carrier {
         (waits && !asks && !brings).then(|| self.until.saturating_duration_since(Instant::now()))
     }
 
-    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         if !self.era.is_modern() {
             return self.ask(request);
         }
@@ -130,11 +130,11 @@ impl Approver for Carrier {
 
 /// A client's reply, and how it was asked.
 struct FormReply {
-    way: Way,
+    way: ElicitationMode,
     said: ElicitReply,
 }
 
-impl Carrier {
+impl ClientApprover {
     /// Returns what the client is to ask, if it can and may ask anything.
     fn question(&self, request: &ApprovalRequest) -> Option<PendingQuestion> {
         // A client may accept a form by itself: what only a person may answer is decided in the console.
@@ -146,8 +146,8 @@ impl Carrier {
             Some(elicit::by_url(request, &address, self.era))
         };
         let (way, params) = match form() {
-            Some(params) => (Way::Form, params),
-            None => (Way::Url, url()?),
+            Some(params) => (ElicitationMode::Form, params),
+            None => (ElicitationMode::Url, url()?),
         };
         Some(PendingQuestion {
             id: request.id.clone(),
@@ -177,7 +177,7 @@ impl Carrier {
         &self,
         request: &ApprovalRequest,
         question: Option<PendingQuestion>,
-    ) -> Answer {
+    ) -> ApproverReply {
         let (Some(question), Some(notes)) = (question, &self.notes) else {
             return self.wait(request, false).await;
         };
@@ -193,7 +193,7 @@ impl Carrier {
         };
         let reply_content = ElicitReply::of(reply.result.as_deref());
         // A user who accepted a URL is in the console now, and the decision comes from there.
-        let there = way == Way::Url && matches!(reply_content, ElicitReply::Accept(_));
+        let there = way == ElicitationMode::Url && matches!(reply_content, ElicitReply::Accept(_));
         let reply_content = FormReply {
             way,
             said: reply_content,
@@ -209,16 +209,16 @@ impl Carrier {
         &self,
         request: &ApprovalRequest,
         question: Option<PendingQuestion>,
-    ) -> Answer {
+    ) -> ApproverReply {
         let Some(question) = question else {
             return self.wait(request, false).await;
         };
         let Some(returned) = self.back.take(&request.id) else {
             self.queue_question(question);
-            return Answer::Later;
+            return ApproverReply::Later;
         };
         let continues_in_browser =
-            matches!(returned, ElicitReply::Accept(_)) && question.way == Way::Url;
+            matches!(returned, ElicitReply::Accept(_)) && question.way == ElicitationMode::Url;
         // That the caller is the operator was checked when the client was found to be trusted.
         let way = question.way;
         if let Some(decision) = self.decided(
@@ -232,7 +232,7 @@ impl Carrier {
             return decision.into();
         }
         let answer = self.wait(request, false).await;
-        if answer == Answer::Later && continues_in_browser {
+        if answer == ApproverReply::Later && continues_in_browser {
             self.queue_question(question);
         }
         answer
@@ -253,7 +253,7 @@ impl Carrier {
         operator: bool,
     ) -> Option<Decision> {
         let FormReply { way, said } = reply;
-        let is_form = way == Way::Form;
+        let is_form = way == ElicitationMode::Form;
         let may = request.is_question() || (self.trusted && operator);
         let decision = said.decision(request).filter(|_| is_form && may);
         if is_form && decision.is_none() {
@@ -272,22 +272,22 @@ impl Carrier {
             reply::request(id, "elicitation/create", &question.params)
         });
         let mut sent = sent.await?;
-        if question.way == Way::Url {
+        if question.way == ElicitationMode::Url {
             self.queue_question(question);
         }
         sent.answer().await
     }
 
     /// Waits for a decision made elsewhere. `there`: the user is in the console, and the client knows that this takes time.
-    async fn wait(&self, request: &ApprovalRequest, there: bool) -> Answer {
+    async fn wait(&self, request: &ApprovalRequest, there: bool) -> ApproverReply {
         if !self.elsewhere {
-            return Answer::Nobody;
+            return ApproverReply::Nobody;
         }
         if there || self.line.is_some() {
             self.remind(request).await;
         }
         tokio::time::sleep_until(self.until).await;
-        Answer::Later
+        ApproverReply::Later
     }
 
     /// Reports periodically that the call is waiting, to a client that asked for progress. Never completes.

@@ -44,17 +44,17 @@ mod wire;
 
 pub use error::ClientError;
 pub use haft_http::dial::{Dial, Io};
-pub use news::News;
-pub use offers::Offers;
+pub use news::ServerChange;
+pub use offers::OwnCapabilities;
 pub use respond::{Respond, Responder, default_values};
 pub use tools::{CallReply, ToolRecord};
 pub use wire::Wire;
 
-pub(crate) use changes::{Stream, Wanted as WantedNews};
+pub(crate) use changes::{ChangeFilter as WantedNews, ChangeStream};
 
-use marks::Mark;
+use marks::HeaderArgument;
 use respond::Inquiry;
-use wire::Ask;
+use wire::WireRequest;
 
 /// Limits on what a client waits for and takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,18 +124,18 @@ pub struct Client {
     era: Era,
     server: ServerRecord,
     limits: ClientLimits,
-    offers: Offers,
+    offers: OwnCapabilities,
     next: AtomicU64,
-    listed: Mutex<Listed>,
+    listed: Mutex<ToolListExtras>,
     /// The lowest level of log messages that a handshake-era server was told to send.
     log_level: Mutex<Option<LogLevel>>,
 }
 
 /// What the last list of tools gave besides the tools.
 #[derive(Debug, Default)]
-struct Listed {
+struct ToolListExtras {
     /// The arguments that are repeated in headers, by tool name.
-    marks: HashMap<String, Arc<[Mark]>>,
+    marks: HashMap<String, Arc<[HeaderArgument]>>,
     /// Tools that were left out, each with the reason.
     left_out: Vec<String>,
 }
@@ -151,7 +151,7 @@ impl std::fmt::Debug for Client {
 
 /// A request without a number so far.
 #[derive(Clone)]
-pub(crate) struct Question<'a> {
+pub(crate) struct ClientRequest<'a> {
     pub(crate) method: &'a str,
     /// The members of `params` other than `_meta`, as JSON without braces.
     pub(crate) params: &'a str,
@@ -170,7 +170,7 @@ pub(crate) struct Question<'a> {
     pub(crate) limit: Duration,
 }
 
-impl<'a> Question<'a> {
+impl<'a> ClientRequest<'a> {
     pub(crate) fn new(method: &'a str, params: &'a str, limit: Duration) -> Self {
         Self {
             method,
@@ -186,7 +186,7 @@ impl<'a> Question<'a> {
     }
 
     /// Returns what is offered to the server while it handles this request.
-    pub(crate) fn offers(&self) -> Offers {
+    pub(crate) fn offers(&self) -> OwnCapabilities {
         self.responder
             .as_ref()
             .map(|responder| responder.offers)
@@ -204,7 +204,7 @@ impl Client {
         known: Option<Era>,
         limits: ClientLimits,
     ) -> Result<Self, ClientError> {
-        Self::connect_offering(wire, known, limits, Offers::default()).await
+        Self::connect_offering(wire, known, limits, OwnCapabilities::default()).await
     }
 
     /// Like [`connect`](Self::connect), and tells the server what haft offers in calls that have a [`Responder`].
@@ -215,7 +215,7 @@ impl Client {
         wire: Arc<dyn Wire>,
         known: Option<Era>,
         limits: ClientLimits,
-        offers: Offers,
+        offers: OwnCapabilities,
     ) -> Result<Self, ClientError> {
         let mut client = Self {
             wire,
@@ -264,7 +264,7 @@ impl Client {
     }
 
     /// Returns all news from the server, from now on.
-    pub fn news(&self) -> broadcast::Receiver<News> {
+    pub fn news(&self) -> broadcast::Receiver<ServerChange> {
         self.wire.news()
     }
 
@@ -274,7 +274,10 @@ impl Client {
     }
 
     /// Sends a request and waits for its result.
-    pub(crate) async fn ask(&self, question: Question<'_>) -> Result<Box<RawValue>, ClientError> {
+    pub(crate) async fn ask(
+        &self,
+        question: ClientRequest<'_>,
+    ) -> Result<Box<RawValue>, ClientError> {
         self.ask_as(Some(self.era), question).await
     }
 
@@ -282,13 +285,13 @@ impl Client {
     async fn ask_as(
         &self,
         era: Option<Era>,
-        question: Question<'_>,
+        question: ClientRequest<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
         let id = self.next_id();
         let message = speech::request(id, era, &question);
-        let Question { method, limit, .. } = question;
+        let ClientRequest { method, limit, .. } = question;
         let inquiry = Arc::new(Inquiry::new(question.responder));
-        let ask = Ask {
+        let ask = WireRequest {
             id,
             method,
             name: question.name,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::approval::ApprovalId;
-use haft::bounds::Budget;
+use haft::bounds::ByteBudget;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
@@ -11,11 +11,11 @@ use tokio::sync::mpsc;
 use crate::job::Job;
 use crate::limits::ServerLimits;
 use crate::opener::{ClientInfo, OpenError, RunFactory, Transport};
-use crate::parked::Parked;
-use crate::run::{Run, Shared};
-use crate::tasks::Tasks;
+use crate::parked::ParkedCalls;
+use crate::run::{ClientRun, SharedRunState};
+use crate::tasks::CallTasks;
 use crate::wire::reply;
-use crate::wire::{Id, RpcError};
+use crate::wire::{RequestId, RpcError};
 
 /// The server's description of itself.
 #[derive(Debug, Clone, Serialize)]
@@ -40,20 +40,20 @@ pub(crate) struct Core {
     info: Box<RawValue>,
     instructions: Option<String>,
     pub(crate) limits: ServerLimits,
-    shared: Shared,
+    shared: SharedRunState,
 }
 
 /// An answer as sent, with its code if it is an error.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct EncodedResponse {
     pub(crate) bytes: Vec<u8>,
     pub(crate) error: Option<i32>,
     /// The approval request that the call still waits for.
     pub(crate) waits: Option<ApprovalId>,
 }
 
-impl Answer {
-    pub(crate) fn error(id: Option<&Id>, error: &RpcError) -> Self {
+impl EncodedResponse {
+    pub(crate) fn error(id: Option<&RequestId>, error: &RpcError) -> Self {
         Self {
             bytes: reply::error(id, error),
             error: Some(error.code),
@@ -65,7 +65,7 @@ impl Answer {
 /// A request as parsed by its transport.
 pub(crate) struct ParsedRequest {
     /// Its id, for the answer.
-    pub(crate) id: Id,
+    pub(crate) id: RequestId,
     /// The job to perform.
     pub(crate) job: Job,
     /// Takes the notifications that precede the answer.
@@ -81,13 +81,13 @@ impl Core {
     ) -> Self {
         // A struct of strings always serializes.
         let server_info = serde_json::value::to_raw_value(info).unwrap_or_default();
-        let shared = Shared {
+        let shared = SharedRunState {
             opener,
             seal: Arc::default(),
             hold: limits.hold,
-            untaken: Budget::new(limits.progress_bytes, RESERVED_PROGRESS),
-            parked: Parked::new(&limits),
-            tasks: Tasks::new(&limits, server_info.clone()),
+            untaken: ByteBudget::new(limits.progress_bytes, RESERVED_PROGRESS),
+            parked: ParkedCalls::new(&limits),
+            tasks: CallTasks::new(&limits, server_info.clone()),
             task_after: limits.task_after,
         };
         Self {
@@ -104,7 +104,7 @@ impl Core {
     }
 
     /// Tells the host about a message that never became a call of this run.
-    pub(crate) fn refused(&self, run: &Run, transport: Transport, reason: &str) {
+    pub(crate) fn refused(&self, run: &ClientRun, transport: Transport, reason: &str) {
         if run.has_begun() {
             run.refused(reason);
         } else {
@@ -113,9 +113,9 @@ impl Core {
     }
 
     /// Opens a run for a client; its record begins with its first call.
-    pub(crate) async fn open(&self, client: ClientInfo) -> Result<Arc<Run>, OpenError> {
+    pub(crate) async fn open(&self, client: ClientInfo) -> Result<Arc<ClientRun>, OpenError> {
         let (executor, session) = self.shared.opener.open(client.clone()).await?;
-        Ok(Arc::new(Run::new(
+        Ok(Arc::new(ClientRun::new(
             executor,
             session,
             client,
@@ -136,22 +136,22 @@ impl Core {
     /// Performs one job and writes the answer. `notes` takes the notifications that precede it.
     pub(crate) async fn answer(
         &self,
-        run: &Run,
-        id: &Id,
+        run: &ClientRun,
+        id: &RequestId,
         job: Job,
         notes: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> Answer {
+    ) -> EncodedResponse {
         let mut out = reply::begin(id, 512);
         match self.perform(&mut out, run, job, notes).await {
             Ok(waits) => {
                 reply::end(&mut out);
-                Answer {
+                EncodedResponse {
                     bytes: out,
                     error: None,
                     waits,
                 }
             }
-            Err(error) => Answer::error(Some(id), &error),
+            Err(error) => EncodedResponse::error(Some(id), &error),
         }
     }
 
@@ -159,10 +159,10 @@ impl Core {
     /// since a thread that reads a disk cannot be stopped.
     pub(crate) async fn bounded(
         self: &Arc<Self>,
-        run: &Arc<Run>,
+        run: &Arc<ClientRun>,
         request: ParsedRequest,
         held: impl Send + 'static,
-    ) -> Answer {
+    ) -> EncodedResponse {
         let ParsedRequest { id, job, notes } = request;
         if job.is_call() {
             let answer = self.answer(run, &id, job, notes).await;
@@ -177,7 +177,7 @@ impl Core {
         });
         read.await.unwrap_or_else(|_| {
             let error = RpcError::new(RpcError::INTERNAL, "the request failed");
-            Answer::error(Some(&id), &error)
+            EncodedResponse::error(Some(&id), &error)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Elicitation: what a client can ask its user, what it is given to ask, and what its reply says.
 
-use haft::approval::form::{Form, Kind, Question};
+use haft::approval::form::{Question, QuestionForm, QuestionKind};
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::spec::Risk;
 use serde::Deserialize;
@@ -28,17 +28,17 @@ impl Elicitation {
     /// Reads a client's capabilities, as far as its protocol revision defines them; unreadable ones count as absent.
     pub(crate) fn of(capabilities: Option<&RawValue>, era: Era) -> Self {
         #[derive(Deserialize)]
-        struct Capabilities {
-            elicitation: Option<Modes>,
+        struct ElicitationMember {
+            elicitation: Option<ElicitationModes>,
         }
         #[derive(Deserialize)]
-        struct Modes {
+        struct ElicitationModes {
             form: Option<IgnoredAny>,
             url: Option<IgnoredAny>,
         }
         let modes = || {
             let raw = capabilities.filter(|raw| raw.get().len() > 2)?.get();
-            let read = serde_json::from_str::<Capabilities>(raw).ok()?;
+            let read = serde_json::from_str::<ElicitationMember>(raw).ok()?;
             read.elicitation.filter(|_| era >= Revision::V2025_06_18)
         };
         let Some(modes) = modes() else {
@@ -59,7 +59,7 @@ impl Elicitation {
 
 /// How a client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum ElicitationMode {
     /// The user opens the console.
     Url,
     /// The client shows a form.
@@ -95,7 +95,7 @@ pub(crate) fn by_form(request: &ApprovalRequest, era: Era) -> Option<Value> {
     Some(params)
 }
 
-fn fields(form: &Form, era: Era) -> Option<Value> {
+fn fields(form: &QuestionForm, era: Era) -> Option<Value> {
     let mut properties = Map::new();
     for question in &form.questions {
         properties.insert(question.id.clone(), field(question, era)?);
@@ -106,20 +106,20 @@ fn fields(form: &Form, era: Era) -> Option<Value> {
 fn field(question: &Question, era: Era) -> Option<Value> {
     let newer = era >= Revision::V2025_11_25;
     let mut field = match question.kind {
-        Kind::Single if question.allow_other => {
+        QuestionKind::Single if question.allow_other => {
             let options = format!("One of: {}; or other words", question.options.join(", "));
             json!({"type": "string", "description": options})
         }
-        Kind::Single => json!({"type": "string", "enum": question.options}),
-        Kind::Multiple if newer && !question.options.is_empty() => {
+        QuestionKind::Single => json!({"type": "string", "enum": question.options}),
+        QuestionKind::Multiple if newer && !question.options.is_empty() => {
             let items = json!({"type": "string", "enum": question.options});
             json!({"type": "array", "items": items})
         }
         // There is no multiple choice before 2025-11-25.
-        Kind::Multiple => return None,
-        Kind::Text => json!({"type": "string"}),
-        Kind::Number => json!({"type": "number"}),
-        Kind::Confirm => json!({"type": "boolean"}),
+        QuestionKind::Multiple => return None,
+        QuestionKind::Text => json!({"type": "string"}),
+        QuestionKind::Number => json!({"type": "number"}),
+        QuestionKind::Confirm => json!({"type": "boolean"}),
     };
     field["title"] = one_line(&question.text).into();
     if let Some(default) = question.default.as_ref().filter(|_| newer) {
@@ -181,12 +181,13 @@ impl ElicitReply {
     /// Reads the result of an `elicitation/create`.
     pub(crate) fn of(result: Option<&RawValue>) -> Self {
         #[derive(Deserialize)]
-        struct Result {
+        struct ElicitResultMembers {
             action: String,
             #[serde(default)]
             content: Option<Map<String, Value>>,
         }
-        let read = result.and_then(|raw| serde_json::from_str::<Result>(raw.get()).ok());
+        let read =
+            result.and_then(|raw| serde_json::from_str::<ElicitResultMembers>(raw.get()).ok());
         match read {
             Some(read) if read.action == "accept" => Self::Accept(read.content.unwrap_or_default()),
             Some(read) if read.action == "decline" => Self::Decline,

@@ -24,7 +24,7 @@ pub struct HostGuard {
 
 /// Why a request is rejected as foreign.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Foreign {
+pub enum HostGuardError {
     /// A header that must be unambiguous is not.
     #[error("the header {0} appears twice or is not plain text")]
     Unclear(HeaderName),
@@ -53,7 +53,7 @@ pub enum Foreign {
 /// The error for a text that is not a host name or address, with or without a port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a host: expected a name or an address, with or without a port")]
-pub struct NotAHost(pub String);
+pub struct InvalidHost(pub String);
 
 impl HostGuard {
     /// Creates a guard that accepts the loopback names and the bound address, at the bound port.
@@ -74,11 +74,11 @@ impl HostGuard {
     /// Accepts this host as well: `tools.example` at any port, `tools.example:8443` at that one.
     ///
     /// # Errors
-    /// [`NotAHost`] if the text is not a host name or address with an optional port.
-    pub fn also(mut self, host: &str) -> Result<Self, NotAHost> {
+    /// [`InvalidHost`] if the text is not a host name or address with an optional port.
+    pub fn also(mut self, host: &str) -> Result<Self, InvalidHost> {
         // No client can reach a server by an unspecified address.
         let named = Authority::parse(host).filter(|host| !host.is_unspecified());
-        let host = named.ok_or_else(|| NotAHost(clip(host)))?;
+        let host = named.ok_or_else(|| InvalidHost(clip(host)))?;
         self.others.push(host);
         Ok(self)
     }
@@ -86,8 +86,8 @@ impl HostGuard {
     /// Checks that a request is meant for this server, and that no page of another origin made it.
     ///
     /// # Errors
-    /// [`Foreign`] says which header shows that the request is meant for another server or was made by a page of another origin.
-    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+    /// [`HostGuardError`] says which header shows that the request is meant for another server or was made by a page of another origin.
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HostGuardError> {
         let host = self.host(uri, headers)?;
         self.check_origin(headers, &host)?;
         check_site(headers)
@@ -97,7 +97,7 @@ impl HostGuard {
     ///
     /// # Errors
     /// As for [`check`](Self::check).
-    pub fn check_page(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Foreign> {
+    pub fn check_page(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), HostGuardError> {
         let host = self.host(uri, headers)?;
         self.check_origin(headers, &host)?;
         if is_navigation(headers) {
@@ -107,14 +107,14 @@ impl HostGuard {
     }
 
     /// Returns the host in a request's target or Host header: one of this server's, and the same in both.
-    fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, Foreign> {
+    fn host(&self, uri: &Uri, headers: &HeaderMap) -> Result<Authority, HostGuardError> {
         let header = one(headers, &HOST)?;
         let target = uri.authority().map(http::uri::Authority::as_str);
-        let text = header.or(target).ok_or(Foreign::NoHost)?;
+        let text = header.or(target).ok_or(HostGuardError::NoHost)?;
         let host = Authority::parse(text).filter(|host| self.is_accepted_host(host));
-        let host = host.ok_or_else(|| Foreign::Host(clip(text)))?;
+        let host = host.ok_or_else(|| HostGuardError::Host(clip(text)))?;
         if target.is_some_and(|target| Authority::parse(target).as_ref() != Some(&host)) {
-            return Err(Foreign::Target {
+            return Err(HostGuardError::Target {
                 target: clip(target.unwrap_or_default()),
                 host: clip(text),
             });
@@ -123,7 +123,7 @@ impl HostGuard {
     }
 
     /// Checks that the origin is exactly where the request is sent: another port of this host is another server.
-    fn check_origin(&self, headers: &HeaderMap, host: &Authority) -> Result<(), Foreign> {
+    fn check_origin(&self, headers: &HeaderMap, host: &Authority) -> Result<(), HostGuardError> {
         let Some(text) = one(headers, &ORIGIN)? else {
             // Browsers always send it with a request that changes something.
             return Ok(());
@@ -137,7 +137,7 @@ impl HostGuard {
         if origin == Some(own) {
             Ok(())
         } else {
-            Err(Foreign::Origin(clip(text)))
+            Err(HostGuardError::Origin(clip(text)))
         }
     }
 
@@ -167,10 +167,10 @@ impl HostGuard {
 
 /// Refuses a request that a browser sends on behalf of a page of another origin. Other ports of this host are other origins, even
 /// though they get its cookies. Old browsers and other programs do not send the header.
-fn check_site(headers: &HeaderMap) -> Result<(), Foreign> {
+fn check_site(headers: &HeaderMap) -> Result<(), HostGuardError> {
     match one(headers, &FETCH_SITE)? {
         None | Some("none" | "same-origin") => Ok(()),
-        Some(other) => Err(Foreign::Site(clip(other))),
+        Some(other) => Err(HostGuardError::Site(clip(other))),
     }
 }
 
@@ -183,9 +183,12 @@ fn is_navigation(headers: &HeaderMap) -> bool {
 /// Returns a header's value. A duplicate or non-text header is an error: two readers could interpret it differently.
 ///
 /// # Errors
-/// [`Foreign::Unclear`] if the header occurs twice or is not plain text.
-pub fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Foreign> {
-    let unclear = || Foreign::Unclear(name.clone());
+/// [`HostGuardError::Unclear`] if the header occurs twice or is not plain text.
+pub fn one<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a str>, HostGuardError> {
+    let unclear = || HostGuardError::Unclear(name.clone());
     let mut values = headers.get_all(name).iter();
     let first = values.next();
     if values.next().is_some() {

@@ -11,18 +11,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::bounds::{Charge, Class, Places};
+use haft::bounds::{CallerClass, Charge, ConcurrencyLimit};
 use haft::future::BoxFuture;
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 
-use crate::core::{Answer, Core};
-use crate::intake::{Intake, IntakeError, Outgoing, Within};
+use crate::core::{Core, EncodedResponse};
+use crate::intake::{BodyLimits, Intake, IntakeError, OutgoingBudget};
 use crate::job::Job;
 use crate::limits::shares;
 use crate::opener::Transport;
-use crate::wire::{self, Id, Message, Refused, RpcError};
+use crate::wire::{self, InvalidMessage, RequestId, RpcError, RpcMessage};
 
 mod access;
 mod callers;
@@ -36,13 +36,13 @@ mod route;
 mod session;
 mod sessions;
 
-pub use access::{Access, Caller, Denied};
+pub use access::{Access, AccessDenied, TokenOwner};
 pub use reply_body::McpBody;
 
-use callers::Callers;
-use exchange::{Exchange, Sending};
-use session::Lease;
-use sessions::Sessions;
+use callers::StatelessRuns;
+use exchange::{HttpExchange, ResponseOptions};
+use session::SessionLease;
+use sessions::ClientSessions;
 
 /// Time limit for a client to send a request's body.
 const BODY_DEADLINE: Duration = Duration::from_secs(30);
@@ -56,38 +56,38 @@ pub struct McpService(Arc<HttpState>);
 pub(crate) struct HttpState {
     core: Arc<Core>,
     access: Access,
-    sessions: Arc<Sessions>,
-    callers: Arc<Callers>,
+    sessions: Arc<ClientSessions>,
+    callers: Arc<StatelessRuns>,
     bodies: Intake,
-    outgoing: Outgoing,
+    outgoing: OutgoingBudget,
     /// Calls in progress.
-    calls: Places,
+    calls: ConcurrencyLimit,
     /// Other requests in progress.
-    reads: Places,
+    reads: ConcurrencyLimit,
     /// Open streams of changes.
-    streams: Places,
+    streams: ConcurrencyLimit,
 }
 
 /// A POST that has been read: the message's bytes and its headers.
-struct Post {
+struct PostRequest {
     headers: HeaderMap,
-    caller: Caller,
+    caller: TokenOwner,
     body: Bytes,
     accepts_events: bool,
 }
 
 /// The next step for a POST whose body is no longer needed.
-enum Step {
+enum PostAction {
     Answered(Response<McpBody>),
     Work(RunJob),
 }
 
 /// A run's job, ready to be performed.
 struct RunJob {
-    lease: Lease,
-    id: Id,
+    lease: SessionLease,
+    id: RequestId,
     job: Job,
-    class: Class,
+    class: CallerClass,
     accepts_events: bool,
     /// The charge for the job's arguments.
     charge: Option<Charge>,
@@ -97,13 +97,13 @@ impl McpService {
     pub(crate) fn new(core: Arc<Core>, access: Access) -> Self {
         let limits = &core.limits;
         Self(Arc::new(HttpState {
-            sessions: Sessions::new(limits),
-            callers: Callers::new(limits),
+            sessions: ClientSessions::new(limits),
+            callers: StatelessRuns::new(limits),
             bodies: Intake::new(shares(limits.body_bytes)),
-            outgoing: Outgoing::new(shares(limits.answer_bytes)),
-            calls: Places::new(shares(limits.calls)),
-            reads: Places::new(shares(limits.reads)),
-            streams: Places::new(shares(limits.streams)),
+            outgoing: OutgoingBudget::new(shares(limits.answer_bytes)),
+            calls: ConcurrencyLimit::new(shares(limits.calls)),
+            reads: ConcurrencyLimit::new(shares(limits.reads)),
+            streams: ConcurrencyLimit::new(shares(limits.streams)),
             access,
             core,
         }))
@@ -148,9 +148,9 @@ impl HttpState {
     {
         let (class, mut response) = match self.access.admit(&request) {
             Ok(caller) => (caller.class(), self.serve(request, caller).await),
-            Err(denied) => (Class::Stranger, denied.respond()),
+            Err(denied) => (CallerClass::Stranger, denied.respond()),
         };
-        if let Some(Stray(reason)) = response.extensions_mut().remove() {
+        if let Some(StrayMessage(reason)) = response.extensions_mut().remove() {
             self.core.stray(Transport::Http, &reason);
         }
         let mut fits = true;
@@ -161,7 +161,7 @@ impl HttpState {
         }
         if !fits {
             let (id, error) = (None, busy());
-            response = refuse(&Refused { id, error });
+            response = refuse(&InvalidMessage { id, error });
         }
         let headers = response.headers_mut();
         headers
@@ -172,7 +172,11 @@ impl HttpState {
         response
     }
 
-    async fn serve<B>(self: &Arc<Self>, request: Request<B>, caller: Caller) -> Response<McpBody>
+    async fn serve<B>(
+        self: &Arc<Self>,
+        request: Request<B>,
+        caller: TokenOwner,
+    ) -> Response<McpBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -192,8 +196,8 @@ impl HttpState {
     async fn read<B>(
         &self,
         request: Request<B>,
-        caller: Caller,
-    ) -> Result<(Post, Charge), Response<McpBody>>
+        caller: TokenOwner,
+    ) -> Result<(PostRequest, Charge), Response<McpBody>>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -208,7 +212,7 @@ impl HttpState {
             let message = "the client must accept application/json and text/event-stream";
             return Err(plain(StatusCode::NOT_ACCEPTABLE, message));
         }
-        let within = Within {
+        let within = BodyLimits {
             bytes: self.core.limits.message_bytes,
             time: BODY_DEADLINE,
         };
@@ -217,7 +221,7 @@ impl HttpState {
             IntakeError::TooLarge(limit) => too_large(limit),
             error => plain(error.status(), error.to_string()),
         })?;
-        let post = Post {
+        let post = PostRequest {
             headers: parts.headers,
             caller,
             body: body_read.bytes,
@@ -226,30 +230,30 @@ impl HttpState {
         Ok((post, body_read.charge))
     }
 
-    async fn post(self: &Arc<Self>, post: Post, charge: Charge) -> Response<McpBody> {
+    async fn post(self: &Arc<Self>, post: PostRequest, charge: Charge) -> Response<McpBody> {
         let step = self.step(&post).await;
         // From here on, only what the job has copied is kept.
         drop(post);
         match step {
-            Step::Answered(response) => response,
-            Step::Work(work) => self.perform(work, charge).await,
+            PostAction::Answered(response) => response,
+            PostAction::Work(work) => self.perform(work, charge).await,
         }
     }
 
-    async fn step(self: &Arc<Self>, post: &Post) -> Step {
+    async fn step(self: &Arc<Self>, post: &PostRequest) -> PostAction {
         let message = match wire::parse(&post.body) {
             Ok(message) => message,
-            Err(refused) => return Step::Answered(refuse(&refused)),
+            Err(refused) => return PostAction::Answered(refuse(&refused)),
         };
         match route::choose(&post.headers, &message) {
             Ok(route::Route::Modern(version)) => modern::step(self, post, message, version).await,
             Ok(route::Route::Legacy) => legacy::step(self, post, message).await,
             Err(error) => {
                 let id = match message {
-                    Message::Request(request) => Some(request.id),
-                    Message::Notification(_) | Message::Response(_) => None,
+                    RpcMessage::Request(request) => Some(request.id),
+                    RpcMessage::Notification(_) | RpcMessage::Response(_) => None,
                 };
-                Step::Answered(refuse(&Refused { id, error }))
+                PostAction::Answered(refuse(&InvalidMessage { id, error }))
             }
         }
     }
@@ -263,7 +267,7 @@ impl HttpState {
         };
         let Some(place) = places.take(work.class) else {
             let (id, error) = (Some(work.id), busy());
-            return refuse(&Refused { id, error });
+            return refuse(&InvalidMessage { id, error });
         };
         charge.shrink(charge.held().saturating_sub(work.job.bytes()));
         work.charge = Some(charge);
@@ -276,8 +280,12 @@ impl HttpState {
     }
 
     /// Combines an answer with what it takes to send it.
-    fn exchange(&self, sending: Sending, answer: BoxFuture<'static, Answer>) -> Exchange {
-        Exchange {
+    fn exchange(
+        &self,
+        sending: ResponseOptions,
+        answer: BoxFuture<'static, EncodedResponse>,
+    ) -> HttpExchange {
+        HttpExchange {
             answer,
             sending,
             outgoing: self.outgoing.clone(),
@@ -286,10 +294,10 @@ impl HttpState {
     }
 }
 
-impl fmt::Debug for Post {
+impl fmt::Debug for PostRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Headers contain the caller's token.
-        f.debug_struct("Post")
+        f.debug_struct("PostRequest")
             .field("bytes", &self.body.len())
             .finish_non_exhaustive()
     }
@@ -325,18 +333,21 @@ fn accepted(headers: &HeaderMap) -> (bool, bool) {
 
 /// Marks a response to a message that belongs to no run; the reason is for the host's record.
 #[derive(Clone)]
-struct Stray(Cow<'static, str>);
+struct StrayMessage(Cow<'static, str>);
 
 /// Returns the refusal of a message, with the status for its error.
-fn refuse(refused: &Refused) -> Response<McpBody> {
-    let mut response = respond(Answer::error(refused.id.as_ref(), &refused.error), true);
-    let reason = Stray(refused.error.message.clone());
+fn refuse(refused: &InvalidMessage) -> Response<McpBody> {
+    let mut response = respond(
+        EncodedResponse::error(refused.id.as_ref(), &refused.error),
+        true,
+    );
+    let reason = StrayMessage(refused.error.message.clone());
     response.extensions_mut().insert(reason);
     response
 }
 
 /// Returns a JSON response. In the handshake era, an error in response to a valid request is a 200: clients do not read the body otherwise.
-fn respond(answer: Answer, strict: bool) -> Response<McpBody> {
+fn respond(answer: EncodedResponse, strict: bool) -> Response<McpBody> {
     let status = match answer.error {
         Some(RpcError::BUSY) => StatusCode::SERVICE_UNAVAILABLE,
         Some(RpcError::METHOD_NOT_FOUND) if strict => StatusCode::NOT_FOUND,
@@ -367,8 +378,10 @@ fn json(status: StatusCode, bytes: Vec<u8>) -> Response<McpBody> {
 /// Returns a refusal when there is no message to answer.
 fn plain(status: StatusCode, message: impl Into<Cow<'static, str>>) -> Response<McpBody> {
     let error = RpcError::invalid_request(message);
-    let mut response = json(status, Answer::error(None, &error).bytes);
-    response.extensions_mut().insert(Stray(error.message));
+    let mut response = json(status, EncodedResponse::error(None, &error).bytes);
+    response
+        .extensions_mut()
+        .insert(StrayMessage(error.message));
     response
 }
 
@@ -380,7 +393,7 @@ fn busy() -> RpcError {
 }
 
 fn too_large(limit: usize) -> Response<McpBody> {
-    let mut response = refuse(&Refused::too_long(limit));
+    let mut response = refuse(&InvalidMessage::too_long(limit));
     *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
     response
 }

@@ -1,4 +1,4 @@
-//! `InFlight`: a connection's requests in progress by id: ids are unique, and each request can be cancelled.
+//! `InFlightRequests`: a connection's requests in progress by id: ids are unique, and each request can be cancelled.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,34 +6,34 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::wire::Id;
+use crate::wire::RequestId;
 
 /// The requests in progress.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct InFlight(Arc<Mutex<HashMap<Id, oneshot::Sender<()>>>>);
+pub(crate) struct InFlightRequests(Arc<Mutex<HashMap<RequestId, oneshot::Sender<()>>>>);
 
 /// A request in progress; removed from the list when dropped.
 #[derive(Debug)]
-pub(crate) struct Ticket {
-    list: InFlight,
-    id: Id,
+pub(crate) struct InFlightRequest {
+    list: InFlightRequests,
+    id: RequestId,
     cancelled: oneshot::Receiver<()>,
 }
 
-impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, oneshot::Sender<()>>> {
+impl InFlightRequests {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, oneshot::Sender<()>>> {
         self.0.lock()
     }
 
     /// Adds a request to the list; `None` if its id is already there.
-    pub(crate) fn enter(&self, id: &Id) -> Option<Ticket> {
+    pub(crate) fn enter(&self, id: &RequestId) -> Option<InFlightRequest> {
         let mut list = self.lock();
         if list.contains_key(id) {
             return None;
         }
         let (cancel, cancelled) = oneshot::channel();
         list.insert(id.clone(), cancel);
-        Some(Ticket {
+        Some(InFlightRequest {
             list: self.clone(),
             id: id.clone(),
             cancelled,
@@ -43,7 +43,7 @@ impl InFlight {
     /// Cancels the request with this id (raw JSON); an unknown one has already ended.
     pub(crate) fn cancel(&self, raw: &str) {
         // A sender stays in the map until the request has ended, so the id stays taken; dropping the old one wakes the receiver.
-        if let Some(id) = Id::parse(raw)
+        if let Some(id) = RequestId::parse(raw)
             && let Some(cancel) = self.lock().get_mut(&id)
         {
             let (spent, _) = oneshot::channel();
@@ -59,7 +59,7 @@ impl InFlight {
     }
 }
 
-impl Ticket {
+impl InFlightRequest {
     /// Runs the work to completion; `None` if it is cancelled first, which drops the work.
     pub(crate) async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
@@ -70,7 +70,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
         self.list.lock().remove(&self.id);
     }
@@ -80,13 +80,13 @@ impl Drop for Ticket {
 mod tests {
     use super::*;
 
-    fn id(raw: &str) -> Id {
-        Id::parse(raw).unwrap()
+    fn id(raw: &str) -> RequestId {
+        RequestId::parse(raw).unwrap()
     }
 
     #[test]
     fn an_id_is_taken_until_its_request_ends() {
-        let list = InFlight::default();
+        let list = InFlightRequests::default();
         let first = list.enter(&id("1")).unwrap();
         assert!(list.enter(&id("1")).is_none());
         let other = list
@@ -102,7 +102,7 @@ mod tests {
 
     #[tokio::test]
     async fn cancelling_ends_the_work_and_only_that() {
-        let list = InFlight::default();
+        let list = InFlightRequests::default();
         let one = list.enter(&id("1")).unwrap();
         let two = list.enter(&id("2")).unwrap();
         list.cancel("1");

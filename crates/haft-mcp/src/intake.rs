@@ -1,11 +1,11 @@
-//! `Intake`, `Outgoing`: what HTTP requests make a server hold: incoming bodies and unsent answers, each class within its share.
+//! `Intake`, `OutgoingBudget`: what HTTP requests make a server hold: incoming bodies and unsent answers, each class within its share.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::bounds::{Budget, Charge, Class, Shares};
+use haft::bounds::{ByteBudget, CallerClass, Charge, Shares};
 use http::StatusCode;
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -19,11 +19,11 @@ const RESERVED_ANSWER: usize = 64 << 10;
 
 /// Request bodies, limited in length, time, and the bytes that a class of callers may make the server hold.
 #[derive(Debug, Clone)]
-pub struct Intake(Shares<Arc<Budget>>);
+pub struct Intake(Shares<Arc<ByteBudget>>);
 
 /// The limits of one body.
 #[derive(Debug, Clone, Copy)]
-pub struct Within {
+pub struct BodyLimits {
     /// Maximum number of bytes.
     pub bytes: usize,
     /// Time from the request's head to the end of the body.
@@ -71,7 +71,7 @@ impl IntakeError {
 impl Intake {
     /// Creates an intake with this many bytes per class, plus 16 KiB for each body.
     pub fn new(bytes: Shares<usize>) -> Self {
-        Self(bytes.map(|bytes| Budget::new(bytes, RESERVED_BODY)))
+        Self(bytes.map(|bytes| ByteBudget::new(bytes, RESERVED_BODY)))
     }
 
     /// Reads a body, charging it as it arrives: one that is announced but not sent takes nothing.
@@ -82,8 +82,8 @@ impl Intake {
     pub async fn read<B>(
         &self,
         body: B,
-        class: Class,
-        within: Within,
+        class: CallerClass,
+        within: BodyLimits,
     ) -> Result<ChargedBody, IntakeError>
     where
         B: Body<Data = Bytes>,
@@ -134,19 +134,19 @@ where
 
 /// Answers that clients have not received yet.
 #[derive(Debug, Clone)]
-pub struct Outgoing(Shares<Arc<Budget>>);
+pub struct OutgoingBudget(Shares<Arc<ByteBudget>>);
 
-impl Outgoing {
+impl OutgoingBudget {
     /// Creates a budget of this many bytes per class, plus 64 KiB for each answer.
     pub fn new(bytes: Shares<usize>) -> Self {
-        Self(bytes.map(|bytes| Budget::new(bytes, RESERVED_ANSWER)))
+        Self(bytes.map(|bytes| ByteBudget::new(bytes, RESERVED_ANSWER)))
     }
 
     /// Returns the same bytes, charged to their class until they are sent; `None` if its clients leave too much unread.
-    pub fn hold(&self, bytes: Bytes, class: Class) -> Option<Bytes> {
+    pub fn hold(&self, bytes: Bytes, class: CallerClass) -> Option<Bytes> {
         let mut charge = self.0.of(class).charge();
         charge.grow(bytes.len()).then(|| {
-            Bytes::from_owner(Held {
+            Bytes::from_owner(ChargedBytes {
                 bytes,
                 _charge: charge,
             })
@@ -155,12 +155,12 @@ impl Outgoing {
 }
 
 /// An answer's bytes with their charge: the server's buffers keep both until they are written.
-struct Held {
+struct ChargedBytes {
     bytes: Bytes,
     _charge: Charge,
 }
 
-impl AsRef<[u8]> for Held {
+impl AsRef<[u8]> for ChargedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }
@@ -207,7 +207,7 @@ mod tests {
         Pieces(vec![Bytes::from(vec![b'x'; size]); count].into(), ends)
     }
 
-    const WITHIN: Within = Within {
+    const WITHIN: BodyLimits = BodyLimits {
         bytes: 4 << 20,
         time: Duration::from_secs(10),
     };
@@ -216,27 +216,33 @@ mod tests {
     async fn a_body_is_read_within_length_time_and_budget() {
         let intake = Intake::new(shares(1 << 20));
         let read = |body, class| intake.read(body, class, WITHIN);
-        let taken = read(pieces(1000, 3, true), Class::Client).await.unwrap();
+        let taken = read(pieces(1000, 3, true), CallerClass::Client)
+            .await
+            .unwrap();
         assert_eq!((taken.bytes.len(), taken.charge.held()), (3000, 3000));
-        let whole = read(pieces(0, 1, true), Class::Client).await.unwrap();
+        let whole = read(pieces(0, 1, true), CallerClass::Client).await.unwrap();
         assert!(whole.bytes.is_empty());
         for (body, class, expect) in [
-            (pieces(1 << 20, 5, true), Class::Client, IntakeError::Busy),
+            (
+                pieces(1 << 20, 5, true),
+                CallerClass::Client,
+                IntakeError::Busy,
+            ),
             (
                 pieces(9, 1, false),
-                Class::Client,
+                CallerClass::Client,
                 IntakeError::TooSlow(WITHIN.time),
             ),
             (
                 pieces(20 << 10, 1, true),
-                Class::Stranger,
+                CallerClass::Stranger,
                 IntakeError::Busy,
             ),
         ] {
             assert_eq!(read(body, class).await.unwrap_err(), expect);
         }
-        let small = Within { bytes: 5, ..WITHIN };
-        let long = intake.read(pieces(3, 2, true), Class::Client, small);
+        let small = BodyLimits { bytes: 5, ..WITHIN };
+        let long = intake.read(pieces(3, 2, true), CallerClass::Client, small);
         assert_eq!(long.await.unwrap_err(), IntakeError::TooLarge(5));
     }
 
@@ -245,37 +251,44 @@ mod tests {
         let intake = Intake::new(shares(64 << 20));
         let mut held = Vec::new();
         while let Ok(taken) = intake
-            .read(pieces(1 << 20, 4, true), Class::Client, WITHIN)
+            .read(pieces(1 << 20, 4, true), CallerClass::Client, WITHIN)
             .await
         {
             held.push(taken);
         }
         assert!((10..16).contains(&held.len()), "{} bodies", held.len());
-        for (size, class) in [(16 << 10, Class::Client), (1 << 20, Class::Operator)] {
+        for (size, class) in [
+            (16 << 10, CallerClass::Client),
+            (1 << 20, CallerClass::Operator),
+        ] {
             let read = intake.read(pieces(size, 1, true), class, WITHIN).await;
             assert!(read.is_ok(), "{class:?}");
         }
         drop(held);
-        let again = intake.read(pieces(1 << 20, 4, true), Class::Client, WITHIN);
+        let again = intake.read(pieces(1 << 20, 4, true), CallerClass::Client, WITHIN);
         assert!(again.await.is_ok());
     }
 
     #[test]
     fn an_answer_is_charged_until_its_last_copy_is_gone() {
-        let outgoing = Outgoing::new(shares(1 << 20));
+        let outgoing = OutgoingBudget::new(shares(1 << 20));
         let answer = Bytes::from(vec![0; 512 << 10]);
-        let held = outgoing.hold(answer.clone(), Class::Client).unwrap();
+        let held = outgoing.hold(answer.clone(), CallerClass::Client).unwrap();
         let copy = held.slice(10..20);
         assert_eq!(held, answer);
         drop(held);
-        assert!(outgoing.hold(answer.clone(), Class::Client).is_none());
+        assert!(outgoing.hold(answer.clone(), CallerClass::Client).is_none());
         assert!(
             outgoing
-                .hold(Bytes::from_static(b"small"), Class::Client)
+                .hold(Bytes::from_static(b"small"), CallerClass::Client)
                 .is_some()
         );
-        assert!(outgoing.hold(answer.clone(), Class::Operator).is_some());
+        assert!(
+            outgoing
+                .hold(answer.clone(), CallerClass::Operator)
+                .is_some()
+        );
         drop(copy);
-        assert!(outgoing.hold(answer, Class::Client).is_some());
+        assert!(outgoing.hold(answer, CallerClass::Client).is_some());
     }
 }

@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use haft::caller::LogLevel;
 use serde_json::value::RawValue;
 
-use crate::capabilities::{Capabilities, undeclared};
+use crate::capabilities::{ClientCapabilities, undeclared};
 use crate::era::{Era, MODERN, Revision, SUPPORTED};
-use crate::filter::Filter;
+use crate::filter::SubscriptionFilter;
 use crate::offer::Reference;
 use crate::own::is_own;
 use crate::wire::RpcError;
-use crate::wire::params::{Implementation, Meta, Params, text};
+use crate::wire::params::{Implementation, RequestMeta, RequestParams, text};
 use haft::text::clip;
 
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
@@ -21,7 +21,7 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 #[derive(Debug)]
 pub(crate) enum Job {
     /// The handshake, with the client's name and capabilities.
-    Initialize(Revision, Implementation, Capabilities),
+    Initialize(Revision, Implementation, ClientCapabilities),
     /// The stateless era's description of the server.
     Discover,
     /// Checks that the server is there.
@@ -49,7 +49,7 @@ pub(crate) enum Job {
     /// Completes an argument: the reference, if it is valid, and the `params` as received.
     Complete(Result<Reference, RpcError>, Box<RawValue>),
     /// Opens a stream of changes.
-    Listen(Filter),
+    Listen(SubscriptionFilter),
     /// A request about a task.
     Task(TaskJob),
 }
@@ -91,7 +91,7 @@ pub(crate) struct CallJob {
 #[derive(Debug, Default)]
 pub(crate) struct StatelessCall {
     /// The client's capabilities.
-    pub(crate) can: Capabilities,
+    pub(crate) can: ClientCapabilities,
     /// The lowest level of log messages that it wants.
     pub(crate) log: Option<LogLevel>,
     /// The client's name, if it can show forms.
@@ -103,8 +103,8 @@ pub(crate) struct StatelessCall {
 }
 
 impl StatelessCall {
-    fn read(params: &Params<'_>, meta: &Meta<'_>) -> Result<Self, RpcError> {
-        let can = Capabilities::of(meta.client_capabilities, Era::Modern);
+    fn read(params: &RequestParams<'_>, meta: &RequestMeta<'_>) -> Result<Self, RpcError> {
+        let can = ClientCapabilities::of(meta.client_capabilities, Era::Modern);
         let client = can.elicitation.form.then(|| meta.client_info().name);
         Ok(Self {
             can,
@@ -117,7 +117,7 @@ impl StatelessCall {
 }
 
 impl TaskJob {
-    fn read(method: &str, params: &Params<'_>) -> Result<Self, RpcError> {
+    fn read(method: &str, params: &RequestParams<'_>) -> Result<Self, RpcError> {
         let what = match method {
             "tasks/update" => TaskRequest::Update(params.input_responses()?),
             "tasks/cancel" => TaskRequest::Cancel,
@@ -143,14 +143,14 @@ impl CallJob {
     fn read(
         method: &'static str,
         name: Cow<'_, str>,
-        params: &Params<'_>,
-        meta: Option<&Meta<'_>>,
+        params: &RequestParams<'_>,
+        meta: Option<&RequestMeta<'_>>,
     ) -> Self {
         Self {
             method,
             name: name.into_owned(),
             arguments: params.arguments().to_owned(),
-            token: meta.and_then(Meta::progress_token).map(Into::into),
+            token: meta.and_then(RequestMeta::progress_token).map(Into::into),
             operator: false,
             alone: None,
         }
@@ -255,11 +255,11 @@ impl Job {
     }
 
     /// Parses a request of the handshake era.
-    pub(crate) fn legacy(method: &str, params: &Params<'_>) -> Result<Self, RpcError> {
+    pub(crate) fn legacy(method: &str, params: &RequestParams<'_>) -> Result<Self, RpcError> {
         match method {
             "initialize" => {
                 let revision = Revision::negotiate(&params.protocol_version()?);
-                let can = Capabilities::of(params.capabilities(), Era::Legacy(revision));
+                let can = ClientCapabilities::of(params.capabilities(), Era::Legacy(revision));
                 Ok(Self::Initialize(revision, params.client_info(), can))
             }
             "ping" => Ok(Self::Ping),
@@ -275,11 +275,15 @@ impl Job {
         }
     }
 
-    fn modern(method: &str, params: &Params<'_>, meta: &Meta<'_>) -> Result<Self, RpcError> {
+    fn modern(
+        method: &str,
+        params: &RequestParams<'_>,
+        meta: &RequestMeta<'_>,
+    ) -> Result<Self, RpcError> {
         match method {
             "server/discover" => Ok(Self::Discover),
             "tasks/get" | "tasks/update" | "tasks/cancel" => {
-                if !Capabilities::of(meta.client_capabilities, Era::Modern).tasks {
+                if !ClientCapabilities::of(meta.client_capabilities, Era::Modern).tasks {
                     return Err(undeclared());
                 }
                 TaskJob::read(method, params).map(Self::Task)
@@ -297,8 +301,8 @@ impl Job {
 
     fn shared(
         method: &str,
-        params: &Params<'_>,
-        meta: Option<&Meta<'_>>,
+        params: &RequestParams<'_>,
+        meta: Option<&RequestMeta<'_>>,
     ) -> Result<Self, RpcError> {
         let cursor = || Ok(params.cursor()?.map(Into::into));
         let call = |method, name: Cow<'_, str>| CallJob::read(method, name, params, meta);
@@ -322,15 +326,15 @@ impl Job {
 
 /// What every stateless request carries in `_meta`.
 #[derive(Debug)]
-pub(crate) struct Envelope<'a> {
+pub(crate) struct RequestEnvelope<'a> {
     /// The version as the client names it.
     pub(crate) version: Cow<'a, str>,
-    pub(crate) meta: Meta<'a>,
+    pub(crate) meta: RequestMeta<'a>,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> RequestEnvelope<'a> {
     /// Reads the envelope: version and capabilities are required, the client's name is optional.
-    pub(crate) fn read(meta: Option<Meta<'a>>) -> Result<Self, RpcError> {
+    pub(crate) fn read(meta: Option<RequestMeta<'a>>) -> Result<Self, RpcError> {
         let missing = |key| RpcError::invalid_params(format!("params._meta lacks {key}"));
         let meta = meta.ok_or_else(|| missing(VERSION_KEY))?;
         let raw = meta.protocol_version.ok_or_else(|| missing(VERSION_KEY))?;
@@ -354,7 +358,7 @@ impl<'a> Envelope<'a> {
     }
 
     /// Returns the requested job.
-    pub(crate) fn job(&self, method: &str, params: &Params<'_>) -> Result<Job, RpcError> {
+    pub(crate) fn job(&self, method: &str, params: &RequestParams<'_>) -> Result<Job, RpcError> {
         Job::modern(method, params, &self.meta)
     }
 }

@@ -1,9 +1,9 @@
-//! `Watch`: streams of changes: `subscriptions/listen`, the handshake era's GET stream, and notifications on stdio.
+//! `RunWatch`: streams of changes: `subscriptions/listen`, the handshake era's GET stream, and notifications on stdio.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use haft::toolset::Changes;
+use haft::toolset::ToolsetChanges;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::Receiver;
@@ -11,19 +11,19 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
 
 use crate::core::write_tail;
-use crate::filter::Filter;
-use crate::offer::{Held, OfferChange, Wanted};
-use crate::offered::{self, Given};
-use crate::run::Run;
-use crate::tasks::{Followed, Shape};
-use crate::wire::Id;
+use crate::filter::SubscriptionFilter;
+use crate::offer::{OfferChange, OfferRequest, OfferSubscription};
+use crate::offered::{self, OfferResult};
+use crate::run::ClientRun;
+use crate::tasks::{TaskFormat, TaskSubscription};
+use crate::wire::RequestId;
 use crate::wire::reply;
 
 const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A change to what a client sees.
 #[derive(Debug, Clone)]
-pub(crate) enum Change {
+pub(crate) enum ListenEvent {
     /// The tools changed.
     Tools,
     /// The prompts changed.
@@ -40,20 +40,20 @@ pub(crate) enum Change {
 
 /// Follows a run's lists and resources.
 #[derive(Debug)]
-pub(crate) struct Watch {
-    run: Arc<Run>,
-    filter: Filter,
-    listed: Option<Changes>,
+pub(crate) struct RunWatch {
+    run: Arc<ClientRun>,
+    filter: SubscriptionFilter,
+    listed: Option<ToolsetChanges>,
     offered: Option<Receiver<OfferChange>>,
-    tasks: Option<Followed>,
+    tasks: Option<TaskSubscription>,
     /// Keeps the updates for the filter's resources coming.
-    held: Vec<Held>,
-    next: VecDeque<Change>,
+    held: Vec<OfferSubscription>,
+    next: VecDeque<ListenEvent>,
 }
 
-impl Watch {
+impl RunWatch {
     /// Follows, from now on, what passes the filter and what the run is subscribed to.
-    pub(crate) fn new(run: &Arc<Run>, filter: Filter) -> Self {
+    pub(crate) fn new(run: &Arc<ClientRun>, filter: SubscriptionFilter) -> Self {
         let offer = run.offer();
         Self {
             listed: filter.tools.then(|| run.session.changes()),
@@ -67,12 +67,12 @@ impl Watch {
     }
 
     /// Follows changes for a stateless stream; removes from the filter what is not available.
-    pub(crate) async fn subscribe(run: &Arc<Run>, mut filter: Filter) -> Self {
+    pub(crate) async fn subscribe(run: &Arc<ClientRun>, mut filter: SubscriptionFilter) -> Self {
         let kinds = offered::kinds(run);
         filter.prompts &= kinds.prompts;
         filter.resources &= kinds.resources;
         let ids = std::mem::take(&mut filter.tasks);
-        let followed = Followed::new(run.tasks(), ids, run.session.principal());
+        let followed = TaskSubscription::new(run.tasks(), ids, run.session.principal());
         if let Some(followed) = &followed {
             filter.tasks = followed.ids().to_vec();
         }
@@ -96,9 +96,9 @@ impl Watch {
             if self.filter.uris.contains(&uri) {
                 continue;
             }
-            let wanted = Wanted::Subscribe { uri: uri.clone() };
+            let wanted = OfferRequest::Subscribe { uri: uri.clone() };
             let given = timeout_at(until, offered::get_alone(&run, &wanted)).await;
-            if matches!(given, Ok(Ok(Given::Result(_)))) {
+            if matches!(given, Ok(Ok(OfferResult::Result(_)))) {
                 let offer = run.offer();
                 self.held
                     .extend(offer.and_then(|offer| offer.follow(&run.session, &uri)));
@@ -108,12 +108,12 @@ impl Watch {
     }
 
     /// Returns what it follows.
-    pub(crate) fn filter(&self) -> &Filter {
+    pub(crate) fn filter(&self) -> &SubscriptionFilter {
         &self.filter
     }
 
     /// Waits for the next change.
-    pub(crate) async fn next(&mut self) -> Change {
+    pub(crate) async fn next(&mut self) -> ListenEvent {
         loop {
             if let Some(change) = self.next.pop_front() {
                 return change;
@@ -138,14 +138,14 @@ impl Watch {
             };
             tokio::select! {
                 biased;
-                () = self.run.over() => return Change::Over,
-                () = tools => return Change::Tools,
+                () = self.run.over() => return ListenEvent::Over,
+                () = tools => return ListenEvent::Tools,
                 task = followed => {
                     let mut json = Vec::new();
-                    task.write(&mut json, Shape::Notice, None);
+                    task.write(&mut json, TaskFormat::Notice, None);
                     let json = String::from_utf8(json).ok();
                     if let Some(json) = json.and_then(|json| RawValue::from_string(json).ok()) {
-                        return Change::Task(json.into());
+                        return ListenEvent::Task(json.into());
                     }
                 }
                 heard = offered => match heard {
@@ -159,9 +159,9 @@ impl Watch {
 
     fn write_change(&mut self, change: OfferChange) {
         let change = match change {
-            OfferChange::Prompts if self.filter.prompts => Change::Prompts,
-            OfferChange::Resources if self.filter.resources => Change::Resources,
-            OfferChange::Updated(uri) if self.follows(&uri) => Change::Updated(uri),
+            OfferChange::Prompts if self.filter.prompts => ListenEvent::Prompts,
+            OfferChange::Resources if self.filter.resources => ListenEvent::Resources,
+            OfferChange::Updated(uri) if self.follows(&uri) => ListenEvent::Updated(uri),
             _ => return,
         };
         self.next.push_back(change);
@@ -178,14 +178,14 @@ impl Watch {
         let mut uris = self.filter.uris.clone();
         uris.extend(self.run.subscribed().keys().cloned());
         for uri in uris {
-            self.next.push_back(Change::Updated(uri.into()));
+            self.next.push_back(ListenEvent::Updated(uri.into()));
         }
     }
 }
 
-impl Change {
+impl ListenEvent {
     /// Returns the notification, for a subscription's stream if there is one; `None` for the end.
-    pub(crate) fn notification(&self, subscription: Option<&Id>) -> Option<Vec<u8>> {
+    pub(crate) fn notification(&self, subscription: Option<&RequestId>) -> Option<Vec<u8>> {
         let meta =
             subscription.map(|id| format!("\"_meta\":{{\"{SUBSCRIPTION_KEY}\":{}}}", id.as_str()));
         let (method, uri) = match self {
@@ -211,7 +211,7 @@ impl Change {
 }
 
 /// Returns the first frame of a `subscriptions/listen` stream, which says what will be sent.
-pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> Vec<u8> {
+pub(crate) fn acknowledged(id: &RequestId, filter: &SubscriptionFilter) -> Vec<u8> {
     let mut will = serde_json::Map::new();
     for (name, wanted) in [
         ("toolsListChanged", filter.tools),
@@ -234,7 +234,7 @@ pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> Vec<u8> {
 }
 
 /// Returns the last frame of a `subscriptions/listen` stream, for an orderly end.
-pub(crate) fn finished(id: &Id, server: &RawValue) -> Vec<u8> {
+pub(crate) fn finished(id: &RequestId, server: &RawValue) -> Vec<u8> {
     let mut out = reply::begin(id, 192);
     out.extend_from_slice(b"{\"resultType\":\"complete\",\"_meta\":{\"");
     out.extend_from_slice(SUBSCRIPTION_KEY.as_bytes());

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft::call::ToolCall;
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::future::BoxFuture;
 use haft::session::Session;
 use serde_json::value::RawValue;
@@ -23,16 +23,25 @@ pub const MAX_ENTRIES: usize = 10_000;
 /// Skills and artifacts of the run precede the offer in each list; their URIs and names are never looked up here.
 pub trait Offer: Send + Sync + fmt::Debug + 'static {
     /// Returns the kinds that this session may have, for the server's description of itself. Must not block.
-    fn kinds(&self, session: &Session) -> Kinds;
+    fn kinds(&self, session: &Session) -> OfferKinds;
 
     /// Returns the resources; each key is the URI.
-    fn resources<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>>;
+    fn resources<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>>;
 
     /// Returns the URI templates; each key is the template.
-    fn templates<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>>;
+    fn templates<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>>;
 
     /// Returns the prompts; each key is the name.
-    fn prompts<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>>;
+    fn prompts<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>>;
 
     /// Returns the call of an internal tool that does what is wanted; `None` if there is no such resource, prompt or argument here.
     ///
@@ -43,13 +52,13 @@ pub trait Offer: Send + Sync + fmt::Debug + 'static {
     fn call<'a>(
         &'a self,
         session: &'a Session,
-        wanted: &'a Wanted,
+        wanted: &'a OfferRequest,
     ) -> BoxFuture<'a, Option<ToolCall>>;
 
     /// Returns a value that keeps [`OfferChange::Updated`] of a resource coming, once the call to
-    /// [`Subscribe`](Wanted::Subscribe) to it has succeeded. It is dropped when the client unsubscribes or disconnects. `None` if
+    /// [`Subscribe`](OfferRequest::Subscribe) to it has succeeded. It is dropped when the client unsubscribes or disconnects. `None` if
     /// nothing has to be kept. Must not block.
-    fn follow(&self, session: &Session, uri: &str) -> Option<Held> {
+    fn follow(&self, session: &Session, uri: &str) -> Option<OfferSubscription> {
         let _ = (session, uri);
         None
     }
@@ -64,7 +73,7 @@ pub trait Offer: Send + Sync + fmt::Debug + 'static {
 
 /// A client's request to an offer.
 #[derive(Debug, Clone)]
-pub enum Wanted {
+pub enum OfferRequest {
     /// Read the resource with this URI.
     Read {
         /// The URI.
@@ -92,7 +101,7 @@ pub enum Wanted {
 }
 
 /// A client's subscription to a resource's changes: dropping it ends the subscription.
-pub type Held = Box<dyn fmt::Debug + Send + Sync>;
+pub type OfferSubscription = Box<dyn fmt::Debug + Send + Sync>;
 
 /// What an argument to complete belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +115,7 @@ pub enum Reference {
 /// The kinds that an offer may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each kind")]
-pub struct Kinds {
+pub struct OfferKinds {
     /// Resources and templates.
     pub resources: bool,
     /// Whether clients can subscribe to changes of single resources.
@@ -119,7 +128,7 @@ pub struct Kinds {
 
 /// An entry of a list.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct OfferEntry {
     /// Its key, unique in its list.
     pub key: String,
     /// The entry as clients receive it: an object.

@@ -1,7 +1,7 @@
 //! The host's offer as clients receive it: entries of lists, and results of the calls that a read or a prompt makes.
 
 use haft::call::{Origin, ToolCall};
-use haft::error::{ErrorKind, Failure};
+use haft::error::{ErrorKind, HostFailure};
 use haft::executor::Executor;
 use haft::json::amend::Amended;
 use haft::result::{Outcome, Status};
@@ -12,26 +12,26 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::job::CallJob;
-use crate::offer::{Entry, Kinds, MAX_ENTRIES, Reference, Wanted};
+use crate::offer::{MAX_ENTRIES, OfferEntry, OfferKinds, OfferRequest, Reference};
 use crate::page::page;
 use crate::required;
 use crate::resource::listed::missing;
-use crate::run::{Ending, Made, Run};
-use crate::then::Then;
+use crate::run::{ClientCall, ClientCallEnd, ClientRun};
+use crate::then::CallFollowUp;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
 /// Returns the kinds that the host may offer this run's clients.
-pub(crate) fn kinds(run: &Run) -> Kinds {
+pub(crate) fn kinds(run: &ClientRun) -> OfferKinds {
     let offer = run.offer();
-    offer.map_or_else(Kinds::default, |offer| offer.kinds(&run.session))
+    offer.map_or_else(OfferKinds::default, |offer| offer.kinds(&run.session))
 }
 
 /// Returns an entry of this server's own.
-pub(crate) fn entry<T: Serialize>(key: &str, item: &T) -> Entry {
+pub(crate) fn entry<T: Serialize>(key: &str, item: &T) -> OfferEntry {
     // Structs of strings always serialize.
     let json = serde_json::value::to_raw_value(item).unwrap_or_default();
-    Entry {
+    OfferEntry {
         key: key.to_owned(),
         json: json.into(),
     }
@@ -39,10 +39,10 @@ pub(crate) fn entry<T: Serialize>(key: &str, item: &T) -> Entry {
 
 /// Adds the host's entries, except those whose key belongs to this server.
 pub(crate) fn join(
-    mut own: Vec<Entry>,
-    offered: Result<Vec<Entry>, Failure>,
+    mut own: Vec<OfferEntry>,
+    offered: Result<Vec<OfferEntry>, HostFailure>,
     is_own: impl Fn(&str) -> bool,
-) -> Result<Vec<Entry>, RpcError> {
+) -> Result<Vec<OfferEntry>, RpcError> {
     let offered = offered.map_err(|error| {
         tracing::error!(%error, "list what the host offers");
         RpcError::new(RpcError::INTERNAL, error.to_string())
@@ -57,7 +57,7 @@ pub(crate) fn join(
 pub(crate) fn write_page(
     out: &mut Vec<u8>,
     member: &str,
-    all: &[Entry],
+    all: &[OfferEntry],
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
@@ -76,7 +76,7 @@ pub(crate) fn write_page(
 }
 
 /// The result of a request to the host's offer.
-pub(crate) enum Given {
+pub(crate) enum OfferResult {
     /// A result as raw JSON: an object.
     Result(Box<RawValue>),
     /// The client has to ask the user first.
@@ -87,13 +87,13 @@ pub(crate) enum Given {
 
 /// Reads a resource or gets a prompt of the host: calls an internal tool, which may ask its client.
 pub(crate) async fn get(
-    run: &Run,
-    wanted: &Wanted,
+    run: &ClientRun,
+    wanted: &OfferRequest,
     job: CallJob,
     notes: Option<mpsc::Sender<Vec<u8>>>,
-) -> Result<Given, RpcError> {
+) -> Result<OfferResult, RpcError> {
     let call = wanted_call(run, wanted).await?;
-    let made = |_: &mut CallJob| Made {
+    let made = |_: &mut CallJob| ClientCall {
         call,
         internal: true,
     };
@@ -101,47 +101,53 @@ pub(crate) async fn get(
     let asks = |asked: &[_], state: &str| {
         let mut out = Vec::new();
         required::write(&mut out, asked, state, &meta);
-        Given::Asks(out)
+        OfferResult::Asks(out)
     };
     Ok(match run.call(made, job, notes).await? {
-        Ending::Asks(asked, state) | Ending::Outcome(_, Then::Ask(asked, state)) => {
-            asks(&asked, &state)
-        }
+        ClientCallEnd::Asks(asked, state)
+        | ClientCallEnd::Outcome(_, CallFollowUp::Ask(asked, state)) => asks(&asked, &state),
         // Only calls of tools become tasks.
-        Ending::Task(_) => {
+        ClientCallEnd::Task(_) => {
             return Err(RpcError::new(
                 RpcError::INTERNAL,
                 "the request became a task",
             ));
         }
-        Ending::Outcome(outcome, _) => result(run, *outcome, wanted)?,
+        ClientCallEnd::Outcome(outcome, _) => result(run, *outcome, wanted)?,
     })
 }
 
 /// Like [`get`], for requests that never ask the client: completion and subscriptions.
-pub(crate) async fn get_alone(run: &Run, wanted: &Wanted) -> Result<Given, RpcError> {
+pub(crate) async fn get_alone(
+    run: &ClientRun,
+    wanted: &OfferRequest,
+) -> Result<OfferResult, RpcError> {
     let call = wanted_call(run, wanted).await?;
     run.begin().await?;
     let outcome = Executor::execute_internal(&run.executor, &run.session, call).await;
     result(run, outcome, wanted)
 }
 
-async fn wanted_call(run: &Run, wanted: &Wanted) -> Result<ToolCall, RpcError> {
+async fn wanted_call(run: &ClientRun, wanted: &OfferRequest) -> Result<ToolCall, RpcError> {
     let offer = run.offer().ok_or_else(|| absent(run, wanted))?;
     let call = offer.call(&run.session, wanted).await;
     let call = call.ok_or_else(|| absent(run, wanted))?;
     Ok(call.from_origin(Origin::Mcp))
 }
 
-fn result(run: &Run, outcome: Outcome, wanted: &Wanted) -> Result<Given, RpcError> {
+fn result(
+    run: &ClientRun,
+    outcome: Outcome,
+    wanted: &OfferRequest,
+) -> Result<OfferResult, RpcError> {
     if let (Status::Suspended, Some(approval)) = (outcome.status, &outcome.approval) {
-        return Ok(Given::Waits(approval.clone()));
+        return Ok(OfferResult::Waits(approval.clone()));
     }
     let Some(error) = &outcome.error else {
-        let subscribed = matches!(wanted, Wanted::Subscribe { .. });
+        let subscribed = matches!(wanted, OfferRequest::Subscribe { .. });
         return match outcome.data {
-            Some(data) if outcome.artifacts.is_empty() => Ok(Given::Result(data)),
-            None if subscribed => Ok(Given::Result(RawValue::NULL.to_owned())),
+            Some(data) if outcome.artifacts.is_empty() => Ok(OfferResult::Result(data)),
+            None if subscribed => Ok(OfferResult::Result(RawValue::NULL.to_owned())),
             _ => Err(RpcError::new(
                 RpcError::INTERNAL,
                 "the result is too large to return whole: read it with a tool",
@@ -161,13 +167,13 @@ fn result(run: &Run, outcome: Outcome, wanted: &Wanted) -> Result<Given, RpcErro
 }
 
 /// Returns the error for something that does not exist.
-fn absent(run: &Run, wanted: &Wanted) -> RpcError {
+fn absent(run: &ClientRun, wanted: &OfferRequest) -> RpcError {
     match wanted {
-        Wanted::Read { uri } | Wanted::Subscribe { uri } => missing(run, uri),
-        Wanted::Prompt { name, .. } => {
+        OfferRequest::Read { uri } | OfferRequest::Subscribe { uri } => missing(run, uri),
+        OfferRequest::Prompt { name, .. } => {
             RpcError::invalid_params(format!("no prompt {:?}", clip(name, 64)))
         }
-        Wanted::Complete { reference, .. } => {
+        OfferRequest::Complete { reference, .. } => {
             let (Reference::Prompt(of) | Reference::Resource(of)) = reference;
             let shown = clip(of, 256);
             RpcError::invalid_params(format!("nothing completes arguments of {shown:?}"))

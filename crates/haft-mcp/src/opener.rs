@@ -3,16 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use haft::call::Principal;
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::progress::Pace;
 use haft::session::Session;
 use haft::skill::Skill;
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::ClientCapabilities;
 use crate::era::Era;
 use crate::offer::Offer;
 use crate::wire::params::Implementation;
@@ -100,7 +100,7 @@ pub trait RunFactory: Send + Sync + fmt::Debug + 'static {
 /// Marks, in the extensions of an HTTP request, that it came with the operator's token: its client's user may decide, if
 /// [`RunFactory::trusts`] names the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ByOperator;
+pub struct OperatorMarker;
 
 /// Names, in the extensions of an HTTP request, its caller's view: the only tools that the caller sees and may call.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -109,7 +109,7 @@ pub struct ViewName(pub Arc<str>);
 /// Why no run could be opened for a client.
 #[derive(Debug, thiserror::Error)]
 #[error("open a run: {0}")]
-pub struct OpenError(#[source] pub Failure);
+pub struct OpenError(#[source] pub HostFailure);
 
 /// The transport of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,27 +136,27 @@ pub struct ClientInfo {
     /// Its view, if it does not have all tools. The host knows what the name means, and opens no run if it does not.
     pub view: Option<ViewName>,
     /// The class whose share of limited resources it uses.
-    pub class: Class,
+    pub class: CallerClass,
     /// The capabilities that it declared.
-    pub capabilities: Capabilities,
+    pub capabilities: ClientCapabilities,
 }
 
 /// How a client connected, and who it is according to the transport.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct ClientOrigin {
     pub(crate) transport: Transport,
     pub(crate) principal: Option<Principal>,
     pub(crate) view: Option<ViewName>,
-    pub(crate) class: Class,
+    pub(crate) class: CallerClass,
 }
 
 impl ClientInfo {
     /// Describes a client that connected, with its own names truncated to a length that can be kept and shown.
     pub(crate) fn new(
         implementation: Implementation,
-        capabilities: Capabilities,
+        capabilities: ClientCapabilities,
         era: Era,
-        arrival: Arrival,
+        arrival: ClientOrigin,
     ) -> Self {
         Self {
             name: clipped(implementation.name),

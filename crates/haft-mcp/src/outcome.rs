@@ -12,7 +12,7 @@ use crate::asking::InputRequest;
 use crate::era::Era;
 use crate::own::artifact_uri;
 use crate::required;
-use crate::then::Then;
+use crate::then::CallFollowUp;
 use crate::wire::reply;
 
 mod original;
@@ -21,7 +21,7 @@ mod original;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
-    content: Vec<Block<'a>>,
+    content: Vec<ContentBlock<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     structured_content: Option<&'a RawValue>,
     is_error: bool,
@@ -60,7 +60,7 @@ struct Trace<'a> {
 /// A content block in MCP's format.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block<'a> {
+enum ContentBlock<'a> {
     Text {
         text: Cow<'a, str>,
     },
@@ -75,14 +75,14 @@ enum Block<'a> {
         mime_type: &'a str,
     },
     Resource {
-        resource: Embedded<'a>,
+        resource: EmbeddedResource<'a>,
     },
-    ResourceLink(Link<'a>),
+    ResourceLink(ResourceLink<'a>),
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Embedded<'a> {
+struct EmbeddedResource<'a> {
     uri: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     mime_type: Option<&'a str>,
@@ -91,7 +91,7 @@ struct Embedded<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Link<'a> {
+struct ResourceLink<'a> {
     uri: String,
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ struct Link<'a> {
 pub(crate) fn write(
     out: &mut Vec<u8>,
     outcome: &Outcome,
-    then: &Then,
+    then: &CallFollowUp,
     era: Era,
     server: &RawValue,
 ) {
@@ -121,7 +121,7 @@ pub(crate) fn write(
         },
         server: modern.then_some(server),
     };
-    if let Then::Ask(asked, state) = then {
+    if let CallFollowUp::Ask(asked, state) = then {
         return required::write(out, asked, state, &meta);
     }
     let sent = outcome.original.as_ref();
@@ -129,7 +129,7 @@ pub(crate) fn write(
         return original::write(out, outcome, sent, &meta, era);
     }
     let mut content = blocks(outcome, era);
-    if let Then::Decide(place) = then {
+    if let CallFollowUp::Decide(place) = then {
         content.push(say(format!("A person decides at {place}")));
     }
     let result = CallResult {
@@ -151,21 +151,21 @@ pub(crate) fn write_asks(
     server: &RawValue,
 ) {
     #[derive(Serialize)]
-    struct Meta<'a> {
-        haft: Of<'a>,
+    struct InputRequiredMeta<'a> {
+        haft: RunMeta<'a>,
         #[serde(rename = "io.modelcontextprotocol/serverInfo")]
         server: &'a RawValue,
     }
     #[derive(Serialize)]
-    struct Of<'a> {
+    struct RunMeta<'a> {
         run: &'a RunId,
     }
-    let haft = Of { run };
-    required::write(out, requests, state, &Meta { haft, server });
+    let haft = RunMeta { run };
+    required::write(out, requests, state, &InputRequiredMeta { haft, server });
 }
 
 /// Returns the blocks: everything there is to read in one text, then what the client gets in its own form.
-fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
+fn blocks(outcome: &Outcome, era: Era) -> Vec<ContentBlock<'_>> {
     let mut blocks = Vec::with_capacity(outcome.content.len() + outcome.artifacts.len() + 1);
     // Clients without structured content, and many models' harnesses, read only the text.
     let text = outcome
@@ -182,16 +182,18 @@ fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
 }
 
 /// Returns the block of a piece of content that stands beside the text, if the client's revision has such blocks.
-fn beside(content: &Content, era: Era) -> Option<Block<'_>> {
+fn beside(content: &Content, era: Era) -> Option<ContentBlock<'_>> {
     Some(match content {
-        Content::Image { data, mime_type } => Block::Image { data, mime_type },
-        Content::Audio { data, mime_type } if era.has_audio() => Block::Audio { data, mime_type },
+        Content::Image { data, mime_type } => ContentBlock::Image { data, mime_type },
+        Content::Audio { data, mime_type } if era.has_audio() => {
+            ContentBlock::Audio { data, mime_type }
+        }
         Content::Resource {
             uri,
             text,
             mime_type,
-        } => Block::Resource {
-            resource: Embedded {
+        } => ContentBlock::Resource {
+            resource: EmbeddedResource {
                 uri,
                 mime_type: mime_type.as_deref(),
                 text,
@@ -202,7 +204,7 @@ fn beside(content: &Content, era: Era) -> Option<Block<'_>> {
             name,
             mime_type,
             bytes,
-        } if era.has_resource_links() => Block::ResourceLink(Link {
+        } if era.has_resource_links() => ContentBlock::ResourceLink(ResourceLink {
             uri: uri.clone(),
             name,
             mime_type: mime_type.as_deref(),
@@ -213,9 +215,13 @@ fn beside(content: &Content, era: Era) -> Option<Block<'_>> {
 }
 
 /// Returns a link to an artifact, which the text names, too.
-fn artifact_block<'a>(outcome: &'a Outcome, artifact: &'a Artifact, era: Era) -> Option<Block<'a>> {
+fn artifact_block<'a>(
+    outcome: &'a Outcome,
+    artifact: &'a Artifact,
+    era: Era,
+) -> Option<ContentBlock<'a>> {
     era.has_resource_links().then(|| {
-        Block::ResourceLink(Link {
+        ContentBlock::ResourceLink(ResourceLink {
             uri: artifact_uri(&outcome.run, &artifact.reference),
             name: &artifact.reference,
             mime_type: Some(&artifact.media_type),
@@ -224,8 +230,8 @@ fn artifact_block<'a>(outcome: &'a Outcome, artifact: &'a Artifact, era: Era) ->
     })
 }
 
-fn say<'a>(text: String) -> Block<'a> {
-    Block::Text { text: text.into() }
+fn say<'a>(text: String) -> ContentBlock<'a> {
+    ContentBlock::Text { text: text.into() }
 }
 
 #[cfg(test)]

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use haft::call::Principal;
 use tokio::sync::watch;
 
 /// The owner of a call that continues while its client is away.
 pub(crate) struct Owner {
     pub(crate) principal: Principal,
-    pub(crate) class: Class,
+    pub(crate) class: CallerClass,
     /// Whether the run of the call is over.
     pub(crate) run_over: watch::Receiver<bool>,
     /// Keeps the run from being swept.
-    pub(crate) work: AtWork,
+    pub(crate) work: DetachedCallGuard,
 }
 
 /// The number of a run's calls that continue without their client.
@@ -23,13 +23,13 @@ pub(crate) struct DetachedCalls(Arc<AtomicUsize>);
 
 /// One of them, until dropped.
 #[derive(Debug)]
-pub(crate) struct AtWork(Arc<AtomicUsize>);
+pub(crate) struct DetachedCallGuard(Arc<AtomicUsize>);
 
 impl DetachedCalls {
     /// Counts one more.
-    pub(crate) fn begin(&self) -> AtWork {
+    pub(crate) fn begin(&self) -> DetachedCallGuard {
         self.0.fetch_add(1, Ordering::Relaxed);
-        AtWork(Arc::clone(&self.0))
+        DetachedCallGuard(Arc::clone(&self.0))
     }
 
     /// Returns whether there are any.
@@ -38,7 +38,7 @@ impl DetachedCalls {
     }
 }
 
-impl Drop for AtWork {
+impl Drop for DetachedCallGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

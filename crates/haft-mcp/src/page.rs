@@ -1,15 +1,15 @@
-//! `Page`: a page of a list, and the cursor of the next.
+//! `ListPage`: a page of a list, and the cursor of the next.
 
 use crate::wire::RpcError;
 use crate::wire::reply;
 
 /// A page of a list, and the cursor of the next.
-pub(crate) struct Page<'a, T> {
+pub(crate) struct ListPage<'a, T> {
     pub(crate) items: &'a [T],
     next: Option<&'a str>,
 }
 
-impl<T> Page<'_, T> {
+impl<T> ListPage<'_, T> {
     /// Writes `nextCursor` if more items follow.
     pub(crate) fn write_next(&self, out: &mut Vec<u8>) {
         if let Some(next) = self.next {
@@ -25,7 +25,7 @@ pub(crate) fn page<'a, T>(
     cursor: Option<&str>,
     size: usize,
     name: impl Fn(&'a T) -> &'a str,
-) -> Result<Page<'a, T>, RpcError> {
+) -> Result<ListPage<'a, T>, RpcError> {
     let first = match cursor {
         None => 0,
         Some(cursor) => {
@@ -38,5 +38,5 @@ pub(crate) fn page<'a, T>(
     let items = &all[first..all.len().min(first.saturating_add(size.max(1)))];
     let more = first + items.len() < all.len();
     let next = items.last().filter(|_| more).map(name);
-    Ok(Page { items, next })
+    Ok(ListPage { items, next })
 }

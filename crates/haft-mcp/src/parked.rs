@@ -1,16 +1,16 @@
-//! `Parked`: calls of stateless clients that continue while their clients ask the user. They are limited in number by class of
+//! `ParkedCalls`: calls of stateless clients that continue while their clients ask the user. They are limited in number by class of
 //! callers, in bytes, and in time; a client can join each again at most once per parking.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft::bounds::{Budget, Place, Places};
+use haft::bounds::{ByteBudget, ConcurrencyLimit, ConcurrencyPermit};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use crate::limits::{ServerLimits, shares};
-use crate::owner::{AtWork, Owner};
+use crate::owner::{DetachedCallGuard, Owner};
 use crate::running::Running;
 
 /// Bytes that the requests of one call may hold in any case.
@@ -18,28 +18,28 @@ const RESERVED_BYTES: usize = 16 << 10;
 
 /// The calls that wait for their clients.
 #[derive(Debug)]
-pub(crate) struct Parked {
+pub(crate) struct ParkedCalls {
     calls: Mutex<HashMap<Box<str>, ParkedCall>>,
-    places: Places,
+    places: ConcurrencyLimit,
     /// The budget for what clients are asked and what they answer.
-    pub(crate) bytes: Arc<Budget>,
+    pub(crate) bytes: Arc<ByteBudget>,
 }
 
 #[derive(Debug)]
 struct ParkedCall {
     running: Running,
-    _place: Place,
-    _work: AtWork,
+    _place: ConcurrencyPermit,
+    _work: DetachedCallGuard,
     /// Dropped with the entry, which ends the task that watches it.
     _watched: oneshot::Sender<()>,
 }
 
-impl Parked {
+impl ParkedCalls {
     pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             calls: Mutex::default(),
-            places: Places::new(shares(limits.parked)),
-            bytes: Budget::new(limits.parked_bytes, RESERVED_BYTES),
+            places: ConcurrencyLimit::new(shares(limits.parked)),
+            bytes: ByteBudget::new(limits.parked_bytes, RESERVED_BYTES),
         })
     }
 

@@ -10,14 +10,14 @@ use crate::core::{Core, write_tail};
 use crate::era::{Era, Revision, SUPPORTED};
 use crate::filter::MAX_SUBSCRIPTIONS;
 use crate::job::{CallJob, Job, TaskJob, TaskRequest};
-use crate::offer::{Reference, Wanted};
-use crate::offered::{self, Given};
+use crate::offer::{OfferRequest, Reference};
+use crate::offered::{self, OfferResult};
 use crate::outcome;
 use crate::own::is_own;
 use crate::prompt;
 use crate::resource::{self, page};
-use crate::run::{Ending, Made, Run};
-use crate::tasks::{self, Shape};
+use crate::run::{ClientCall, ClientCallEnd, ClientRun};
+use crate::tasks::{self, TaskFormat};
 use crate::tool_list::{self, ListOptions};
 use crate::wire::RpcError;
 use crate::wire::reply;
@@ -28,16 +28,16 @@ const DISCOVER_TTL_MS: u64 = 3_600_000;
 const LIST_TTL_MS: u64 = 5_000;
 
 /// Takes the notifications that precede an answer.
-type Notes = Option<mpsc::Sender<Vec<u8>>>;
+type NotificationSender = Option<mpsc::Sender<Vec<u8>>>;
 
 impl Core {
     /// Performs a job and writes its result; returns the approval that it waits for, if any.
     pub(crate) async fn perform(
         &self,
         out: &mut Vec<u8>,
-        run: &Run,
+        run: &ClientRun,
         job: Job,
-        notes: Notes,
+        notes: NotificationSender,
     ) -> Result<Option<ApprovalId>, RpcError> {
         let page = self.limits.page;
         match job {
@@ -99,28 +99,28 @@ impl Core {
     async fn call(
         &self,
         out: &mut Vec<u8>,
-        run: &Run,
+        run: &ClientRun,
         job: CallJob,
-        notes: Notes,
+        notes: NotificationSender,
     ) -> Result<Option<ApprovalId>, RpcError> {
         let made = |job: &mut CallJob| {
             let (name, arguments) = (&mut job.name, &mut job.arguments);
             let call = ToolCall::new(std::mem::take(name), std::mem::take(arguments));
-            Made {
+            ClientCall {
                 call: call.from_origin(Origin::Mcp),
                 internal: false,
             }
         };
         match run.call(made, job, notes).await? {
-            Ending::Asks(asked, state) => {
+            ClientCallEnd::Asks(asked, state) => {
                 outcome::write_asks(out, &asked, &state, run.session.run(), self.info());
                 Ok(None)
             }
-            Ending::Task(task) => {
-                task.write(out, Shape::Created, self.raw_meta().as_deref());
+            ClientCallEnd::Task(task) => {
+                task.write(out, TaskFormat::Created, self.raw_meta().as_deref());
                 Ok(None)
             }
-            Ending::Outcome(outcome, then) => {
+            ClientCallEnd::Outcome(outcome, then) => {
                 outcome::write(out, &outcome, &then, run.era, self.info());
                 let suspended = outcome.status == Status::Suspended;
                 let waits = outcome.approval.filter(|_| suspended);
@@ -130,13 +130,13 @@ impl Core {
     }
 
     /// Performs a request about a task of this caller.
-    fn task(&self, out: &mut Vec<u8>, run: &Run, job: TaskJob) -> Result<(), RpcError> {
+    fn task(&self, out: &mut Vec<u8>, run: &ClientRun, job: TaskJob) -> Result<(), RpcError> {
         let (tasks, meta) = (run.tasks(), self.raw_meta());
         let task = tasks.get(&job.id, run.session.principal());
         let task = task.ok_or_else(|| tasks::unknown(&job.id))?;
         match job.what {
             TaskRequest::Get => {
-                task.write(out, Shape::Whole, meta.as_deref());
+                task.write(out, TaskFormat::Whole, meta.as_deref());
                 return Ok(());
             }
             TaskRequest::Update(responses) => task.update(responses),
@@ -159,9 +159,9 @@ impl Core {
     async fn prompt(
         &self,
         out: &mut Vec<u8>,
-        run: &Run,
+        run: &ClientRun,
         job: CallJob,
-        notes: Notes,
+        notes: NotificationSender,
     ) -> Result<Option<ApprovalId>, RpcError> {
         if let Some(skill) = prompt::find(run, &job.name).await? {
             out.push(b'{');
@@ -169,7 +169,7 @@ impl Core {
             self.close(out, run.era, 0);
             return Ok(None);
         }
-        let wanted = Wanted::Prompt {
+        let wanted = OfferRequest::Prompt {
             name: job.name.clone(),
             arguments: job.arguments.clone(),
         };
@@ -180,9 +180,9 @@ impl Core {
     async fn read(
         &self,
         out: &mut Vec<u8>,
-        run: &Run,
+        run: &ClientRun,
         job: CallJob,
-        notes: Notes,
+        notes: NotificationSender,
     ) -> Result<Option<ApprovalId>, RpcError> {
         let uri = job.name.clone();
         if is_own(&uri) {
@@ -197,7 +197,7 @@ impl Core {
             self.close(out, run.era, 0);
             return Ok(None);
         }
-        let given = offered::get(run, &Wanted::Read { uri }, job, notes).await?;
+        let given = offered::get(run, &OfferRequest::Read { uri }, job, notes).await?;
         self.write_result(out, run, given)
     }
 
@@ -205,18 +205,18 @@ impl Core {
     async fn subscribe(
         &self,
         out: &mut Vec<u8>,
-        run: &Run,
+        run: &ClientRun,
         job: CallJob,
-        notes: Notes,
+        notes: NotificationSender,
     ) -> Result<(), RpcError> {
         check_subscriptions(run)?;
         let uri = job.name.clone();
         if run.subscribed().contains_key(&uri) {
             return Ok(());
         }
-        let wanted = Wanted::Subscribe { uri: uri.clone() };
+        let wanted = OfferRequest::Subscribe { uri: uri.clone() };
         let given = offered::get(run, &wanted, job, notes).await?;
-        if !matches!(given, Given::Result(_)) {
+        if !matches!(given, OfferResult::Result(_)) {
             return self.write_result(out, run, given).map(drop);
         }
         let held = run.offer();
@@ -233,7 +233,7 @@ impl Core {
     async fn complete(
         &self,
         out: &mut Vec<u8>,
-        run: &Run,
+        run: &ClientRun,
         reference: Result<Reference, RpcError>,
         params: Box<RawValue>,
     ) -> Result<(), RpcError> {
@@ -252,7 +252,7 @@ impl Core {
             self.close(out, run.era, 0);
             return Ok(());
         }
-        let wanted = Wanted::Complete { reference, params };
+        let wanted = OfferRequest::Complete { reference, params };
         let given = offered::get_alone(run, &wanted).await?;
         self.write_result(out, run, given).map(|_| ())
     }
@@ -261,12 +261,12 @@ impl Core {
     fn write_result(
         &self,
         out: &mut Vec<u8>,
-        run: &Run,
-        given: Given,
+        run: &ClientRun,
+        given: OfferResult,
     ) -> Result<Option<ApprovalId>, RpcError> {
         match given {
-            Given::Asks(result) => out.extend_from_slice(&result),
-            Given::Result(result) if run.era.is_modern() => {
+            OfferResult::Asks(result) => out.extend_from_slice(&result),
+            OfferResult::Result(result) if run.era.is_modern() => {
                 let meta = self.meta();
                 let more = [
                     ("resultType", "\"complete\""),
@@ -276,8 +276,8 @@ impl Core {
                 ];
                 offered::write_with(out, result.get(), &more);
             }
-            Given::Result(result) => out.extend_from_slice(result.get().as_bytes()),
-            Given::Waits(approval) => {
+            OfferResult::Result(result) => out.extend_from_slice(result.get().as_bytes()),
+            OfferResult::Waits(approval) => {
                 let message = format!(
                     "the request waits for approval {approval}: repeat it once that is decided"
                 );
@@ -287,7 +287,7 @@ impl Core {
         Ok(None)
     }
 
-    async fn write_handshake(&self, out: &mut Vec<u8>, run: &Run, revision: Revision) {
+    async fn write_handshake(&self, out: &mut Vec<u8>, run: &ClientRun, revision: Revision) {
         out.extend_from_slice(b"{\"protocolVersion\":");
         reply::json(out, revision.as_str());
         out.push(b',');
@@ -297,7 +297,7 @@ impl Core {
         out.push(b'}');
     }
 
-    async fn write_discovery(&self, out: &mut Vec<u8>, run: &Run) {
+    async fn write_discovery(&self, out: &mut Vec<u8>, run: &ClientRun) {
         out.extend_from_slice(b"{\"supportedVersions\":");
         reply::json(out, &SUPPORTED);
         out.push(b',');
@@ -305,7 +305,7 @@ impl Core {
         self.close(out, Era::Modern, DISCOVER_TTL_MS);
     }
 
-    async fn write_capabilities(&self, out: &mut Vec<u8>, run: &Run) {
+    async fn write_capabilities(&self, out: &mut Vec<u8>, run: &ClientRun) {
         let kinds = offered::kinds(run);
         out.extend_from_slice(
             b"\"capabilities\":{\"tools\":{\"listChanged\":true},\"logging\":{},\"resources\":",
@@ -361,7 +361,7 @@ impl Core {
 }
 
 /// Returns an error if changes of single resources are not reported.
-fn check_subscriptions(run: &Run) -> Result<(), RpcError> {
+fn check_subscriptions(run: &ClientRun) -> Result<(), RpcError> {
     if offered::kinds(run).subscriptions {
         return Ok(());
     }

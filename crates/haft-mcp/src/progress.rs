@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use haft::progress::hub::Listener;
-use haft::progress::{ProgressEvent, Stream};
+use haft::progress::{ProgressEvent, ProgressStream};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::mpsc;
 
@@ -64,8 +64,8 @@ impl ProgressLine {
     async fn show(&self, event: &ProgressEvent) {
         let mut rest = match event.stream {
             // A message is displayed as a line of its own.
-            Stream::Info => event.text.trim_end_matches('\n'),
-            Stream::Stdout | Stream::Stderr => &event.text,
+            ProgressStream::Info => event.text.trim_end_matches('\n'),
+            ProgressStream::Stdout | ProgressStream::Stderr => &event.text,
         };
         while !rest.is_empty() {
             let Ok(room) = self.out.reserve().await else {
@@ -112,7 +112,7 @@ mod tests {
             call: CallId::new("1"),
             text: text.as_str().into(),
             bytes: None,
-            stream: Stream::Stdout,
+            stream: ProgressStream::Stdout,
             offset: 0,
             closed: false,
             at: 0,

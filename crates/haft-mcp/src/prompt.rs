@@ -12,9 +12,9 @@ use haft::skill::Skill;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::offer::Entry;
+use crate::offer::OfferEntry;
 use crate::offered;
-use crate::run::Run;
+use crate::run::ClientRun;
 use crate::wire::RpcError;
 use crate::wire::reply;
 use haft::text::clip;
@@ -25,21 +25,21 @@ const INVOKE_TOOL: &str = "invoke_skill";
 const ARGUMENTS: &str = "arguments";
 
 #[derive(Serialize)]
-struct Prompt<'a> {
+struct PromptEntry<'a> {
     name: &'a str,
     description: &'a str,
-    arguments: Vec<Argument<'a>>,
+    arguments: Vec<PromptArgument<'a>>,
 }
 
 #[derive(Serialize)]
-struct Argument<'a> {
+struct PromptArgument<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
     required: bool,
 }
 
-impl<'a> From<&'a Skill> for Prompt<'a> {
+impl<'a> From<&'a Skill> for PromptEntry<'a> {
     fn from(skill: &'a Skill) -> Self {
         let front = skill.front();
         let named = front.arguments.iter().map(String::as_str);
@@ -48,7 +48,7 @@ impl<'a> From<&'a Skill> for Prompt<'a> {
             names.push(ARGUMENTS);
         }
         let hint = front.argument_hint.as_deref();
-        let argument = |name| Argument {
+        let argument = |name| PromptArgument {
             name,
             description: hint,
             required: false,
@@ -62,7 +62,7 @@ impl<'a> From<&'a Skill> for Prompt<'a> {
 }
 
 /// Returns the skills that are prompts of this run.
-async fn prompts(run: &Run) -> Result<Vec<Skill>, RpcError> {
+async fn prompts(run: &ClientRun) -> Result<Vec<Skill>, RpcError> {
     let mut skills = run.skills().await?;
     if run.session.tools().entry(INVOKE_TOOL).is_none() {
         skills.clear();
@@ -72,13 +72,13 @@ async fn prompts(run: &Run) -> Result<Vec<Skill>, RpcError> {
 }
 
 /// Returns whether there are any prompts.
-pub(crate) async fn any(run: &Run) -> bool {
+pub(crate) async fn any(run: &ClientRun) -> bool {
     offered::kinds(run).prompts || prompts(run).await.is_ok_and(|found| !found.is_empty())
 }
 
 /// Returns the skills that are prompts, for a client that was told of prompts or could be. For any other, the methods are
 /// unknown, as on a server without prompts.
-async fn known(run: &Run) -> Result<Vec<Skill>, RpcError> {
+async fn known(run: &ClientRun) -> Result<Vec<Skill>, RpcError> {
     let found = prompts(run).await?;
     if found.is_empty() && !run.has_announced_prompts() && !offered::kinds(run).prompts {
         let message = "this server has no prompts";
@@ -91,14 +91,14 @@ async fn known(run: &Run) -> Result<Vec<Skill>, RpcError> {
 /// follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
-    run: &Run,
+    run: &ClientRun,
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
     let own = known(run).await?;
-    let own: Vec<Entry> = own
+    let own: Vec<OfferEntry> = own
         .iter()
-        .map(|skill| offered::entry(skill.name(), &Prompt::from(skill)))
+        .map(|skill| offered::entry(skill.name(), &PromptEntry::from(skill)))
         .collect();
     let offered = match run.offer() {
         Some(offer) => offer.prompts(&run.session).await,
@@ -110,7 +110,7 @@ pub(crate) async fn write_page(
 }
 
 /// Returns the skill whose prompt has this name; `None` if there is none.
-pub(crate) async fn find(run: &Run, name: &str) -> Result<Option<Skill>, RpcError> {
+pub(crate) async fn find(run: &ClientRun, name: &str) -> Result<Option<Skill>, RpcError> {
     let all = known(run).await?;
     Ok(all.into_iter().find(|skill| skill.name() == name))
 }
@@ -118,7 +118,7 @@ pub(crate) async fn find(run: &Run, name: &str) -> Result<Option<Skill>, RpcErro
 /// Writes `"description":…,"messages":[…]`: the skill's text with the user's arguments filled in.
 pub(crate) async fn write(
     out: &mut Vec<u8>,
-    run: &Run,
+    run: &ClientRun,
     skill: &Skill,
     arguments: &str,
 ) -> Result<(), RpcError> {

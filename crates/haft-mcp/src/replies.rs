@@ -8,7 +8,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::value::RawValue;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::wire::{Id, reply};
+use crate::wire::{RequestId, reply};
 
 /// An answer from the client.
 #[derive(Debug)]
@@ -25,25 +25,25 @@ pub(crate) struct Reply {
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
     last: AtomicU64,
-    open: Mutex<HashMap<Id, oneshot::Sender<Reply>>>,
+    open: Mutex<HashMap<RequestId, oneshot::Sender<Reply>>>,
 }
 
 /// A request that awaits its answer; dropping it stops the wait.
 #[derive(Debug)]
-pub(crate) struct Expected {
+pub(crate) struct ReplyReceiver {
     replies: Arc<Replies>,
-    pub(crate) id: Id,
+    pub(crate) id: RequestId,
     answer: oneshot::Receiver<Reply>,
 }
 
 impl Replies {
     /// Returns a new id with the receiver for its answer.
-    pub(crate) fn expect(self: &Arc<Self>) -> Option<Expected> {
+    pub(crate) fn expect(self: &Arc<Self>) -> Option<ReplyReceiver> {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        let id = Id::parse(&format!("\"haft-{number}\""))?;
+        let id = RequestId::parse(&format!("\"haft-{number}\""))?;
         let (sender, answer) = oneshot::channel();
         self.lock().insert(id.clone(), sender);
-        Some(Expected {
+        Some(ReplyReceiver {
             replies: Arc::clone(self),
             id,
             answer,
@@ -51,32 +51,32 @@ impl Replies {
     }
 
     /// Delivers an answer to whoever awaits it; a second one is ignored.
-    pub(crate) fn take(&self, id: &Id, reply: Reply) {
+    pub(crate) fn take(&self, id: &RequestId, reply: Reply) {
         if let Some(waiting) = self.lock().remove(id) {
             let _gone = waiting.send(reply);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Id, oneshot::Sender<Reply>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, oneshot::Sender<Reply>>> {
         self.open.lock()
     }
 }
 
-impl Expected {
+impl ReplyReceiver {
     /// Returns the answer. Dropping the future loses nothing.
     pub(crate) async fn answer(&mut self) -> Option<Reply> {
         (&mut self.answer).await.ok()
     }
 }
 
-impl Expected {
+impl ReplyReceiver {
     /// Returns whether the answer has arrived, taken or not.
     pub(crate) fn has_arrived(&self) -> bool {
         !self.replies.lock().contains_key(&self.id)
     }
 }
 
-impl Drop for Expected {
+impl Drop for ReplyReceiver {
     fn drop(&mut self) {
         self.replies.lock().remove(&self.id);
     }
@@ -84,7 +84,7 @@ impl Drop for Expected {
 
 /// A request that was sent to a client. If it is dropped before its answer arrives, the client is told.
 pub(crate) struct OwnRequest<'a> {
-    expected: Expected,
+    expected: ReplyReceiver,
     notes: &'a mpsc::Sender<Vec<u8>>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> OwnRequest<'a> {
     pub(crate) async fn send(
         replies: &Arc<Replies>,
         notes: &'a mpsc::Sender<Vec<u8>>,
-        write: impl FnOnce(&Id) -> Vec<u8>,
+        write: impl FnOnce(&RequestId) -> Vec<u8>,
     ) -> Option<Self> {
         let expected = replies.expect()?;
         let message = write(&expected.id);
@@ -139,7 +139,7 @@ mod tests {
             error: None,
             operator,
         };
-        replies.take(&Id::parse("\"haft-9\"").unwrap(), reply(false));
+        replies.take(&RequestId::parse("\"haft-9\"").unwrap(), reply(false));
         replies.take(&one.id, reply(true));
         replies.take(&one.id, reply(false));
         assert!(one.answer().await.unwrap().operator);

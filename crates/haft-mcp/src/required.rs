@@ -10,16 +10,16 @@ use crate::wire::reply;
 #[serde(rename_all = "camelCase")]
 struct InputRequired<'a, M> {
     result_type: &'static str,
-    input_requests: Named<'a>,
+    input_requests: RequestsByName<'a>,
     request_state: &'a str,
     #[serde(rename = "_meta")]
     meta: &'a M,
 }
 
 /// Requests by name, in the order in which they were made.
-pub(crate) struct Named<'a>(pub(crate) &'a [InputRequest]);
+pub(crate) struct RequestsByName<'a>(pub(crate) &'a [InputRequest]);
 
-impl Serialize for Named<'_> {
+impl Serialize for RequestsByName<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for request in self.0 {
@@ -38,7 +38,7 @@ pub(crate) fn write<M: Serialize>(
 ) {
     let required = InputRequired {
         result_type: "input_required",
-        input_requests: Named(requests),
+        input_requests: RequestsByName(requests),
         request_state: state,
         meta,
     };

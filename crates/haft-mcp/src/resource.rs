@@ -10,10 +10,10 @@ use serde::Serialize;
 pub(crate) mod listed;
 pub(crate) mod page;
 
-use self::listed::{Listed, missing};
+use self::listed::{ResourceEntry, missing};
 use crate::offered;
 use crate::own::{ARTIFACTS, SKILLS, artifact_uri, is_own};
-use crate::run::Run;
+use crate::run::ClientRun;
 use crate::skill;
 use crate::wire::RpcError;
 use crate::wire::reply;
@@ -35,7 +35,7 @@ pub(crate) fn ttl_ms(uri: &str) -> u64 {
 /// Writes `"resources":[…]` with at most `size` skills, artifacts and host resources after the cursor, and `nextCursor` if more follow.
 pub(crate) async fn write_page(
     out: &mut Vec<u8>,
-    run: &Run,
+    run: &ClientRun,
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
@@ -59,7 +59,7 @@ pub(crate) async fn write_page(
 /// Writes `"resourceTemplates":[…]`: the template of skill files, if there is a skill, then the host's templates.
 pub(crate) async fn write_templates(
     out: &mut Vec<u8>,
-    run: &Run,
+    run: &ClientRun,
     cursor: Option<&str>,
     size: usize,
 ) -> Result<(), RpcError> {
@@ -72,8 +72,8 @@ pub(crate) async fn write_templates(
     offered::write_page(out, "resourceTemplates", &all, cursor, size)
 }
 
-fn listed(run: &RunId, info: &ArtifactInfo) -> Listed {
-    Listed {
+fn listed(run: &RunId, info: &ArtifactInfo) -> ResourceEntry {
+    ResourceEntry {
         uri: artifact_uri(run, info.reference.as_str()),
         name: info.reference.as_str().to_owned(),
         description: None,
@@ -84,7 +84,7 @@ fn listed(run: &RunId, info: &ArtifactInfo) -> Listed {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Contents<'a> {
+struct ResourceContents<'a> {
     uri: &'a str,
     mime_type: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ struct Contents<'a> {
 /// Writes `"contents":[…]`: the whole artifact, as text if it is text. A tool reads one over `limit` bytes in pieces.
 pub(crate) async fn write_contents(
     out: &mut Vec<u8>,
-    run: &Run,
+    run: &ClientRun,
     uri: &str,
     limit: u64,
 ) -> Result<(), RpcError> {
@@ -146,11 +146,11 @@ async fn encode(
     Ok(())
 }
 
-fn contents<'a>(uri: &'a str, media_type: &'a str, bytes: &'a [u8]) -> Contents<'a> {
+fn contents<'a>(uri: &'a str, media_type: &'a str, bytes: &'a [u8]) -> ResourceContents<'a> {
     let text = is_text(media_type)
         .then(|| std::str::from_utf8(bytes).ok())
         .flatten();
-    Contents {
+    ResourceContents {
         uri,
         mime_type: media_type,
         text,

@@ -1,4 +1,4 @@
-//! `Run`: a governed session with its protocol era and its requests in progress.
+//! `ClientRun`: a governed session with its protocol era and its requests in progress.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::RequestStatus;
-use haft::bounds::Budget;
+use haft::bounds::ByteBudget;
 use haft::caller::LogLevel;
 use haft::executor::Executor;
 use haft::session::Session;
@@ -16,33 +16,33 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{OnceCell, watch};
 
 use crate::era::Era;
-use crate::in_flight::InFlight;
-use crate::offer::{Held, Offer};
+use crate::in_flight::InFlightRequests;
+use crate::offer::{Offer, OfferSubscription};
 use crate::opener::{ClientInfo, RunFactory};
 use crate::owner::DetachedCalls;
-use crate::parked::Parked;
+use crate::parked::ParkedCalls;
 use crate::replies::Replies;
 use crate::seal::Seal;
-use crate::tasks::Tasks;
+use crate::tasks::CallTasks;
 use crate::wire::RpcError;
 
 mod calling;
 
-pub(crate) use calling::{Ending, Made};
+pub(crate) use calling::{ClientCall, ClientCallEnd};
 
 /// How often a request is checked even though no change was reported.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The resources that a client is subscribed to, with what keeps their updates coming.
-type Subscribed = BTreeMap<String, Option<Held>>;
+type ResourceSubscriptions = BTreeMap<String, Option<OfferSubscription>>;
 
 /// A run as the transports hold it.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct ClientRun {
     pub(crate) executor: Executor,
     pub(crate) session: Session,
     pub(crate) era: Era,
-    pub(crate) in_flight: InFlight,
+    pub(crate) in_flight: InFlightRequests,
     /// Answers to this server's requests.
     pub(crate) replies: Arc<Replies>,
     /// What the client said when it connected.
@@ -52,10 +52,10 @@ pub(crate) struct Run {
     /// The lowest level of log messages that a handshake-era client wants.
     log: Arc<AtomicU8>,
     /// The resources that such a client is subscribed to.
-    subscribed: Mutex<Subscribed>,
+    subscribed: Mutex<ResourceSubscriptions>,
     /// Its calls that continue while their client is away.
     working: DetachedCalls,
-    shared: Shared,
+    shared: SharedRunState,
     /// Set once its record has begun, with its first call.
     begun: OnceCell<()>,
     /// Whether the client was told of prompts.
@@ -65,23 +65,23 @@ pub(crate) struct Run {
 
 /// State that a server's runs share.
 #[derive(Debug, Clone)]
-pub(crate) struct Shared {
+pub(crate) struct SharedRunState {
     pub(crate) opener: Arc<dyn RunFactory>,
     /// Created on first use.
     pub(crate) seal: Arc<OnceLock<Option<Seal>>>,
     /// How long a call without progress waits for an approval.
     pub(crate) hold: Duration,
     /// The budget for all clients' progress that they have not received yet.
-    pub(crate) untaken: Arc<Budget>,
+    pub(crate) untaken: Arc<ByteBudget>,
     /// Calls that wait for their clients.
-    pub(crate) parked: Arc<Parked>,
+    pub(crate) parked: Arc<ParkedCalls>,
     /// Calls that became tasks.
-    pub(crate) tasks: Arc<Tasks>,
+    pub(crate) tasks: Arc<CallTasks>,
     /// The time after which a call becomes a task.
     pub(crate) task_after: Duration,
 }
 
-impl Shared {
+impl SharedRunState {
     /// Returns the seal for states; `None` if the system provides no random bytes, in which case states cannot be used for asking.
     fn seal(&self) -> Option<&Seal> {
         let make = || Seal::new(self.opener.state_key());
@@ -89,12 +89,12 @@ impl Shared {
     }
 }
 
-impl Run {
+impl ClientRun {
     pub(crate) fn new(
         executor: Executor,
         session: Session,
         client: ClientInfo,
-        shared: Shared,
+        shared: SharedRunState,
     ) -> Self {
         Self {
             executor,
@@ -107,7 +107,7 @@ impl Run {
             log: Arc::new(AtomicU8::new(LogLevel::Info as u8)),
             subscribed: Mutex::default(),
             working: DetachedCalls::default(),
-            in_flight: InFlight::default(),
+            in_flight: InFlightRequests::default(),
             begun: OnceCell::new(),
             told_prompts: AtomicBool::new(false),
             ended: watch::Sender::new(false),
@@ -219,12 +219,12 @@ impl Run {
     }
 
     /// Returns the calls of all clients that became tasks.
-    pub(crate) fn tasks(&self) -> &Arc<Tasks> {
+    pub(crate) fn tasks(&self) -> &Arc<CallTasks> {
         &self.shared.tasks
     }
 
     /// Returns the resources that the client is subscribed to.
-    pub(crate) fn subscribed(&self) -> MutexGuard<'_, Subscribed> {
+    pub(crate) fn subscribed(&self) -> MutexGuard<'_, ResourceSubscriptions> {
         self.subscribed.lock()
     }
 

@@ -11,8 +11,8 @@ use haft::result::Outcome;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::asking::{ClientCaller, Gathering};
-use crate::carrier::Carrier;
+use crate::asking::{BatchedRequestsCall, ClientCaller};
+use crate::carrier::ClientApprover;
 use crate::progress::ProgressLine;
 use crate::wire::RpcError;
 
@@ -22,17 +22,17 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// A call in progress. Dropping it cancels the call.
 #[derive(Debug)]
 pub(crate) struct Running {
-    work: Work,
+    work: CallExecution,
     /// What the call reports, if its client asked for progress.
     listener: Option<Listener>,
     pub(crate) caller: Arc<ClientCaller>,
     /// Takes its requests to a user, if there is any way to reach one.
-    pub(crate) carrier: Option<Arc<Carrier>>,
+    pub(crate) carrier: Option<Arc<ClientApprover>>,
 }
 
 /// What to wait for besides the end of a call.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Until {
+pub(crate) struct WaitConditions {
     /// Until it has to ask its client something.
     pub(crate) asks: bool,
     /// Until this moment.
@@ -40,9 +40,9 @@ pub(crate) struct Until {
 }
 
 /// Where the call runs.
-enum Work {
+enum CallExecution {
     /// In the task that waits for it.
-    Here(Gathering),
+    Here(BatchedRequestsCall),
     /// In a task of its own.
     Apart(SpawnedCall),
 }
@@ -51,7 +51,7 @@ enum Work {
 struct SpawnedCall(JoinHandle<Outcome>);
 
 /// What happens next with a call.
-pub(crate) enum Step {
+pub(crate) enum WaitResult {
     Ended(Box<Outcome>),
     /// It waits for its client, which has to be asked.
     Asks,
@@ -61,13 +61,13 @@ pub(crate) enum Step {
 
 impl Running {
     pub(crate) fn new(
-        call: Gathering,
+        call: BatchedRequestsCall,
         caller: Arc<ClientCaller>,
-        carrier: Option<Arc<Carrier>>,
+        carrier: Option<Arc<ClientApprover>>,
         listener: Option<Listener>,
     ) -> Self {
         Self {
-            work: Work::Here(call),
+            work: CallExecution::Here(call),
             listener,
             caller,
             carrier,
@@ -78,8 +78,8 @@ impl Running {
     pub(crate) async fn step(
         &mut self,
         line: Option<&ProgressLine>,
-        until: Until,
-    ) -> Result<Step, RpcError> {
+        until: WaitConditions,
+    ) -> Result<WaitResult, RpcError> {
         let Self {
             work,
             listener,
@@ -95,8 +95,8 @@ impl Running {
         let outcome = tokio::select! {
             biased;
             outcome = work => outcome,
-            () = caller.wait_for_requests(), if until.asks => return Ok(Step::Asks),
-            () = tokio::time::sleep_until(until.late.unwrap_or_else(Instant::now)), if until.late.is_some() => return Ok(Step::Late),
+            () = caller.wait_for_requests(), if until.asks => return Ok(WaitResult::Asks),
+            () = tokio::time::sleep_until(until.late.unwrap_or_else(Instant::now)), if until.late.is_some() => return Ok(WaitResult::Late),
             never = shown => match never {},
             never = caller.sends_logs() => match never {},
         };
@@ -105,7 +105,7 @@ impl Running {
             line.end(listener).await;
         }
         outcome
-            .map(|outcome| Step::Ended(Box::new(outcome)))
+            .map(|outcome| WaitResult::Ended(Box::new(outcome)))
             .map_err(|error| {
                 tracing::error!(%error, "a call under way ended early");
                 RpcError::new(RpcError::INTERNAL, "the call failed")
@@ -121,8 +121,8 @@ impl Running {
             carrier,
         } = self;
         let work = match work {
-            Work::Here(call) => Work::Apart(SpawnedCall(tokio::spawn(call))),
-            apart @ Work::Apart(_) => apart,
+            CallExecution::Here(call) => CallExecution::Apart(SpawnedCall(tokio::spawn(call))),
+            apart @ CallExecution::Apart(_) => apart,
         };
         caller.listens(None);
         Self {
@@ -134,7 +134,7 @@ impl Running {
     }
 }
 
-impl Future for Work {
+impl Future for CallExecution {
     type Output = Result<Outcome, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -151,7 +151,7 @@ impl Drop for SpawnedCall {
     }
 }
 
-impl std::fmt::Debug for Work {
+impl std::fmt::Debug for CallExecution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Here(_) => "Here",

@@ -20,7 +20,7 @@ pub(crate) struct Seal(LessSafeKey);
 
 /// The content of a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct RequestState {
     /// The approval requests that the call waits for.
     #[serde(rename = "a")]
     pub(crate) approvals: Vec<ApprovalId>,
@@ -74,7 +74,7 @@ impl Seal {
     }
 
     /// Encrypts the state for the client; `None` if the system provides no random bytes.
-    pub(crate) fn close(&self, state: &State, to: &CallBinding<'_>) -> Option<String> {
+    pub(crate) fn close(&self, state: &RequestState, to: &CallBinding<'_>) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
         let mut plain = serde_json::to_vec(state).ok()?;
@@ -86,7 +86,7 @@ impl Seal {
     }
 
     /// Decrypts a state that the client brought back.
-    pub(crate) fn open(&self, text: &str, to: &CallBinding<'_>) -> Result<State, SealError> {
+    pub(crate) fn open(&self, text: &str, to: &CallBinding<'_>) -> Result<RequestState, SealError> {
         let state = self.unseal(text, to).ok_or(SealError::Foreign)?;
         let now = clock::now() / 1_000_000;
         if i128::from(state.expires) <= now {
@@ -95,7 +95,7 @@ impl Seal {
         Ok(state)
     }
 
-    fn unseal(&self, text: &str, to: &CallBinding<'_>) -> Option<State> {
+    fn unseal(&self, text: &str, to: &CallBinding<'_>) -> Option<RequestState> {
         let text = Some(text).filter(|text| text.len() <= MAX_STATE)?;
         let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
@@ -140,8 +140,8 @@ mod tests {
         i64::try_from(clock::now() / 1_000_000).unwrap() + 60_000
     }
 
-    fn state(expires: i64) -> State {
-        State {
+    fn state(expires: i64) -> RequestState {
+        RequestState {
             approvals: vec![ApprovalId::new("ap-1")],
             parked: Some("00ff".into()),
             expires,

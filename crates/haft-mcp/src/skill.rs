@@ -6,11 +6,11 @@ use haft::skill::{Skill, SkillError};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::json;
 
-use crate::offer::Entry;
+use crate::offer::OfferEntry;
 use crate::offered;
 use crate::own::SKILLS as SCHEME;
-use crate::resource::listed::{Listed, missing};
-use crate::run::Run;
+use crate::resource::listed::{ResourceEntry, missing};
+use crate::run::ClientRun;
 use crate::wire::RpcError;
 
 /// The characters of a name that are not encoded.
@@ -37,7 +37,7 @@ fn parts(uri: &str) -> Option<(String, String)> {
 
 /// Returns the skills whose files a client may read: those that models may load, and those that a user has activated. It is
 /// usually a model that reads a resource.
-async fn readable(run: &Run) -> Result<Vec<Skill>, RpcError> {
+async fn readable(run: &ClientRun) -> Result<Vec<Skill>, RpcError> {
     let mut skills = run.skills().await?;
     let active = run.session.active_skills();
     skills.retain(|skill| {
@@ -48,8 +48,8 @@ async fn readable(run: &Run) -> Result<Vec<Skill>, RpcError> {
 }
 
 /// Returns a run's skills as items of a list.
-pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
-    let item = |skill: &Skill| Listed {
+pub(crate) async fn listed(run: &ClientRun) -> Result<Vec<ResourceEntry>, RpcError> {
+    let item = |skill: &Skill| ResourceEntry {
         uri: address(skill),
         name: skill.name().to_owned(),
         description: Some(skill.description().to_owned()),
@@ -60,7 +60,7 @@ pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
 }
 
 /// Returns the template of skill files, if there is a skill.
-pub(crate) async fn template(run: &Run) -> Result<Option<Entry>, RpcError> {
+pub(crate) async fn template(run: &ClientRun) -> Result<Option<OfferEntry>, RpcError> {
     const URI_TEMPLATE: &str = "skill://{name}/{+path}";
     let template = json!({
         "uriTemplate": URI_TEMPLATE,
@@ -72,7 +72,11 @@ pub(crate) async fn template(run: &Run) -> Result<Option<Entry>, RpcError> {
 }
 
 /// Reads a skill's file: its media type and its bytes, at most `limit`.
-pub(crate) async fn read(run: &Run, uri: &str, limit: u64) -> Result<(String, Vec<u8>), RpcError> {
+pub(crate) async fn read(
+    run: &ClientRun,
+    uri: &str,
+    limit: u64,
+) -> Result<(String, Vec<u8>), RpcError> {
     let (name, path) = parts(uri).ok_or_else(|| missing(run, uri))?;
     let skills = readable(run).await?;
     let skill = skills.into_iter().find(|skill| skill.name() == name);

@@ -4,28 +4,31 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 
-use crate::capabilities::Capabilities;
-use crate::core::{Answer, Core, ParsedRequest};
+use crate::capabilities::ClientCapabilities;
+use crate::core::{Core, EncodedResponse, ParsedRequest};
 use crate::era::Era;
-use crate::filter::Filter;
-use crate::job::{Envelope, Job, unsupported_version};
+use crate::filter::SubscriptionFilter;
+use crate::job::{Job, RequestEnvelope, unsupported_version};
 use crate::limits::ServerLimits;
-use crate::listen::{self, Watch};
-use crate::opener::{Arrival, ClientInfo, Transport};
+use crate::listen::{self, RunWatch};
+use crate::opener::{ClientInfo, ClientOrigin, Transport};
 use crate::replies::Reply;
-use crate::run::Run;
-use crate::wire::params::{Implementation, Meta, Params};
-use crate::wire::{self, Id, Message, Notification, Refused, Request, Response, RpcError, reply};
+use crate::run::ClientRun;
+use crate::wire::params::{Implementation, RequestMeta, RequestParams};
+use crate::wire::{
+    self, InvalidMessage, RequestId, RpcError, RpcMessage, RpcNotification, RpcRequest,
+    RpcResponse, reply,
+};
 
 pub mod backlog;
 pub mod line;
 
-use backlog::{Backlog, Line};
-use line::Writing;
+use backlog::{Backlog, InputLine};
+use line::PendingWrite;
 
 /// Maximum number of messages queued for writing.
 const MAX_QUEUED: usize = 64;
@@ -56,17 +59,17 @@ pub(crate) async fn serve(
 ) -> Result<(), StdioError> {
     let limits = core.limits.clone();
     let lines = Backlog::new(2 * limits.message_bytes);
-    let writing = Arc::new(Writing::default());
+    let writing = Arc::new(PendingWrite::default());
     let (out, from_server) = mpsc::channel(MAX_QUEUED);
     line::reader(input, limits.message_bytes, Arc::clone(&lines)).map_err(StdioError::Thread)?;
     let written = line::writer(output, from_server, Arc::clone(&writing));
     let written = written.map_err(StdioError::Thread)?;
-    let mut connection = Connection {
+    let mut connection = StdioConnection {
         permits: Arc::new(Semaphore::new(limits.in_flight)),
         streams: Arc::new(Semaphore::new(limits.in_flight)),
         core,
         out: out.clone(),
-        state: State::Fresh,
+        state: ConnectionState::Fresh,
         tasks: JoinSet::new(),
     };
     let ended = tokio::select! {
@@ -84,7 +87,7 @@ pub(crate) async fn serve(
 /// Waits until the client counts as gone even though it has not closed standard output: it reads nothing for a long time, or it
 /// closed standard input and reads nothing for a moment.
 async fn client_stalled(
-    writing: &Writing,
+    writing: &PendingWrite,
     lines: &Backlog,
     limits: &ServerLimits,
 ) -> Result<(), StdioError> {
@@ -104,23 +107,23 @@ async fn client_stalled(
 
 /// The state of the connection, set by the client's first request.
 #[derive(Debug, Clone)]
-enum State {
+enum ConnectionState {
     Fresh,
-    Open(Arc<Run>),
+    Open(Arc<ClientRun>),
 }
 
 #[derive(Debug)]
-struct Connection {
+struct StdioConnection {
     core: Arc<Core>,
     out: mpsc::Sender<Vec<u8>>,
-    state: State,
+    state: ConnectionState,
     tasks: JoinSet<()>,
     /// Permits for concurrent jobs; `streams` holds those for streams of changes.
     permits: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
-impl Connection {
+impl StdioConnection {
     /// Handles lines until the client disconnects, on either side.
     async fn run(&mut self, lines: &Backlog) -> Result<(), StdioError> {
         let out = self.out.clone();
@@ -132,12 +135,12 @@ impl Connection {
                 line = lines.next() => line,
             };
             match line {
-                Some(Line::Message(bytes)) => self.take(&bytes).await,
-                Some(Line::TooLong) => {
-                    self.refuse(&Refused::too_long(self.core.limits.message_bytes))
+                Some(InputLine::Message(bytes)) => self.take(&bytes).await,
+                Some(InputLine::TooLong) => {
+                    self.refuse(&InvalidMessage::too_long(self.core.limits.message_bytes))
                         .await;
                 }
-                Some(Line::Broken(error)) => return Err(StdioError::Read(error)),
+                Some(InputLine::Broken(error)) => return Err(StdioError::Read(error)),
                 None => return Ok(()),
             }
         }
@@ -162,37 +165,37 @@ impl Connection {
         self.tasks.shutdown().await;
     }
 
-    fn run_now(&self) -> Option<Arc<Run>> {
+    fn run_now(&self) -> Option<Arc<ClientRun>> {
         match &self.state {
-            State::Open(run) => Some(Arc::clone(run)),
-            State::Fresh => None,
+            ConnectionState::Open(run) => Some(Arc::clone(run)),
+            ConnectionState::Fresh => None,
         }
     }
 
     async fn take(&mut self, bytes: &[u8]) {
         match wire::parse(bytes) {
-            Ok(Message::Request(request)) => self.request(&request).await,
-            Ok(Message::Notification(notification)) => self.handle_notification(&notification),
-            Ok(Message::Response(response)) => self.handle_response(&response),
+            Ok(RpcMessage::Request(request)) => self.request(&request).await,
+            Ok(RpcMessage::Notification(notification)) => self.handle_notification(&notification),
+            Ok(RpcMessage::Response(response)) => self.handle_response(&response),
             Err(refused) => self.refuse(&refused).await,
         }
     }
 
-    async fn refuse(&self, refused: &Refused) {
+    async fn refuse(&self, refused: &InvalidMessage) {
         match &self.state {
-            State::Open(run) => {
+            ConnectionState::Open(run) => {
                 self.core
                     .refused(run, Transport::Stdio, &refused.error.message);
             }
-            State::Fresh => self.core.stray(Transport::Stdio, &refused.error.message),
+            ConnectionState::Fresh => self.core.stray(Transport::Stdio, &refused.error.message),
         }
-        self.send(Answer::error(refused.id.as_ref(), &refused.error).bytes)
+        self.send(EncodedResponse::error(refused.id.as_ref(), &refused.error).bytes)
             .await;
     }
 
-    async fn request(&mut self, request: &Request<'_>) {
+    async fn request(&mut self, request: &RpcRequest<'_>) {
         // A client may check that the server is there before it introduces itself.
-        if matches!(self.state, State::Fresh) && is_plain_ping(request) {
+        if matches!(self.state, ConnectionState::Fresh) && is_plain_ping(request) {
             return self.send(reply::empty(&request.id)).await;
         }
         match self.prepare(request).await {
@@ -205,19 +208,22 @@ impl Connection {
             Ok((run, job)) => self.start(run, request.id.clone(), job).await,
             Err(error) => {
                 let id = Some(request.id.clone());
-                self.refuse(&Refused { id, error }).await;
+                self.refuse(&InvalidMessage { id, error }).await;
             }
         }
     }
 
     /// Parses a request in the connection's era, which the first request determines.
-    async fn prepare(&mut self, request: &Request<'_>) -> Result<(Arc<Run>, Job), RpcError> {
-        let params = Params::parse(request.params)?;
+    async fn prepare(
+        &mut self,
+        request: &RpcRequest<'_>,
+    ) -> Result<(Arc<ClientRun>, Job), RpcError> {
+        let params = RequestParams::parse(request.params)?;
         let method = &*request.method;
         let meta = params.meta()?;
         let version = meta.as_ref().and_then(|meta| meta.protocol_version);
         match (self.state.clone(), version, meta) {
-            (State::Open(run), _, meta) if run.era.is_modern() => {
+            (ConnectionState::Open(run), _, meta) if run.era.is_modern() => {
                 if method == "initialize" {
                     let requested = params.protocol_version().unwrap_or_default();
                     return Err(unsupported_version(&requested));
@@ -225,25 +231,25 @@ impl Connection {
                 let job = modern_job(method, &params, meta)?;
                 Ok((run, job))
             }
-            (State::Open(_), Some(_), _) if method != "initialize" => {
+            (ConnectionState::Open(_), Some(_), _) if method != "initialize" => {
                 Err(RpcError::invalid_request(
                     "this connection began with initialize: a request may not name a version of its own",
                 ))
             }
-            (State::Open(run), _, _) => match Job::legacy(method, &params)? {
+            (ConnectionState::Open(run), _, _) => match Job::legacy(method, &params)? {
                 Job::Initialize(..) => Err(RpcError::invalid_request(
                     "this connection is initialized already",
                 )),
                 job => Ok((run, job)),
             },
-            (State::Fresh, Some(_), Some(meta)) if method != "initialize" => {
+            (ConnectionState::Fresh, Some(_), Some(meta)) if method != "initialize" => {
                 let client = meta.client_info();
-                let can = Capabilities::of(meta.client_capabilities, Era::Modern);
+                let can = ClientCapabilities::of(meta.client_capabilities, Era::Modern);
                 let job = modern_job(method, &params, Some(meta))?;
                 let run = self.open(client, can, Era::Modern).await?;
                 Ok((run, job))
             }
-            (State::Fresh, _, _) => match Job::legacy(method, &params)? {
+            (ConnectionState::Fresh, _, _) => match Job::legacy(method, &params)? {
                 Job::Initialize(revision, client, can) => {
                     let era = Era::Legacy(revision);
                     let run = self.open(client.clone(), can.clone(), era).await?;
@@ -259,28 +265,28 @@ impl Connection {
     async fn open(
         &mut self,
         client: Implementation,
-        can: Capabilities,
+        can: ClientCapabilities,
         era: Era,
-    ) -> Result<Arc<Run>, RpcError> {
-        let arrival = Arrival {
+    ) -> Result<Arc<ClientRun>, RpcError> {
+        let arrival = ClientOrigin {
             transport: Transport::Stdio,
             principal: None,
             view: None,
-            class: Class::Client,
+            class: CallerClass::Client,
         };
         let client = ClientInfo::new(client, can, era, arrival);
         let opened = self.core.open(client).await;
         let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
-        self.state = State::Open(Arc::clone(&run));
+        self.state = ConnectionState::Open(Arc::clone(&run));
         Ok(run)
     }
 
     /// Performs a job concurrently with the others. With too many in progress, nothing more is read until one ends.
-    async fn start(&mut self, run: Arc<Run>, id: Id, job: Job) {
+    async fn start(&mut self, run: Arc<ClientRun>, id: RequestId, job: Job) {
         let Some(ticket) = run.in_flight.enter(&id) else {
             let error = RpcError::invalid_request("a request with this id is under way");
             return self
-                .refuse(&Refused {
+                .refuse(&InvalidMessage {
                     id: Some(id),
                     error,
                 })
@@ -321,8 +327,8 @@ impl Connection {
         });
     }
 
-    fn handle_response(&self, response: &Response<'_>) {
-        if let (State::Open(run), Some(id)) = (&self.state, &response.id) {
+    fn handle_response(&self, response: &RpcResponse<'_>) {
+        if let (ConnectionState::Open(run), Some(id)) = (&self.state, &response.id) {
             let reply = Reply {
                 result: response.result.map(ToOwned::to_owned),
                 error: response.error.map(ToOwned::to_owned),
@@ -333,10 +339,10 @@ impl Connection {
         }
     }
 
-    fn handle_notification(&self, notification: &Notification<'_>) {
+    fn handle_notification(&self, notification: &RpcNotification<'_>) {
         if notification.method == "notifications/cancelled"
-            && let State::Open(run) = &self.state
-            && let Ok(params) = Params::parse(notification.params)
+            && let ConnectionState::Open(run) = &self.state
+            && let Ok(params) = RequestParams::parse(notification.params)
             && let Some(id) = params.request_id()
         {
             run.in_flight.cancel(id);
@@ -344,8 +350,11 @@ impl Connection {
     }
 
     /// Tells a handshake-era client about changes of lists, and of what it is subscribed to.
-    fn announce_changes(&mut self, run: &Arc<Run>) {
-        let (mut watch, out) = (Watch::new(run, Filter::LISTS), self.out.clone());
+    fn announce_changes(&mut self, run: &Arc<ClientRun>) {
+        let (mut watch, out) = (
+            RunWatch::new(run, SubscriptionFilter::LISTS),
+            self.out.clone(),
+        );
         self.tasks.spawn(async move {
             while let Some(notification) = watch.next().await.notification(None) {
                 if out.send(notification).await.is_err() {
@@ -364,12 +373,12 @@ impl Connection {
 /// Serves a `subscriptions/listen` over the connection's single stream.
 async fn listen_here(
     core: &Core,
-    run: &Arc<Run>,
-    id: &Id,
-    filter: Filter,
+    run: &Arc<ClientRun>,
+    id: &RequestId,
+    filter: SubscriptionFilter,
     out: &mpsc::Sender<Vec<u8>>,
 ) -> Vec<u8> {
-    let mut watch = Watch::subscribe(run, filter).await;
+    let mut watch = RunWatch::subscribe(run, filter).await;
     let mut frame = listen::acknowledged(id, watch.filter());
     while out.send(frame).await.is_ok() {
         match watch.next().await.notification(Some(id)) {
@@ -380,13 +389,17 @@ async fn listen_here(
     listen::finished(id, core.info())
 }
 
-fn modern_job(method: &str, params: &Params<'_>, meta: Option<Meta<'_>>) -> Result<Job, RpcError> {
-    Envelope::read(meta)?.served()?.job(method, params)
+fn modern_job(
+    method: &str,
+    params: &RequestParams<'_>,
+    meta: Option<RequestMeta<'_>>,
+) -> Result<Job, RpcError> {
+    RequestEnvelope::read(meta)?.served()?.job(method, params)
 }
 
 /// Returns whether a request is the handshake era's `ping`: the stateless era has none.
-fn is_plain_ping(request: &Request<'_>) -> bool {
-    let named = Params::parse(request.params).and_then(|params| {
+fn is_plain_ping(request: &RpcRequest<'_>) -> bool {
+    let named = RequestParams::parse(request.params).and_then(|params| {
         let meta = params.meta()?;
         Ok(meta.and_then(|meta| meta.protocol_version).is_some())
     });

@@ -1,11 +1,11 @@
-//! `Tasks`: long calls that continue by themselves while their clients poll them (2026-07-28, extension `io.modelcontextprotocol/tasks`).
+//! `CallTasks`: long calls that continue by themselves while their clients poll them (2026-07-28, extension `io.modelcontextprotocol/tasks`).
 //! They are limited in number by class of callers, in bytes, and in time, and visible only to their own caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use haft::bounds::{Budget, Charge, Place, Places};
+use haft::bounds::{ByteBudget, Charge, ConcurrencyLimit, ConcurrencyPermit};
 use haft::call::Principal;
 use haft::clock;
 use haft::result::{Outcome, Status};
@@ -20,10 +20,10 @@ use crate::asking::{ClientCaller, InputRequest};
 use crate::limits::{ServerLimits, shares};
 use crate::outcome;
 use crate::owner::Owner;
-use crate::required::Named;
-use crate::running::{Running, Step, Until};
+use crate::required::RequestsByName;
+use crate::running::{Running, WaitConditions, WaitResult};
 use crate::seal::random_name;
-use crate::then::Then;
+use crate::then::CallFollowUp;
 use crate::wire::{RpcError, reply};
 
 /// How often a client should poll.
@@ -35,41 +35,41 @@ const LISTENER_BUFFER: usize = 64;
 
 /// The tasks of all clients.
 #[derive(Debug)]
-pub(crate) struct Tasks {
-    all: Mutex<HashMap<Box<str>, Arc<Task>>>,
-    places: Places,
-    bytes: Arc<Budget>,
+pub(crate) struct CallTasks {
+    all: Mutex<HashMap<Box<str>, Arc<CallTask>>>,
+    places: ConcurrencyLimit,
+    bytes: Arc<ByteBudget>,
     life: Duration,
-    changed: broadcast::Sender<Arc<Task>>,
+    changed: broadcast::Sender<Arc<CallTask>>,
     /// The server's description of itself, for results.
     server: Box<RawValue>,
 }
 
 /// A call that continues by itself.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub(crate) struct CallTask {
     pub(crate) id: Box<str>,
     principal: Principal,
     created: i128,
     life: Duration,
     caller: Arc<ClientCaller>,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     /// Signals that the client has answered something.
     updated: Notify,
     driver: OnceLock<AbortHandle>,
-    _place: Place,
+    _place: ConcurrencyPermit,
 }
 
 #[derive(Debug)]
-struct State {
+struct TaskState {
     at: i128,
-    end: Option<End>,
+    end: Option<TaskEnd>,
     charge: Charge,
 }
 
 /// How a task ended.
 #[derive(Debug)]
-enum End {
+enum TaskEnd {
     /// With its call's result.
     Completed(Box<RawValue>),
     /// Without a result.
@@ -77,12 +77,12 @@ enum End {
     Cancelled,
 }
 
-impl Tasks {
+impl CallTasks {
     pub(crate) fn new(limits: &ServerLimits, server: Box<RawValue>) -> Arc<Self> {
         Arc::new(Self {
             all: Mutex::default(),
-            places: Places::new(shares(limits.tasks)),
-            bytes: Budget::new(limits.task_bytes, RESERVED_BYTES),
+            places: ConcurrencyLimit::new(shares(limits.tasks)),
+            bytes: ByteBudget::new(limits.task_bytes, RESERVED_BYTES),
             life: limits.idle,
             changed: broadcast::Sender::new(LISTENER_BUFFER),
             server,
@@ -94,18 +94,18 @@ impl Tasks {
         self: &Arc<Self>,
         running: Running,
         owner: Owner,
-    ) -> Result<Arc<Task>, Box<Running>> {
+    ) -> Result<Arc<CallTask>, Box<Running>> {
         let (Some(place), Some(id)) = (self.places.take(owner.class), random_name()) else {
             return Err(Box::new(running));
         };
         running.caller.listens(None);
-        let task = Arc::new(Task {
+        let task = Arc::new(CallTask {
             id: id.clone(),
             principal: owner.principal,
             created: clock::now(),
             life: self.life,
             caller: Arc::clone(&running.caller),
-            state: Mutex::new(State {
+            state: Mutex::new(TaskState {
                 at: clock::now(),
                 end: None,
                 charge: self.bytes.charge(),
@@ -149,57 +149,62 @@ impl Tasks {
     }
 
     /// Returns the caller's task with this id.
-    pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<Task>> {
+    pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<CallTask>> {
         let task = self.all.lock().get(id).cloned();
         task.filter(|task| task.principal == *principal)
     }
 
     /// Cancels a task that has not ended.
-    pub(crate) fn cancel(&self, task: &Arc<Task>) {
-        if task.ends(End::Cancelled) {
+    pub(crate) fn cancel(&self, task: &Arc<CallTask>) {
+        if task.ends(TaskEnd::Cancelled) {
             task.stop();
             self.notify(task);
         }
     }
 
     /// Returns the changes from now on.
-    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<Task>> {
+    pub(crate) fn changes(&self) -> broadcast::Receiver<Arc<CallTask>> {
         self.changed.subscribe()
     }
 
-    fn notify(&self, task: &Arc<Task>) {
+    fn notify(&self, task: &Arc<CallTask>) {
         // There may be no listeners.
         let _ = self.changed.send(Arc::clone(task));
     }
 
     /// Keeps the call's result, if there is room for it.
-    fn finish(&self, task: &Arc<Task>, outcome: Result<Box<Outcome>, RpcError>, running: &Running) {
+    fn finish(
+        &self,
+        task: &Arc<CallTask>,
+        outcome: Result<Box<Outcome>, RpcError>,
+        running: &Running,
+    ) {
         let end = match outcome {
             Ok(outcome) => self.end(&outcome, running),
-            Err(error) => End::Failed(error),
+            Err(error) => TaskEnd::Failed(error),
         };
         if task.ends(end) {
             self.notify(task);
         }
     }
 
-    fn end(&self, outcome: &Outcome, running: &Running) -> End {
+    fn end(&self, outcome: &Outcome, running: &Running) -> TaskEnd {
         if let Some(error) = running.caller.missing_capability(outcome) {
-            return End::Failed(error);
+            return TaskEnd::Failed(error);
         }
         let sent = outcome.original.as_ref();
         if let Some(error) = sent.filter(|sent| sent.is_refusal)
             && let Some(error) = RpcError::read(&error.result)
         {
-            return End::Failed(error);
+            return TaskEnd::Failed(error);
         }
         let place = || {
             let carrier = running.carrier.as_ref()?;
             carrier.address(outcome.approval.as_deref()?)
         };
         let then = match outcome.status {
-            Status::Suspended => place().map_or(Then::Nothing, Then::Decide),
-            _ => Then::Nothing,
+            Status::Suspended => place().map_or(CallFollowUp::Nothing, CallFollowUp::Decide),
+            _ => CallFollowUp::Nothing,
         };
         let mut result = Vec::new();
         outcome::write(
@@ -211,18 +216,18 @@ impl Tasks {
         );
         let result = String::from_utf8(result).ok();
         match result.and_then(|text| RawValue::from_string(text).ok()) {
-            Some(result) => End::Completed(result),
-            None => End::Failed(RpcError::new(RpcError::INTERNAL, "the result is not JSON")),
+            Some(result) => TaskEnd::Completed(result),
+            None => TaskEnd::Failed(RpcError::new(RpcError::INTERNAL, "the result is not JSON")),
         }
     }
 }
 
 /// Runs a task to its end.
-async fn run_task(tasks: Arc<Tasks>, task: Arc<Task>, mut running: Running) {
+async fn run_task(tasks: Arc<CallTasks>, task: Arc<CallTask>, mut running: Running) {
     // Whether listeners were told what it waits for.
     let mut was_notified = false;
     loop {
-        let until = Until {
+        let until = WaitConditions {
             asks: !was_notified,
             late: None,
         };
@@ -235,9 +240,9 @@ async fn run_task(tasks: Arc<Tasks>, task: Arc<Task>, mut running: Running) {
             }
         };
         match step {
-            Ok(Step::Ended(outcome)) => return tasks.finish(&task, Ok(outcome), &running),
+            Ok(WaitResult::Ended(outcome)) => return tasks.finish(&task, Ok(outcome), &running),
             Err(error) => return tasks.finish(&task, Err(error), &running),
-            Ok(Step::Asks | Step::Late) => {
+            Ok(WaitResult::Asks | WaitResult::Late) => {
                 was_notified = true;
                 task.state.lock().at = clock::now();
                 tasks.notify(&task);
@@ -262,7 +267,7 @@ struct TaskJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    input_requests: Option<Named<'a>>,
+    input_requests: Option<RequestsByName<'a>>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<&'a RawValue>,
 }
@@ -277,7 +282,7 @@ struct ErrorJson<'a> {
 
 /// The form in which a task is written.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Shape {
+pub(crate) enum TaskFormat {
     /// The answer to the call that became the task.
     Created,
     /// The whole task, as an answer.
@@ -286,23 +291,23 @@ pub(crate) enum Shape {
     Notice,
 }
 
-impl Task {
+impl CallTask {
     /// Notes how it ended; returns false if it had already ended.
-    fn ends(&self, end: End) -> bool {
+    fn ends(&self, end: TaskEnd) -> bool {
         let mut state = self.state.lock();
         if state.end.is_some() {
             return false;
         }
         state.at = clock::now();
         let bytes = match &end {
-            End::Completed(result) => result.get().len(),
-            End::Failed(_) | End::Cancelled => 0,
+            TaskEnd::Completed(result) => result.get().len(),
+            TaskEnd::Failed(_) | TaskEnd::Cancelled => 0,
         };
         state.end = Some(if state.charge.grow(bytes) {
             end
         } else {
             let message = "the result could not be kept: too many clients leave results of tasks with this server";
-            End::Failed(RpcError::new(RpcError::BUSY, message))
+            TaskEnd::Failed(RpcError::new(RpcError::BUSY, message))
         });
         true
     }
@@ -327,7 +332,7 @@ impl Task {
     }
 
     /// Writes the task as JSON.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, shape: Shape, meta: Option<&RawValue>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>, shape: TaskFormat, meta: Option<&RawValue>) {
         let state = self.state.lock();
         let open: Vec<InputRequest> = match state.end {
             None => self.caller.open(),
@@ -336,9 +341,9 @@ impl Task {
         let (status, result, error) = match &state.end {
             None if open.is_empty() => ("working", None, None),
             None => ("input_required", None, None),
-            Some(End::Completed(result)) => ("completed", Some(&**result), None),
-            Some(End::Failed(error)) => ("failed", None, Some(error)),
-            Some(End::Cancelled) => ("cancelled", None, None),
+            Some(TaskEnd::Completed(result)) => ("completed", Some(&**result), None),
+            Some(TaskEnd::Failed(error)) => ("failed", None, Some(error)),
+            Some(TaskEnd::Cancelled) => ("cancelled", None, None),
         };
         let data = error.and_then(|error| RawValue::from_string(error.data.clone()?).ok());
         let error = error.map(|error| ErrorJson {
@@ -346,12 +351,12 @@ impl Task {
             message: &error.message,
             data: data.as_deref(),
         });
-        let whole = !matches!(shape, Shape::Created);
+        let whole = !matches!(shape, TaskFormat::Created);
         let json = TaskJson {
             result_type: match shape {
-                Shape::Created => Some("task"),
-                Shape::Whole => Some("complete"),
-                Shape::Notice => None,
+                TaskFormat::Created => Some("task"),
+                TaskFormat::Whole => Some("complete"),
+                TaskFormat::Notice => None,
             },
             task_id: &self.id,
             status,
@@ -361,7 +366,7 @@ impl Task {
             poll_interval_ms: milliseconds(POLL_INTERVAL),
             result: result.filter(|_| whole),
             error: error.filter(|_| whole),
-            input_requests: (whole && !open.is_empty()).then_some(Named(&open)),
+            input_requests: (whole && !open.is_empty()).then_some(RequestsByName(&open)),
             meta,
         };
         reply::json(out, &json);
@@ -382,14 +387,18 @@ fn milliseconds(time: Duration) -> u64 {
 
 /// The tasks that a stream of changes follows.
 #[derive(Debug)]
-pub(crate) struct Followed {
+pub(crate) struct TaskSubscription {
     ids: Vec<String>,
-    changes: broadcast::Receiver<Arc<Task>>,
+    changes: broadcast::Receiver<Arc<CallTask>>,
 }
 
-impl Followed {
+impl TaskSubscription {
     /// Follows those of the ids that are the caller's; `None` if there are none.
-    pub(crate) fn new(tasks: &Arc<Tasks>, ids: Vec<String>, principal: &Principal) -> Option<Self> {
+    pub(crate) fn new(
+        tasks: &Arc<CallTasks>,
+        ids: Vec<String>,
+        principal: &Principal,
+    ) -> Option<Self> {
         let changes = tasks.changes();
         let ids: Vec<String> = ids
             .into_iter()
@@ -403,7 +412,7 @@ impl Followed {
     }
 
     /// Returns the next of them that changed. A client that missed changes polls for them, as it does without a stream.
-    pub(crate) async fn next(&mut self) -> Arc<Task> {
+    pub(crate) async fn next(&mut self) -> Arc<CallTask> {
         loop {
             match self.changes.recv().await {
                 Ok(task) if self.ids.iter().any(|id| **id == *task.id) => return task,

@@ -1,10 +1,10 @@
-//! `Then`: what a call's client is told besides the outcome.
+//! `CallFollowUp`: what a call's client is told besides the outcome.
 
 use crate::asking::InputRequest;
 
 /// What a call's client is told besides the outcome.
 #[derive(Debug)]
-pub(crate) enum Then {
+pub(crate) enum CallFollowUp {
     Nothing,
     /// The address where a user can decide.
     Decide(String),

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use haft::json::amend::Amended;
 use haft::spec::{Declaration, Exposure};
-use haft::toolset::{Snapshot, ToolEntry};
+use haft::toolset::{ToolEntry, ToolsetSnapshot};
 
 use crate::era::Era;
 use crate::wire::RpcError;
@@ -22,7 +22,7 @@ pub(crate) struct ListOptions<'a> {
 /// Tools are in order of their names, and a cursor is the name that it follows, so it survives every change of the list.
 pub(crate) fn write_page(
     out: &mut Vec<u8>,
-    tools: &Snapshot,
+    tools: &ToolsetSnapshot,
     cursor: Option<&str>,
     size: usize,
     options: &ListOptions<'_>,

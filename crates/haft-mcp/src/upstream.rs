@@ -26,7 +26,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast};
 use tokio::time::timeout;
 
-use crate::client::{ClientError, ClientLimits, Offers, Wire};
+use crate::client::{ClientError, ClientLimits, OwnCapabilities, Wire};
 use crate::offer::OfferChange;
 
 mod address;
@@ -47,22 +47,22 @@ mod question;
 mod remote_tool;
 mod server_tool;
 
-pub use bridge::{Passing, Root};
-pub use findings::{Finding, findings};
+pub use bridge::{Root, ServerRequestPolicy};
+pub use findings::{DescriptionFinding, findings};
 pub use gateway::{Gateway, internal_tools};
-pub use manifest::{Beside, Drift, Manifest, ManifestError, PinnedTool};
+pub use manifest::{Drift, Manifest, ManifestError, PinnedExtras, PinnedTool};
 pub use name::{MAX_SERVER_NAME, is_server_name, tool_name};
 pub use pages::ListedEntry;
 pub use remote_tool::RemoteTool;
 
 use bridge::Bridge;
-use following::{Following, Lease};
-use herald::Herald;
-use link::Link;
-use links::Links;
+use following::{SubscriptionLease, UpstreamSubscriptions};
+use herald::ChangeReceivers;
+use link::UpstreamLink;
+use links::UpstreamLinks;
 
 /// Opens connections to a server.
-pub trait Open: Send + Sync {
+pub trait Connector: Send + Sync {
     /// Opens a new wire to it: starts a process, or connects to an endpoint.
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>>;
 }
@@ -83,7 +83,7 @@ pub struct UpstreamTerms {
     /// Prefix of its tools' and prompts' names, instead of its own name and a dot; may be empty.
     pub prefix: Option<String>,
     /// What it may ask its callers.
-    pub passing: Passing,
+    pub passing: ServerRequestPolicy,
 }
 
 impl UpstreamTerms {
@@ -106,7 +106,7 @@ impl Default for UpstreamTerms {
             concurrency: 16,
             idle: Duration::from_secs(300),
             prefix: None,
-            passing: Passing::default(),
+            passing: ServerRequestPolicy::default(),
         }
     }
 }
@@ -117,10 +117,10 @@ pub struct Upstream {
     name: String,
     manifest: Manifest,
     terms: UpstreamTerms,
-    links: Links,
-    herald: Arc<Herald>,
+    links: UpstreamLinks,
+    herald: Arc<ChangeReceivers>,
     /// The resources that clients follow: this outlives a pin.
-    following: Mutex<Arc<Following>>,
+    following: Mutex<Arc<UpstreamSubscriptions>>,
     room: Semaphore,
     /// URIs of the pages that its tools name.
     pages: HashSet<String>,
@@ -146,19 +146,19 @@ impl Upstream {
     pub fn new(
         name: impl Into<String>,
         manifest: Manifest,
-        open: Arc<dyn Open>,
+        open: Arc<dyn Connector>,
         terms: UpstreamTerms,
     ) -> Self {
         let places = terms.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         let offers = terms.passing.offers();
-        let herald = Arc::<Herald>::default();
-        let link = Link::new(open, terms.limits, terms.idle).with_offers(offers);
+        let herald = Arc::<ChangeReceivers>::default();
+        let link = UpstreamLink::new(open, terms.limits, terms.idle).with_offers(offers);
         let link = Arc::new(link.with_herald(Arc::clone(&herald)));
-        let following = Following::new(Arc::clone(&link), Arc::clone(&herald));
+        let following = UpstreamSubscriptions::new(Arc::clone(&link), Arc::clone(&herald));
         Self {
             name: name.into(),
             pages: beside::tool_pages(&manifest),
-            links: Links::new(link, &manifest),
+            links: UpstreamLinks::new(link, &manifest),
             manifest,
             terms,
             herald,
@@ -215,7 +215,7 @@ impl Upstream {
     }
 
     /// Subscribes to changes of a resource, known to the client by `address`; `None` if too many are followed.
-    pub(crate) fn follow(&self, uri: &str, address: Option<&str>) -> Option<Lease> {
+    pub(crate) fn follow(&self, uri: &str, address: Option<&str>) -> Option<SubscriptionLease> {
         let following = Arc::clone(&*self.following.lock());
         following.lease(uri, address)
     }
@@ -242,10 +242,10 @@ impl Upstream {
     /// The server cannot be reached, or its answers are invalid.
     pub async fn look(
         place: String,
-        open: &dyn Open,
+        open: &dyn Connector,
         limits: ClientLimits,
     ) -> Result<Manifest, ClientError> {
-        let offers = Offers::default();
+        let offers = OwnCapabilities::default();
         let client = link::connect(open, None, limits, offers).await?;
         let tools = client.tools().await;
         let beside = beside::look(&client).await;
@@ -330,16 +330,16 @@ impl Upstream {
         error.into_tool_error(&self.name)
     }
 
-    fn refusal(&self, tool: &PinnedTool, drift: link::Missing) -> ToolError {
+    fn refusal(&self, tool: &PinnedTool, drift: link::PinMismatch) -> ToolError {
         let (name, server) = (&tool.name, &self.name);
         match drift {
-            link::Missing::Changed => ToolError::denied(format!(
+            link::PinMismatch::Changed => ToolError::denied(format!(
                 "{server} describes its tool {name} differently than when it was pinned"
             ))
             .for_operator(format!(
                 "`haft mcp inspect {server}` shows what has changed, `haft mcp pin {server}` accepts it"
             )),
-            link::Missing::Gone => ToolError::unavailable(format!("{server} has no tool {name} now"))
+            link::PinMismatch::Gone => ToolError::unavailable(format!("{server} has no tool {name} now"))
                 .for_operator(format!("`haft mcp pin {server}` accepts what it offers now")),
         }
     }

@@ -20,9 +20,9 @@ pub(crate) const MAX_DEPTH: usize = 128;
 
 /// A request id: the raw JSON of a string or an integer, sent back byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Id(Box<str>);
+pub(crate) struct RequestId(Box<str>);
 
-impl Id {
+impl RequestId {
     /// Returns the raw JSON.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
@@ -83,14 +83,14 @@ impl RpcError {
     /// Parses an error from another server; `None` if it has no code. Data over 64 KiB is dropped.
     pub(crate) fn read(error: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Sent<'a> {
+        struct ErrorObject<'a> {
             code: i32,
             #[serde(default)]
             message: String,
             #[serde(borrow)]
             data: Option<&'a RawValue>,
         }
-        let sent: Sent<'_> = serde_json::from_str(error.get()).ok()?;
+        let sent: ErrorObject<'_> = serde_json::from_str(error.get()).ok()?;
         let data = sent.data.map(RawValue::get);
         let data = data.filter(|data| data.len() <= MAX_DATA);
         Some(Self {
@@ -115,20 +115,20 @@ impl RpcError {
 
 /// A message with a valid envelope.
 #[derive(Debug)]
-pub(crate) enum Message<'a> {
+pub(crate) enum RpcMessage<'a> {
     /// Expects an answer.
-    Request(Request<'a>),
+    Request(RpcRequest<'a>),
     /// Expects no answer.
-    Notification(Notification<'a>),
+    Notification(RpcNotification<'a>),
     /// Answers a request of this server.
-    Response(Response<'a>),
+    Response(RpcResponse<'a>),
 }
 
 /// An answer to a request of this server.
 #[derive(Debug)]
-pub(crate) struct Response<'a> {
+pub(crate) struct RpcResponse<'a> {
     /// The request's id; an error about something unreadable has none.
-    pub(crate) id: Option<Id>,
+    pub(crate) id: Option<RequestId>,
     /// The result; `None` if the answer is an error.
     pub(crate) result: Option<&'a RawValue>,
     /// The error, if the answer is one.
@@ -136,26 +136,26 @@ pub(crate) struct Response<'a> {
 }
 
 #[derive(Debug)]
-pub(crate) struct Request<'a> {
-    pub(crate) id: Id,
+pub(crate) struct RpcRequest<'a> {
+    pub(crate) id: RequestId,
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Option<&'a RawValue>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Notification<'a> {
+pub(crate) struct RpcNotification<'a> {
     pub(crate) method: Cow<'a, str>,
     pub(crate) params: Option<&'a RawValue>,
 }
 
 /// A message that was not understood, with its id if that could be read.
 #[derive(Debug)]
-pub(crate) struct Refused {
-    pub(crate) id: Option<Id>,
+pub(crate) struct InvalidMessage {
+    pub(crate) id: Option<RequestId>,
     pub(crate) error: RpcError,
 }
 
-impl Refused {
+impl InvalidMessage {
     fn new(error: RpcError) -> Self {
         Self { id: None, error }
     }
@@ -170,7 +170,7 @@ impl Refused {
 
 /// The envelope's members as raw JSON. A null member is not the same as an absent one, so each is kept as received.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RawMessage<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -190,9 +190,9 @@ fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::
 }
 
 /// Parses one message. Never panics and never recurses, whatever the bytes are.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<RpcMessage<'_>, InvalidMessage> {
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err(Refused::new(RpcError::new(
+        return Err(InvalidMessage::new(RpcError::new(
             RpcError::PARSE,
             "the message is not UTF-8",
         )));
@@ -200,25 +200,25 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
     // A byte order mark has no meaning, and RFC 8259 §8.1 allows readers to ignore it.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim_ascii_start().starts_with('[') {
-        return Err(Refused::new(RpcError::invalid_request(
+        return Err(InvalidMessage::new(RpcError::invalid_request(
             "batches are not accepted: send one message at a time",
         )));
     }
     let deep = depth::exceeds(text.as_bytes(), MAX_DEPTH);
-    let envelope = match serde_json::from_str::<Envelope<'_>>(text) {
+    let envelope = match serde_json::from_str::<RawMessage<'_>>(text) {
         Ok(envelope) => envelope,
-        Err(e) => return Err(Refused::new(parse_error(&e))),
+        Err(e) => return Err(InvalidMessage::new(parse_error(&e))),
     };
-    let id = match envelope.id.map(|raw| Id::parse(raw.get())) {
+    let id = match envelope.id.map(|raw| RequestId::parse(raw.get())) {
         Some(None) => {
-            return Err(Refused::new(RpcError::invalid_request(
+            return Err(InvalidMessage::new(RpcError::invalid_request(
                 "the request's id is neither a string nor an integer",
             )));
         }
         Some(id) => id,
         None => None,
     };
-    let refuse = |id, error| Err(Refused { id, error });
+    let refuse = |id, error| Err(InvalidMessage { id, error });
     if deep {
         let message = format!("the message is nested over {MAX_DEPTH} levels deep");
         return refuse(id, RpcError::invalid_request(message));
@@ -231,9 +231,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
 
 /// Distinguishes requests, notifications and responses by their members.
 fn classify<'a>(
-    envelope: &Envelope<'a>,
-    id: Option<Id>,
-) -> Result<Message<'a>, (Option<Id>, RpcError)> {
+    envelope: &RawMessage<'a>,
+    id: Option<RequestId>,
+) -> Result<RpcMessage<'a>, (Option<RequestId>, RpcError)> {
     if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
         let error = RpcError::invalid_request("the member jsonrpc is not \"2.0\"");
         return Err((id, error));
@@ -242,7 +242,7 @@ fn classify<'a>(
         if envelope.result.is_some() || envelope.error.is_some() {
             let result = envelope.result.filter(|_| envelope.error.is_none());
             let error = envelope.error;
-            return Ok(Message::Response(Response { id, result, error }));
+            return Ok(RpcMessage::Response(RpcResponse { id, result, error }));
         }
         return Err((
             id,
@@ -263,8 +263,8 @@ fn classify<'a>(
         return Err((id, error));
     }
     Ok(match id {
-        Some(id) => Message::Request(Request { id, method, params }),
-        None => Message::Notification(Notification { method, params }),
+        Some(id) => RpcMessage::Request(RpcRequest { id, method, params }),
+        None => RpcMessage::Notification(RpcNotification { method, params }),
     })
 }
 

@@ -1,4 +1,4 @@
-//! `Pieces`: the body of a response, sent piece by piece.
+//! `BodyPieces`: the body of a response, sent piece by piece.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use tokio::time::Sleep;
 
 /// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum BodyEnd {
     /// Normally.
     Whole,
     /// The connection is broken.
@@ -24,9 +24,9 @@ pub(crate) enum End {
 /// The error that breaks the connection on purpose.
 #[derive(Debug, thiserror::Error)]
 #[error("the scenario breaks the connection here")]
-pub(crate) struct Aborted;
+pub(crate) struct AbortError;
 
-impl From<Infallible> for Aborted {
+impl From<Infallible> for AbortError {
     fn from(never: Infallible) -> Self {
         match never {}
     }
@@ -34,16 +34,16 @@ impl From<Infallible> for Aborted {
 
 /// A body in pieces. Between two of them it is pending at least once, so that each is sent before the next one.
 #[derive(Debug)]
-pub(crate) struct Pieces {
+pub(crate) struct BodyPieces {
     queue: VecDeque<Bytes>,
     pause: Duration,
-    end: End,
-    rest: Rest,
+    end: BodyEnd,
+    rest: PieceWait,
 }
 
 /// What to wait for before the next piece.
 #[derive(Debug)]
-enum Rest {
+enum PieceWait {
     None,
     /// The last piece being sent.
     Flush,
@@ -51,51 +51,51 @@ enum Rest {
     Pause(Pin<Box<Sleep>>),
 }
 
-impl Pieces {
-    pub(crate) fn new(pieces: Vec<Bytes>, pause: Duration, end: End) -> Self {
+impl BodyPieces {
+    pub(crate) fn new(pieces: Vec<Bytes>, pause: Duration, end: BodyEnd) -> Self {
         Self {
             queue: pieces.into(),
             pause,
             end,
-            rest: Rest::None,
+            rest: PieceWait::None,
         }
     }
 }
 
-impl Body for Pieces {
+impl Body for BodyPieces {
     type Data = Bytes;
-    type Error = Aborted;
+    type Error = AbortError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Aborted>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, AbortError>>> {
         match &mut self.rest {
-            Rest::None => {}
-            Rest::Flush => {
-                self.rest = Rest::None;
+            PieceWait::None => {}
+            PieceWait::Flush => {
+                self.rest = PieceWait::None;
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            Rest::Pause(sleep) => match sleep.as_mut().poll(context) {
+            PieceWait::Pause(sleep) => match sleep.as_mut().poll(context) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(()) => self.rest = Rest::None,
+                Poll::Ready(()) => self.rest = PieceWait::None,
             },
         }
         if let Some(piece) = self.queue.pop_front() {
             let last = self.queue.is_empty();
             self.rest = if last || self.pause.is_zero() {
-                Rest::Flush
+                PieceWait::Flush
             } else {
-                Rest::Pause(Box::pin(tokio::time::sleep(self.pause)))
+                PieceWait::Pause(Box::pin(tokio::time::sleep(self.pause)))
             };
             return Poll::Ready(Some(Ok(Frame::data(piece))));
         }
         match self.end {
-            End::Whole => Poll::Ready(None),
-            End::Abort => Poll::Ready(Some(Err(Aborted))),
+            BodyEnd::Whole => Poll::Ready(None),
+            BodyEnd::Abort => Poll::Ready(Some(Err(AbortError))),
             // The connection ends the wait: when the client closes it, or the server stops.
-            End::Hang => Poll::Pending,
+            BodyEnd::Hang => Poll::Pending,
         }
     }
 }

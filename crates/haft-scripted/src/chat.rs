@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Call, CallResult, Choice, Conversation, Tool, ToolKind};
+use crate::conversation::{
+    AllowedTools, Conversation, HistoryCall, HistoryResult, RequestTool, ToolKind,
+};
 use crate::fields::{content, list, member, text, unknown};
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 use crate::schema;
 
 pub(crate) mod reply;
@@ -56,23 +58,23 @@ const LONGEST_ID: usize = 40;
 ///
 /// # Errors
 /// If the provider would refuse it.
-pub(crate) fn read(body: &Value) -> Result<Conversation, Refusal> {
+pub(crate) fn read(body: &Value) -> Result<Conversation, ProviderError> {
     if let Some(name) = body
         .as_object()
         .and_then(|members| unknown(members, MEMBERS))
     {
-        return Err(Refusal::invalid(format!(
+        return Err(ProviderError::invalid(format!(
             "Unrecognized request argument supplied: {name}"
         )));
     }
     let Some(model) = text(body, "model").filter(|model| !model.is_empty()) else {
-        return Err(Refusal::invalid("you must provide a model parameter"));
+        return Err(ProviderError::invalid("you must provide a model parameter"));
     };
     let stream = body.get("stream") == Some(&Value::Bool(true));
     let options = member(body, "stream_options");
     if options.is_some() && !stream {
         let words = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
-        return Err(Refusal::invalid(words).at("stream_options"));
+        return Err(ProviderError::invalid(words).at("stream_options"));
     }
     let mut conversation = Conversation {
         model: model.to_owned(),
@@ -87,14 +89,16 @@ pub(crate) fn read(body: &Value) -> Result<Conversation, Refusal> {
     Ok(conversation)
 }
 
-fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
+fn tools(body: &Value) -> Result<Vec<RequestTool>, ProviderError> {
     let Some(tools) = member(body, "tools") else {
         return Ok(Vec::new());
     };
     let tools = tools.as_array().map(Vec::as_slice).unwrap_or_default();
     if tools.is_empty() {
         let words = "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.";
-        return Err(Refusal::invalid(words).at("tools").code("empty_array"));
+        return Err(ProviderError::invalid(words)
+            .at("tools")
+            .code("empty_array"));
     }
     let tool = |(at, tool): (usize, &Value)| {
         let kind = text(tool, "type").unwrap_or_default();
@@ -106,7 +110,9 @@ fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
                     "Invalid value: '{other}'. Supported values are: 'function' and 'custom'."
                 );
                 let place = format!("tools[{at}].type");
-                return Err(Refusal::invalid(words).at(place).code("invalid_value"));
+                return Err(ProviderError::invalid(words)
+                    .at(place)
+                    .code("invalid_value"));
             }
         };
         let place = format!(
@@ -121,18 +127,18 @@ fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
         if kind == ToolKind::Function {
             schema::openai(inner, &place)?;
         }
-        Ok(Tool::new(name, kind))
+        Ok(RequestTool::new(name, kind))
     };
     tools.iter().enumerate().map(tool).collect()
 }
 
-fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), ProviderError> {
     for name in ["tool_choice", "parallel_tool_calls"] {
         if member(body, name).is_some() && conversation.tools.is_empty() {
             let words = format!(
                 "Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified."
             );
-            return Err(Refusal::invalid(words).at(name));
+            return Err(ProviderError::invalid(words).at(name));
         }
     }
     conversation.one_call = body.get("parallel_tool_calls") == Some(&Value::Bool(false));
@@ -146,27 +152,27 @@ fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> 
             .map(str::to_owned)
     };
     conversation.choice = match (choice.as_str(), text(choice, "type")) {
-        (Some("auto"), _) => Choice::Auto,
-        (Some("none"), _) => Choice::None,
-        (Some("required"), _) => Choice::Required,
+        (Some("auto"), _) => AllowedTools::Auto,
+        (Some("none"), _) => AllowedTools::None,
+        (Some("required"), _) => AllowedTools::Required,
         (None, Some("function" | "custom")) => {
-            Choice::Among(name(choice).into_iter().collect(), true)
+            AllowedTools::Among(name(choice).into_iter().collect(), true)
         }
         (None, Some("allowed_tools")) => {
             let allowed = &choice["allowed_tools"];
             let names = list(allowed, "tools").iter().filter_map(name).collect();
-            Choice::Among(names, text(allowed, "mode") == Some("required"))
+            AllowedTools::Among(names, text(allowed, "mode") == Some("required"))
         }
         _ => {
             let words = format!(
                 "Invalid value: '{choice}'. Supported values are: 'none', 'auto', and 'required'."
             );
-            return Err(Refusal::invalid(words)
+            return Err(ProviderError::invalid(words)
                 .at("tool_choice")
                 .code("invalid_value"));
         }
     };
-    let Choice::Among(names, _) = &conversation.choice else {
+    let AllowedTools::Among(names, _) = &conversation.choice else {
         return Ok(());
     };
     let declared = |name: &String| conversation.tools.iter().any(|tool| tool.name == *name);
@@ -174,17 +180,19 @@ fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> 
         Some(name) => {
             let words =
                 format!("Invalid value for 'tool_choice': tool '{name}' not found in 'tools'.");
-            Err(Refusal::invalid(words).at("tool_choice"))
+            Err(ProviderError::invalid(words).at("tool_choice"))
         }
         None => Ok(()),
     }
 }
 
-fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), ProviderError> {
     let messages = list(body, "messages");
     if messages.is_empty() {
         let words = "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.";
-        return Err(Refusal::invalid(words).at("messages").code("empty_array"));
+        return Err(ProviderError::invalid(words)
+            .at("messages")
+            .code("empty_array"));
     }
     // The calls of the last turn without a result so far.
     let mut open: Vec<String> = Vec::new();
@@ -214,14 +222,16 @@ fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
                     "Invalid value: '{other}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."
                 );
                 let place = format!("messages[{at}].role");
-                return Err(Refusal::invalid(words).at(place).code("invalid_value"));
+                return Err(ProviderError::invalid(words)
+                    .at(place)
+                    .code("invalid_value"));
             }
         }
     }
     require_answers(&open)
 }
 
-fn require_answers(open: &[String]) -> Result<(), Refusal> {
+fn require_answers(open: &[String]) -> Result<(), ProviderError> {
     if open.is_empty() {
         return Ok(());
     }
@@ -229,7 +239,7 @@ fn require_answers(open: &[String]) -> Result<(), Refusal> {
     let words = format!(
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: {ids}"
     );
-    Err(Refusal::invalid(words).at("messages"))
+    Err(ProviderError::invalid(words).at("messages"))
 }
 
 /// Reads a turn of the model; returns the ids of its calls.
@@ -237,13 +247,13 @@ fn assistant(
     message: &Value,
     at: usize,
     conversation: &mut Conversation,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Vec<String>, ProviderError> {
     let calls = list(message, "tool_calls");
     let says = member(message, "content").is_some() || member(message, "refusal").is_some();
     if calls.is_empty() && !says {
         let words =
             format!("Invalid value for 'content': expected a string, got null. (messages[{at}])");
-        return Err(Refusal::invalid(words).at(format!("messages.[{at}].content")));
+        return Err(ProviderError::invalid(words).at(format!("messages.[{at}].content")));
     }
     let mut ids = Vec::new();
     for (number, call) in calls.iter().enumerate() {
@@ -254,7 +264,7 @@ fn assistant(
                 "Invalid '{place}.id': expected a string with 1 to {LONGEST_ID} characters, but got {}.",
                 id.len()
             );
-            return Err(Refusal::invalid(words).at(format!("{place}.id")));
+            return Err(ProviderError::invalid(words).at(format!("{place}.id")));
         }
         let inner = match text(call, "type") {
             Some("custom") => text(&call["custom"], "name").zip(text(&call["custom"], "input")),
@@ -265,13 +275,13 @@ fn assistant(
             let words = format!(
                 "Missing required parameter: '{place}.function': a name and arguments as a string."
             );
-            return Err(Refusal::invalid(words)
+            return Err(ProviderError::invalid(words)
                 .at(place)
                 .code("missing_required_parameter"));
         }
         ids.push(id.to_owned());
     }
-    let call = |id: &String| Call {
+    let call = |id: &String| HistoryCall {
         id: Some(id.clone()),
         result: None,
     };
@@ -285,18 +295,18 @@ fn tool(
     at: usize,
     open: &mut Vec<String>,
     conversation: &mut Conversation,
-) -> Result<(), Refusal> {
+) -> Result<(), ProviderError> {
     let has_calls = at > 0 && !conversation.turns.last().is_none_or(Vec::is_empty);
     if !has_calls {
         let words = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
-        return Err(Refusal::invalid(words).at(format!("messages.[{at}].role")));
+        return Err(ProviderError::invalid(words).at(format!("messages.[{at}].role")));
     }
     let id = text(message, "tool_call_id").unwrap_or_default();
     let Some(waits) = open.iter().position(|open| open == id) else {
         let words = format!(
             "Invalid parameter: 'tool_call_id' of '{id}' not found in 'tool_calls' of previous message."
         );
-        return Err(Refusal::invalid(words).at(format!("messages.[{at}].tool_call_id")));
+        return Err(ProviderError::invalid(words).at(format!("messages.[{at}].tool_call_id")));
     };
     open.remove(waits);
     let parts = list(message, "content");
@@ -307,11 +317,11 @@ fn tool(
     if member(message, "content").is_none() || other.is_some() {
         let words =
             format!("Invalid 'messages[{at}]'. Content blocks are expected to be of type text.");
-        return Err(Refusal::invalid(words)
+        return Err(ProviderError::invalid(words)
             .at(format!("messages[{at}]"))
             .code("invalid_value"));
     }
-    let result = CallResult {
+    let result = HistoryResult {
         text: content(message.get("content")),
         is_error: None,
     };

@@ -1,20 +1,23 @@
-//! `Reply`: the model's answer to one request: a turn of the scenario, with the names that this request declares.
+//! `ComposedReply`: the model's answer to one request: a turn of the scenario, with the names that this request declares.
 
 use haft_wire::Dialect;
 use serde_json::{Map, Value, json};
 
-use crate::conversation::{Choice, Conversation, Tool, ToolKind};
+use crate::conversation::{AllowedTools, Conversation, RequestTool, ToolKind};
 use crate::names;
-use crate::scenario::{Call, Patch, PatchAction, Piece, Shell, Stop, Turn, Usage};
+use crate::scenario::{
+    CallPiece, PatchAction, PatchPiece, ReplyPiece, ReplyUsage, ScenarioStop, ScenarioTurn,
+    ShellPiece,
+};
 
 /// A reply, independent of any dialect except for its items.
 #[derive(Debug)]
-pub(crate) struct Reply {
+pub(crate) struct ComposedReply {
     /// Its pieces, in order.
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Vec<ReplyOutput>,
     /// The reason why the model stops.
-    pub(crate) stop: Stop,
-    pub(crate) usage: Usage,
+    pub(crate) stop: ScenarioStop,
+    pub(crate) usage: ReplyUsage,
     pub(crate) model: String,
     /// Its number, from 1, from which ids are made.
     pub(crate) number: u64,
@@ -22,7 +25,7 @@ pub(crate) struct Reply {
 
 /// One piece of a reply.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) enum ReplyOutput {
     Text(String),
     Thinking(String),
     /// A refusal of the model.
@@ -83,11 +86,11 @@ fn is_answered(item: &Value) -> bool {
 /// If the request does not allow this answer: a tool is not declared, a call is not allowed, or one that is required
 /// is missing; or if a freeform tool is called without `input`.
 pub(crate) fn compose(
-    turn: &Turn,
+    turn: &ScenarioTurn,
     dialect: Dialect,
     conversation: &Conversation,
     number: u64,
-) -> Result<Reply, String> {
+) -> Result<ComposedReply, String> {
     let mut composer = Composer {
         dialect,
         tools: &conversation.tools,
@@ -99,13 +102,17 @@ pub(crate) fn compose(
     }
     let outputs = composer.outputs;
     let calls = outputs.iter().any(|output| match output {
-        Output::Call(_) => true,
-        Output::Item(item) => is_answered(item),
+        ReplyOutput::Call(_) => true,
+        ReplyOutput::Item(item) => is_answered(item),
         _ => false,
     });
     check_allowed(conversation, &outputs, calls, turn.stop)?;
-    let default = if calls { Stop::Calls } else { Stop::End };
-    Ok(Reply {
+    let default = if calls {
+        ScenarioStop::Calls
+    } else {
+        ScenarioStop::End
+    };
+    Ok(ComposedReply {
         stop: turn.stop.unwrap_or(default),
         usage: turn.usage.unwrap_or_else(|| cost(conversation, &outputs)),
         outputs,
@@ -117,13 +124,13 @@ pub(crate) fn compose(
 /// Checks that the request allows these calls.
 fn check_allowed(
     conversation: &Conversation,
-    outputs: &[Output],
+    outputs: &[ReplyOutput],
     calls: bool,
-    stop: Option<Stop>,
+    stop: Option<ScenarioStop>,
 ) -> Result<(), String> {
     let made = || {
         outputs.iter().filter_map(|output| match output {
-            Output::Call(call) => Some(call.name.as_str()),
+            ReplyOutput::Call(call) => Some(call.name.as_str()),
             _ => None,
         })
     };
@@ -131,13 +138,13 @@ fn check_allowed(
         return Err("the turn makes several calls, and the request allows one".to_owned());
     }
     match &conversation.choice {
-        Choice::None if calls => {
+        AllowedTools::None if calls => {
             Err("the turn makes a call, and the request allows none".to_owned())
         }
-        Choice::Required | Choice::Among(_, true) if !calls && stop.is_none() => {
+        AllowedTools::Required | AllowedTools::Among(_, true) if !calls && stop.is_none() => {
             Err("the turn makes no call, and the request demands one".to_owned())
         }
-        Choice::Among(names, _) => {
+        AllowedTools::Among(names, _) => {
             match made().find(|name| !names.iter().any(|allowed| allowed == name)) {
                 Some(name) => Err(format!(
                     "the turn calls `{name}`, and the request allows only {}",
@@ -151,16 +158,20 @@ fn check_allowed(
 }
 
 /// Estimates a quarter of the bytes as tokens, read and written.
-fn cost(conversation: &Conversation, outputs: &[Output]) -> Usage {
-    let bytes = |output: &Output| match output {
-        Output::Text(text) | Output::Thinking(text) | Output::Refusal(text) => text.len(),
-        Output::Call(call) => call.name.len() + call.arguments.len(),
-        Output::Item(item) => item.to_string().len(),
+fn cost(conversation: &Conversation, outputs: &[ReplyOutput]) -> ReplyUsage {
+    let bytes = |output: &ReplyOutput| match output {
+        ReplyOutput::Text(text) | ReplyOutput::Thinking(text) | ReplyOutput::Refusal(text) => {
+            text.len()
+        }
+        ReplyOutput::Call(call) => call.name.len() + call.arguments.len(),
+        ReplyOutput::Item(item) => item.to_string().len(),
     };
     let tokens = |bytes: usize| u64::try_from(bytes / 4 + 1).unwrap_or(u64::MAX);
-    let thoughts = outputs.iter().filter(|o| matches!(o, Output::Thinking(_)));
+    let thoughts = outputs
+        .iter()
+        .filter(|o| matches!(o, ReplyOutput::Thinking(_)));
     let thoughts: usize = thoughts.map(bytes).sum();
-    Usage {
+    ReplyUsage {
         input: tokens(conversation.bytes),
         cached: 0,
         output: tokens(outputs.iter().map(bytes).sum()),
@@ -170,23 +181,23 @@ fn cost(conversation: &Conversation, outputs: &[Output]) -> Usage {
 
 struct Composer<'c> {
     dialect: Dialect,
-    tools: &'c [Tool],
+    tools: &'c [RequestTool],
     number: u64,
-    outputs: Vec<Output>,
+    outputs: Vec<ReplyOutput>,
 }
 
 impl Composer<'_> {
-    fn add(&mut self, piece: &Piece, at: usize) -> Result<(), String> {
+    fn add(&mut self, piece: &ReplyPiece, at: usize) -> Result<(), String> {
         match piece {
-            Piece::Text(text) => self.outputs.push(Output::Text(text.clone())),
-            Piece::Thinking(text) => self.outputs.push(Output::Thinking(text.clone())),
-            Piece::Refusal(text) => self.outputs.push(Output::Refusal(text.clone())),
-            Piece::Call(call) => self.call(call, at)?,
-            Piece::Patch(patch) => self.patch(patch, at)?,
-            Piece::Shell(shell) => self.shell(shell, at)?,
-            Piece::Item(items) => {
+            ReplyPiece::Text(text) => self.outputs.push(ReplyOutput::Text(text.clone())),
+            ReplyPiece::Thinking(text) => self.outputs.push(ReplyOutput::Thinking(text.clone())),
+            ReplyPiece::Refusal(text) => self.outputs.push(ReplyOutput::Refusal(text.clone())),
+            ReplyPiece::Call(call) => self.call(call, at)?,
+            ReplyPiece::Patch(patch) => self.patch(patch, at)?,
+            ReplyPiece::Shell(shell) => self.shell(shell, at)?,
+            ReplyPiece::Item(items) => {
                 let own = items.get(self.dialect.as_str());
-                self.outputs.extend(own.cloned().map(Output::Item));
+                self.outputs.extend(own.cloned().map(ReplyOutput::Item));
             }
         }
         Ok(())
@@ -202,7 +213,7 @@ impl Composer<'_> {
             .unwrap_or_else(|| format!("{prefix}_{}_{at}", self.number))
     }
 
-    fn find(&self, name: &str) -> Result<&Tool, String> {
+    fn find(&self, name: &str) -> Result<&RequestTool, String> {
         names::find(self.tools, name).ok_or_else(|| {
             let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).take(50).collect();
             format!(
@@ -213,16 +224,16 @@ impl Composer<'_> {
     }
 
     /// Returns the provider-defined tool of this type, if it is declared.
-    fn provider(&self, kind: &str) -> Option<&Tool> {
+    fn provider(&self, kind: &str) -> Option<&RequestTool> {
         let mut tools = self.tools.iter();
         tools.find(|tool| tool.kind == ToolKind::Provider && tool.name == kind)
     }
 
-    fn call(&mut self, call: &Call, at: usize) -> Result<(), String> {
+    fn call(&mut self, call: &CallPiece, at: usize) -> Result<(), String> {
         let undeclared;
         let tool = match self.find(&call.tool) {
             Err(_) if call.undeclared => {
-                undeclared = Tool::new(call.tool.as_str(), ToolKind::Function);
+                undeclared = RequestTool::new(call.tool.as_str(), ToolKind::Function);
                 &undeclared
             }
             found => found?,
@@ -247,7 +258,7 @@ impl Composer<'_> {
             is_freeform,
             arguments,
         };
-        self.outputs.push(Output::Call(out));
+        self.outputs.push(ReplyOutput::Call(out));
         Ok(())
     }
 
@@ -264,11 +275,11 @@ impl Composer<'_> {
                 _ => arguments.to_string(),
             },
         };
-        self.outputs.push(Output::Call(out));
+        self.outputs.push(ReplyOutput::Call(out));
         Ok(())
     }
 
-    fn patch(&mut self, patch: &Patch, at: usize) -> Result<(), String> {
+    fn patch(&mut self, patch: &PatchPiece, at: usize) -> Result<(), String> {
         let id = self.id(patch.id.as_ref(), at);
         let path = &patch.path;
         let diff = patch.diff.as_deref().unwrap_or_default();
@@ -278,7 +289,7 @@ impl Composer<'_> {
                 PatchAction::Update => json!({"type": "update_file", "path": path, "diff": diff}),
                 PatchAction::Delete => json!({"type": "delete_file", "path": path}),
             };
-            self.outputs.push(Output::Item(json!({
+            self.outputs.push(ReplyOutput::Item(json!({
                 "type": "apply_patch_call", "id": format!("apc_{}_{at}", self.number),
                 "call_id": id, "status": "completed", "operation": operation,
             })));
@@ -295,14 +306,14 @@ impl Composer<'_> {
         self.function("apply_patch", id, &json!({"patch": text}))
     }
 
-    fn shell(&mut self, shell: &Shell, at: usize) -> Result<(), String> {
+    fn shell(&mut self, shell: &ShellPiece, at: usize) -> Result<(), String> {
         let id = self.id(shell.id.as_ref(), at);
         if self.provider("shell").is_some() {
             let mut action = json!({"commands": shell.commands});
             if let Some(millis) = shell.timeout_ms {
                 action["timeout_ms"] = json!(millis);
             }
-            self.outputs.push(Output::Item(json!({
+            self.outputs.push(ReplyOutput::Item(json!({
                 "type": "shell_call", "id": format!("sh_{}_{at}", self.number),
                 "call_id": id, "status": "completed", "action": action,
             })));
@@ -320,7 +331,7 @@ impl Composer<'_> {
                 if let Some(millis) = shell.timeout_ms {
                     action["timeout_ms"] = json!(millis);
                 }
-                self.outputs.push(Output::Item(json!({
+                self.outputs.push(ReplyOutput::Item(json!({
                     "type": "local_shell_call",
                     "id": format!("lsh_{}_{at}_{number}", self.number),
                     "call_id": id, "status": "completed", "action": action,

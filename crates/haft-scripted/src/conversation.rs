@@ -13,22 +13,22 @@ pub(crate) struct Conversation {
     /// The last text of the user.
     pub(crate) user: String,
     /// The tools that may be called.
-    pub(crate) tools: Vec<Tool>,
+    pub(crate) tools: Vec<RequestTool>,
     /// Which of them the model may or must call.
-    pub(crate) choice: Choice,
+    pub(crate) choice: AllowedTools,
     /// Whether a turn may hold at most one call.
     pub(crate) one_call: bool,
     /// The turns of the model so far, each with its calls.
-    pub(crate) turns: Vec<Vec<Call>>,
+    pub(crate) turns: Vec<Vec<HistoryCall>>,
     /// The size of the request, in bytes.
     pub(crate) bytes: usize,
     /// What the reply repeats of the request, and other options of one dialect.
-    pub(crate) own: Own,
+    pub(crate) own: EchoedRequest,
 }
 
 /// Which tools the model may or must call.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum AllowedTools {
     /// The model decides.
     #[default]
     Auto,
@@ -42,7 +42,7 @@ pub(crate) enum Choice {
 
 /// A tool that a request declares.
 #[derive(Debug, Clone)]
-pub(crate) struct Tool {
+pub(crate) struct RequestTool {
     /// Its name on the wire; the type of a provider-defined tool without a name.
     pub(crate) name: String,
     /// The namespace that it is in (Responses).
@@ -60,7 +60,7 @@ pub(crate) enum ToolKind {
     Provider,
 }
 
-impl Tool {
+impl RequestTool {
     /// Creates a tool without a namespace.
     pub(crate) fn new(name: impl Into<String>, kind: ToolKind) -> Self {
         Self {
@@ -73,16 +73,16 @@ impl Tool {
 
 /// A call in the history.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct HistoryCall {
     /// The id that its result refers to, if it has one.
     pub(crate) id: Option<String>,
     /// Its result, if the request contains one.
-    pub(crate) result: Option<CallResult>,
+    pub(crate) result: Option<HistoryResult>,
 }
 
 /// A result in the history.
 #[derive(Debug, Clone)]
-pub(crate) struct CallResult {
+pub(crate) struct HistoryResult {
     /// All texts of its content, one per line.
     pub(crate) text: String,
     /// Whether it is an error; `None` if the dialect has no flag for it.
@@ -91,7 +91,7 @@ pub(crate) struct CallResult {
 
 /// What the reply repeats of the request.
 #[derive(Debug, Default)]
-pub(crate) struct Own {
+pub(crate) struct EchoedRequest {
     /// Whether a stream ends with the usage (Chat).
     pub(crate) usage: bool,
     /// Whether reasoning is also sent encrypted (Responses).
@@ -106,7 +106,7 @@ pub(crate) struct Own {
 
 impl Conversation {
     /// Adds a result to the call that waits for it under this id: the last one, because some providers reuse ids.
-    pub(crate) fn answer(&mut self, id: &str, result: CallResult) {
+    pub(crate) fn answer(&mut self, id: &str, result: HistoryResult) {
         let calls = self.turns.iter_mut().rev().flatten();
         let mut named = calls.filter(|call| call.id.as_deref() == Some(id));
         if let Some(call) = named.find(|call| call.result.is_none()) {

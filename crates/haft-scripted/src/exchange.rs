@@ -6,12 +6,12 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, Method, Uri};
 use serde_json::Value;
 
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 
 /// A request that the server received, and its result.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Exchange {
+pub struct RecordedExchange {
     /// The dialect, determined by the path.
     pub dialect: Dialect,
     /// The path with its query.
@@ -35,7 +35,7 @@ pub struct Exchange {
     pub problem: Option<String>,
 }
 
-impl Exchange {
+impl RecordedExchange {
     /// Returns the body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
@@ -51,16 +51,16 @@ impl Exchange {
 
 /// A request on its way to the stage.
 #[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) exchange: Exchange,
+pub(crate) struct IncomingRequest {
+    pub(crate) exchange: RecordedExchange,
     pub(crate) headers: HeaderMap,
     /// The body as JSON, or the reason why the request is refused before it is read.
-    pub(crate) body: Result<Value, Refusal>,
+    pub(crate) body: Result<Value, ProviderError>,
 }
 
 /// What the path and the query of a request determine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Route {
+pub(crate) struct RequestRoute {
     pub(crate) dialect: Dialect,
     /// The model, if the path names it.
     pub(crate) model: String,
@@ -72,8 +72,8 @@ pub(crate) struct Route {
 ///
 /// # Errors
 /// If nothing is served under it.
-pub(crate) fn route(method: &Method, uri: &Uri) -> Result<Route, Refusal> {
-    let plain = |dialect| Route {
+pub(crate) fn route(method: &Method, uri: &Uri) -> Result<RequestRoute, ProviderError> {
+    let plain = |dialect| RequestRoute {
         dialect,
         model: String::new(),
         stream: false,
@@ -89,15 +89,15 @@ pub(crate) fn route(method: &Method, uri: &Uri) -> Result<Route, Refusal> {
         return Ok(route);
     }
     let words = format!("{method} {path}: only POST is answered here");
-    Err(Refusal::new(405, words))
+    Err(ProviderError::new(405, words))
 }
 
-fn gemini(path: &str, query: &str) -> Result<Route, Refusal> {
+fn gemini(path: &str, query: &str) -> Result<RequestRoute, ProviderError> {
     let unknown = || {
         let words = format!(
             "{path}: nothing is here; POST to /v1/chat/completions, /v1/responses, /v1/messages or /v1beta/models/MODEL:generateContent"
         );
-        Refusal::new(404, words)
+        ProviderError::new(404, words)
     };
     let rest = path
         .strip_prefix("/v1beta/models/")
@@ -112,11 +112,11 @@ fn gemini(path: &str, query: &str) -> Result<Route, Refusal> {
             let words = format!(
                 "{path}: without alt=sse the stream is a JSON list, which is not offered here; add ?alt=sse"
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         _ => return Err(unknown()),
     };
-    Ok(Route {
+    Ok(RequestRoute {
         dialect: Dialect::Gemini,
         model: model.to_owned(),
         stream,
@@ -132,7 +132,7 @@ pub(crate) fn authorize(
     headers: &HeaderMap,
     uri: &Uri,
     key: Option<&str>,
-) -> Result<(), Refusal> {
+) -> Result<(), ProviderError> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text(AUTHORIZATION.as_str()).and_then(|value| value.strip_prefix("Bearer "));
     let sent = match dialect {
@@ -153,17 +153,19 @@ pub(crate) fn authorize(
     if let Some(words) = refused {
         return Err(match dialect {
             // Google's message.
-            Dialect::Gemini => Refusal::new(
+            Dialect::Gemini => ProviderError::new(
                 400,
                 format!("API key not valid. Please pass a valid API key. ({words})"),
             ),
-            Dialect::Anthropic => Refusal::new(401, format!("invalid x-api-key ({words})")),
-            _ => Refusal::new(401, format!("Incorrect API key provided ({words})"))
+            Dialect::Anthropic => ProviderError::new(401, format!("invalid x-api-key ({words})")),
+            _ => ProviderError::new(401, format!("Incorrect API key provided ({words})"))
                 .code("invalid_api_key"),
         });
     }
     if dialect == Dialect::Anthropic && text("anthropic-version").is_none() {
-        return Err(Refusal::invalid("anthropic-version: header is required"));
+        return Err(ProviderError::invalid(
+            "anthropic-version: header is required",
+        ));
     }
     let json = text(CONTENT_TYPE.as_str()).is_some_and(|kind| kind.starts_with("application/json"));
     if json {
@@ -173,20 +175,20 @@ pub(crate) fn authorize(
     let words = format!(
         "Unsupported content type: '{kind}'. This API method only accepts 'application/json' requests, but you specified the header 'Content-Type: {kind}'. Please try again with a supported content type."
     );
-    Err(Refusal::invalid(words))
+    Err(ProviderError::invalid(words))
 }
 
 /// Parses a body as JSON.
 ///
 /// # Errors
 /// If it is not JSON, or not an object.
-pub(crate) fn parse(dialect: Dialect, body: &[u8]) -> Result<Value, Refusal> {
+pub(crate) fn parse(dialect: Dialect, body: &[u8]) -> Result<Value, ProviderError> {
     let why = match serde_json::from_slice::<Value>(body) {
         Ok(value) if value.is_object() => return Ok(value),
         Ok(_) => "it is not an object".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(Refusal::invalid(match dialect {
+    Err(ProviderError::invalid(match dialect {
         Dialect::Anthropic => format!("The request body is not valid JSON: {why}"),
         Dialect::Gemini => format!("Invalid JSON payload received. {why}"),
         _ => format!("We could not parse the JSON body of your request. ({why})"),

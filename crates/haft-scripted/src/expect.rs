@@ -2,16 +2,16 @@
 
 use http::HeaderMap;
 
-use crate::conversation::{CallResult, Conversation};
+use crate::conversation::{Conversation, HistoryResult};
 use crate::names;
-use crate::scenario::{Expect, ExpectedResult, Scenario};
+use crate::scenario::{Expectation, ExpectedResult, Scenario};
 
 /// Maximum number of bytes that an error quotes of a text.
 const QUOTE: usize = 400;
 
 /// Returns an error that names the expectation that does not hold.
 pub(crate) fn check(
-    expect: &Expect,
+    expect: &Expectation,
     conversation: &Conversation,
     headers: &HeaderMap,
     scenario: &Scenario,
@@ -40,7 +40,7 @@ pub(crate) fn check(
     results.try_for_each(|expected| check_result(expected, conversation, scenario))
 }
 
-fn check_tools(expect: &Expect, conversation: &Conversation) -> Result<(), String> {
+fn check_tools(expect: &Expectation, conversation: &Conversation) -> Result<(), String> {
     let tools = &conversation.tools;
     let names = || {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -94,7 +94,7 @@ fn find_result<'c>(
     id: &str,
     conversation: &'c Conversation,
     scenario: &Scenario,
-) -> Option<&'c CallResult> {
+) -> Option<&'c HistoryResult> {
     let calls = conversation.turns.iter().rev().flatten();
     let mut named = calls.filter(|call| call.id.as_deref() == Some(id));
     if let Some(call) = named.next() {

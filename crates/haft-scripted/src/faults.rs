@@ -4,11 +4,11 @@ use bytes::Bytes;
 use haft_wire::Dialect;
 use serde_json::{Value, json};
 
-use crate::body::End;
+use crate::body::BodyEnd;
 use crate::random::Random;
-use crate::refusal::Refusal;
-use crate::scenario::{Cut, ErrorEvent, Fault, Status};
-use crate::stream::Event;
+use crate::refusal::ProviderError;
+use crate::scenario::{ErrorEvent, ErrorResponse, InjectedFault, StreamCut};
+use crate::stream::StreamEvent;
 
 /// The content type of a stream.
 const EVENTS: &str = "text/event-stream; charset=utf-8";
@@ -22,43 +22,43 @@ pub(crate) struct Delivery {
     pub(crate) content_type: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) pieces: Vec<Bytes>,
-    pub(crate) end: End,
+    pub(crate) end: BodyEnd,
     /// The pause before it, in milliseconds.
     pub(crate) delay_ms: u64,
 }
 
 /// Cuts a reply into pieces.
 #[derive(Debug)]
-pub(crate) struct Knife<'r> {
-    pub(crate) cut: Cut,
+pub(crate) struct ReplyCutter<'r> {
+    pub(crate) cut: StreamCut,
     pub(crate) random: &'r mut Random,
 }
 
 /// A reply before faults are injected.
 #[derive(Debug)]
-pub(crate) enum Content {
+pub(crate) enum ReplyContent {
     /// The body of a reply that is not streamed.
     Body(Value),
     /// The events of a stream.
-    Events(Vec<Event>),
+    Events(Vec<StreamEvent>),
 }
 
 impl Delivery {
     /// Creates an error response of the provider.
-    pub(crate) fn refusal(refusal: &Refusal, dialect: Dialect) -> Self {
+    pub(crate) fn refusal(refusal: &ProviderError, dialect: Dialect) -> Self {
         let body = refusal.body(dialect).to_string();
         Self {
             status: refusal.status,
             content_type: JSON.to_owned(),
             headers: Vec::new(),
             pieces: vec![body.into()],
-            end: End::Whole,
+            end: BodyEnd::Whole,
             delay_ms: 0,
         }
     }
 
     /// Creates an error response given by the scenario.
-    pub(crate) fn status(status: &Status, dialect: Dialect) -> Self {
+    pub(crate) fn status(status: &ErrorResponse, dialect: Dialect) -> Self {
         let message = match (&status.message, status.code) {
             (Some(message), _) => message.as_str(),
             (None, 429) => "Rate limit reached. Please try again later.",
@@ -68,7 +68,7 @@ impl Delivery {
             }
             (None, _) => "The request is refused.",
         };
-        let refusal = Refusal::new(status.code, message);
+        let refusal = ProviderError::new(status.code, message);
         let mut body = refusal.body(dialect);
         let mut headers: Vec<(String, String)> = status.headers.clone().into_iter().collect();
         if let Some(seconds) = status.retry_after_s {
@@ -92,25 +92,25 @@ impl Delivery {
 
     /// Creates a reply, cut into pieces, with or without a fault.
     pub(crate) fn reply(
-        content: Content,
-        fault: Option<&Fault>,
+        content: ReplyContent,
+        fault: Option<&InjectedFault>,
         dialect: Dialect,
-        knife: Knife<'_>,
+        knife: ReplyCutter<'_>,
     ) -> Self {
         match (fault, &content) {
-            (Some(Fault::Status(status)), _) => return Self::status(status, dialect),
-            (Some(Fault::ErrorEvent(error)), Content::Body(_)) => {
+            (Some(InjectedFault::Status(status)), _) => return Self::status(status, dialect),
+            (Some(InjectedFault::ErrorEvent(error)), ReplyContent::Body(_)) => {
                 return Self::refusal(&error_refusal(error, dialect), dialect);
             }
             _ => {}
         }
         let content_type = match content {
-            Content::Body(_) => JSON,
-            Content::Events(_) => EVENTS,
+            ReplyContent::Body(_) => JSON,
+            ReplyContent::Events(_) => EVENTS,
         };
         let mut parts: Vec<Vec<u8>> = match content {
-            Content::Body(body) => vec![body.to_string().into_bytes()],
-            Content::Events(events) => {
+            ReplyContent::Body(body) => vec![body.to_string().into_bytes()],
+            ReplyContent::Events(events) => {
                 let events = spoil_events(events, fault, dialect);
                 events
                     .into_iter()
@@ -131,15 +131,19 @@ impl Delivery {
 }
 
 /// Injects a fault that affects whole events.
-fn spoil_events(mut events: Vec<Event>, fault: Option<&Fault>, dialect: Dialect) -> Vec<Event> {
+fn spoil_events(
+    mut events: Vec<StreamEvent>,
+    fault: Option<&InjectedFault>,
+    dialect: Dialect,
+) -> Vec<StreamEvent> {
     match fault {
-        Some(Fault::Unterminated) => events.retain(|event| !event.is_closing),
-        Some(Fault::ErrorEvent(error)) => {
+        Some(InjectedFault::Unterminated) => events.retain(|event| !event.is_closing),
+        Some(InjectedFault::ErrorEvent(error)) => {
             events.retain(|event| !event.is_closing);
             events.truncate(events.len().div_ceil(2));
             events.push(error_event(error, dialect, events.len()));
         }
-        Some(Fault::RepeatEvent(number)) => {
+        Some(InjectedFault::RepeatEvent(number)) => {
             let length = i64::try_from(events.len()).unwrap_or(i64::MAX);
             let at = if *number < 0 {
                 length + number
@@ -156,56 +160,56 @@ fn spoil_events(mut events: Vec<Event>, fault: Option<&Fault>, dialect: Dialect)
     events
 }
 
-fn error_refusal(error: &ErrorEvent, dialect: Dialect) -> Refusal {
+fn error_refusal(error: &ErrorEvent, dialect: Dialect) -> ProviderError {
     let status = match dialect {
         Dialect::Anthropic => 529,
         Dialect::Gemini => 503,
         _ => 500,
     };
-    Refusal {
+    ProviderError {
         kind: error.kind.clone(),
-        ..Refusal::new(status, error.message.as_str())
+        ..ProviderError::new(status, error.message.as_str())
     }
 }
 
-fn error_event(error: &ErrorEvent, dialect: Dialect, number: usize) -> Event {
+fn error_event(error: &ErrorEvent, dialect: Dialect, number: usize) -> StreamEvent {
     let body = error_refusal(error, dialect).body(dialect);
     match dialect {
-        Dialect::OpenAiResponses => Event::named(
+        Dialect::OpenAiResponses => StreamEvent::named(
             "error",
             &json!({
                 "type": "error", "code": body["error"]["type"], "message": error.message,
                 "param": null, "sequence_number": number,
             }),
         ),
-        Dialect::Anthropic => Event::named("error", &body),
-        Dialect::OpenAiChat | Dialect::Gemini => Event::data(&body),
+        Dialect::Anthropic => StreamEvent::named("error", &body),
+        Dialect::OpenAiChat | Dialect::Gemini => StreamEvent::data(&body),
     }
 }
 
 /// Injects a fault into the bytes; returns how they end.
-fn spoil_bytes(parts: &mut Vec<Vec<u8>>, fault: Option<&Fault>, is_body: bool) -> End {
+fn spoil_bytes(parts: &mut Vec<Vec<u8>>, fault: Option<&InjectedFault>, is_body: bool) -> BodyEnd {
     match fault {
-        Some(Fault::AbortAfter(bytes)) => {
+        Some(InjectedFault::AbortAfter(bytes)) => {
             shorten(parts, *bytes);
-            End::Abort
+            BodyEnd::Abort
         }
-        Some(Fault::HangAfter(bytes)) => {
+        Some(InjectedFault::HangAfter(bytes)) => {
             shorten(parts, *bytes);
-            End::Hang
+            BodyEnd::Hang
         }
-        Some(Fault::Unterminated) if is_body => {
+        Some(InjectedFault::Unterminated) if is_body => {
             let half = parts.iter().map(Vec::len).sum::<usize>() / 2;
             shorten(parts, half);
-            End::Whole
+            BodyEnd::Whole
         }
-        Some(Fault::BrokenUtf8) => {
+        Some(InjectedFault::BrokenUtf8) => {
             let middle = parts.len() / 2;
             let at = parts[middle].len() / 2;
             parts[middle].insert(at, 0xff);
-            End::Whole
+            BodyEnd::Whole
         }
-        _ => End::Whole,
+        _ => BodyEnd::Whole,
     }
 }
 
@@ -217,14 +221,14 @@ fn shorten(parts: &mut Vec<Vec<u8>>, mut bytes: usize) {
     parts.retain(|part| !part.is_empty());
 }
 
-impl Knife<'_> {
+impl ReplyCutter<'_> {
     fn pieces(self, parts: &[Vec<u8>]) -> Vec<Bytes> {
         let whole: Bytes = parts.concat().into();
         match self.cut {
-            Cut::Whole => vec![whole],
-            Cut::Events => parts.iter().map(|part| part.clone().into()).collect(),
-            Cut::Bytes => (0..whole.len()).map(|at| whole.slice(at..=at)).collect(),
-            Cut::Random => {
+            StreamCut::Whole => vec![whole],
+            StreamCut::Events => parts.iter().map(|part| part.clone().into()).collect(),
+            StreamCut::Bytes => (0..whole.len()).map(|at| whole.slice(at..=at)).collect(),
+            StreamCut::Random => {
                 let most = (whole.len() / 250).max(96);
                 let mut rest = whole;
                 let mut pieces = Vec::new();

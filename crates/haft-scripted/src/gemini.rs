@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::conversation::{Call, CallResult, Choice, Conversation, Tool, ToolKind};
+use crate::conversation::{
+    AllowedTools, Conversation, HistoryCall, HistoryResult, RequestTool, ToolKind,
+};
 use crate::fields::{content, either, list, member, snake, text, texts};
 use crate::random::digest;
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 use crate::schema;
 
 pub(crate) mod reply;
@@ -38,7 +40,7 @@ pub(crate) fn signature(of: &str) -> String {
 ///
 /// # Errors
 /// If the provider would refuse it.
-pub(crate) fn read(body: &Value, model: &str, stream: bool) -> Result<Conversation, Refusal> {
+pub(crate) fn read(body: &Value, model: &str, stream: bool) -> Result<Conversation, ProviderError> {
     let known = |key: &String| {
         MEMBERS
             .iter()
@@ -51,7 +53,7 @@ pub(crate) fn read(body: &Value, model: &str, stream: bool) -> Result<Conversati
     if let Some(name) = keys.find(|key| !known(key)) {
         let words =
             format!("Invalid JSON payload received. Unknown name \"{name}\": Cannot find field.");
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     let system = either(body, "systemInstruction");
     let mut conversation = Conversation {
@@ -66,8 +68,8 @@ pub(crate) fn read(body: &Value, model: &str, stream: bool) -> Result<Conversati
     Ok(conversation)
 }
 
-fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
-    let mut tools: Vec<Tool> = Vec::new();
+fn tools(body: &Value) -> Result<Vec<RequestTool>, ProviderError> {
+    let mut tools: Vec<RequestTool> = Vec::new();
     let mut seen = HashSet::new();
     for (at, tool) in list(body, "tools").iter().enumerate() {
         let declarations = either(tool, "functionDeclarations").and_then(Value::as_array);
@@ -79,27 +81,27 @@ fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
                 let words = format!(
                     "* {place}.name: Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128."
                 );
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
             if !seen.insert(name) {
                 let words = format!("Duplicate function declaration found: {name}");
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
             let json_schema = either(function, "parametersJsonSchema");
             if json_schema.is_some() && member(function, "parameters").is_some() {
                 let words = format!(
                     "* {place}: only one of parameters and parameters_json_schema may be set."
                 );
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
             if let Some(schema) = json_schema
                 && text(schema, "type") != Some("object")
             {
                 let words =
                     format!("* {place}.parameters_json_schema: must be a schema of type object.");
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
-            tools.push(Tool::new(name, ToolKind::Function));
+            tools.push(RequestTool::new(name, ToolKind::Function));
         }
         let own = tool
             .as_object()
@@ -111,12 +113,12 @@ fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
                 "functionDeclarations" | "function_declarations"
             )
         });
-        tools.extend(own.map(|key| Tool::new(key.as_str(), ToolKind::Provider)));
+        tools.extend(own.map(|key| RequestTool::new(key.as_str(), ToolKind::Provider)));
     }
     Ok(tools)
 }
 
-fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), ProviderError> {
     let config =
         either(body, "toolConfig").and_then(|config| either(config, "functionCallingConfig"));
     let Some(config) = config else {
@@ -131,36 +133,36 @@ fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> 
     let mode = text(config, "mode").unwrap_or("AUTO");
     if !names.is_empty() && !matches!(mode, "ANY" | "VALIDATED") {
         let words = "Allowed function names should be set only when function calling mode is ANY.";
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     let declared = |name: &String| conversation.tools.iter().any(|tool| tool.name == *name);
     if let Some(name) = names.iter().find(|name| !declared(name)) {
         let words = format!("Allowed function name '{name}' is not declared.");
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     conversation.choice = match mode {
-        "NONE" => Choice::None,
-        "ANY" if names.is_empty() => Choice::Required,
-        "ANY" => Choice::Among(names, true),
-        "VALIDATED" if !names.is_empty() => Choice::Among(names, false),
-        _ => Choice::Auto,
+        "NONE" => AllowedTools::None,
+        "ANY" if names.is_empty() => AllowedTools::Required,
+        "ANY" => AllowedTools::Among(names, true),
+        "VALIDATED" if !names.is_empty() => AllowedTools::Among(names, false),
+        _ => AllowedTools::Auto,
     };
     Ok(())
 }
 
 /// A call that waits for its response.
-struct Open<'b> {
+struct GeminiPendingCall<'b> {
     id: Option<&'b str>,
     name: &'b str,
 }
 
-fn contents(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+fn contents(body: &Value, conversation: &mut Conversation) -> Result<(), ProviderError> {
     let contents = list(body, "contents");
     if contents.is_empty() {
         let words = "* GenerateContentRequest.contents: contents is not specified";
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<GeminiPendingCall<'_>> = Vec::new();
     let mut before = "";
     for (at, item) in contents.iter().enumerate() {
         let parts = list(item, "parts");
@@ -168,7 +170,7 @@ fn contents(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
             let words = format!(
                 "* GenerateContentRequest.contents[{at}].parts: contents.parts must not be empty."
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         let role = text(item, "role").unwrap_or("user");
         match role {
@@ -188,12 +190,12 @@ fn contents(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
                 open.extend(model(parts, at, conversation)?);
                 if !open.is_empty() && before.is_empty() {
                     let words = "Please ensure that function call turn comes immediately after a user turn or after a function response turn.";
-                    return Err(Refusal::invalid(words));
+                    return Err(ProviderError::invalid(words));
                 }
             }
             other => {
                 let words = format!("Please use a valid role: user, model. ('{other}')");
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
         }
         before = role;
@@ -202,12 +204,12 @@ fn contents(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
     check_signatures(contents, &conversation.model)
 }
 
-fn require_answers(open: &[Open<'_>]) -> Result<(), Refusal> {
+fn require_answers(open: &[GeminiPendingCall<'_>]) -> Result<(), ProviderError> {
     if open.is_empty() {
         return Ok(());
     }
     let words = "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.";
-    Err(Refusal::invalid(words))
+    Err(ProviderError::invalid(words))
 }
 
 /// Reads a turn of the model; returns its calls.
@@ -215,7 +217,7 @@ fn model<'b>(
     parts: &'b [Value],
     at: usize,
     conversation: &mut Conversation,
-) -> Result<Vec<Open<'b>>, Refusal> {
+) -> Result<Vec<GeminiPendingCall<'b>>, ProviderError> {
     let mut open = Vec::new();
     for (number, part) in parts.iter().enumerate() {
         let Some(call) = either(part, "functionCall") else {
@@ -225,20 +227,20 @@ fn model<'b>(
         let name = text(call, "name").unwrap_or_default();
         if name.is_empty() {
             let words = format!("* GenerateContentRequest.{place}.name: Name cannot be empty.");
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         if member(call, "args").is_some_and(|args| !args.is_object()) {
             let words = format!(
                 "Invalid value at '{place}.args' (type.googleapis.com/google.protobuf.Struct)"
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
-        open.push(Open {
+        open.push(GeminiPendingCall {
             id: text(call, "id"),
             name,
         });
     }
-    let call = |open: &Open<'_>| Call {
+    let call = |open: &GeminiPendingCall<'_>| HistoryCall {
         id: open.id.map(str::to_owned),
         result: None,
     };
@@ -252,16 +254,16 @@ fn model<'b>(
 fn responses(
     parts: &[Value],
     at: usize,
-    open: &[Open<'_>],
+    open: &[GeminiPendingCall<'_>],
     conversation: &mut Conversation,
-) -> Result<(), Refusal> {
+) -> Result<(), ProviderError> {
     let found: Vec<&Value> = parts
         .iter()
         .filter_map(|part| either(part, "functionResponse"))
         .collect();
     if open.is_empty() && !found.is_empty() {
         let words = "Please ensure that function response turn comes immediately after a function call turn.";
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     if found.len() != open.len() {
         return require_answers(open);
@@ -272,7 +274,7 @@ fn responses(
         let name = text(response, "name").unwrap_or_default();
         if name.is_empty() {
             let words = format!("* GenerateContentRequest.{place}.name: Name cannot be empty.");
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         let id = text(response, "id");
         // Without ids, the order determines which call is meant.
@@ -283,16 +285,16 @@ fn responses(
             let words = format!(
                 "* GenerateContentRequest.{place}: no function call of the preceding turn has the name '{name}' and this id."
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         };
         let call = waiting.remove(waits);
         let Some(result) = member(response, "response").filter(|result| result.is_object()) else {
             let words = format!(
                 "Invalid value at '{place}.response' (type.googleapis.com/google.protobuf.Struct)"
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         };
-        let result = CallResult {
+        let result = HistoryResult {
             text: texts(result),
             is_error: Some(result.get("error").is_some()),
         };
@@ -309,7 +311,7 @@ fn responses(
 
 /// Checks that the signatures came back: Gemini 3 requires one at the first call of each step since the user's last
 /// message, and one of ours must be unchanged.
-fn check_signatures(contents: &[Value], model: &str) -> Result<(), Refusal> {
+fn check_signatures(contents: &[Value], model: &str) -> Result<(), ProviderError> {
     let says = |content: &Value| {
         let own = text(content, "role").is_none_or(|role| role != "model");
         own && list(content, "parts")
@@ -331,10 +333,10 @@ fn check_signatures(contents: &[Value], model: &str) -> Result<(), Refusal> {
                     "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:{name}` , position {}.",
                     number + 1
                 );
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
             Some(signed) if signed.starts_with(SIGNED) && signed != signature(name) => {
-                return Err(Refusal::invalid("Thought signature is not valid."));
+                return Err(ProviderError::invalid("Thought signature is not valid."));
             }
             _ => {}
         }

@@ -45,10 +45,10 @@ mod stream;
 pub mod scenario;
 pub mod scenarios;
 
-pub use exchange::Exchange;
+pub use exchange::RecordedExchange;
 pub use haft_wire::Dialect;
 pub use scenario::{Scenario, ScenarioError};
-pub use server::{Server, serve};
+pub use server::{ScenarioServer, serve};
 
 /// The examples of the guide, compiled and run.
 #[cfg(doctest)]

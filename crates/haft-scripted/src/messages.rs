@@ -4,10 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::conversation::{Call, CallResult, Choice, Conversation, Tool, ToolKind};
+use crate::conversation::{
+    AllowedTools, Conversation, HistoryCall, HistoryResult, RequestTool, ToolKind,
+};
 use crate::fields::{content, list, member, text, unknown};
 use crate::random::digest;
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 use crate::schema;
 
 pub(crate) mod reply;
@@ -57,22 +59,22 @@ pub(crate) fn signature(thought: &str) -> String {
 ///
 /// # Errors
 /// If the provider would refuse it.
-pub(crate) fn read(body: &Value) -> Result<Conversation, Refusal> {
+pub(crate) fn read(body: &Value) -> Result<Conversation, ProviderError> {
     if let Some(name) = body
         .as_object()
         .and_then(|members| unknown(members, MEMBERS))
     {
         let words = format!("{name}: Extra inputs are not permitted");
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     for name in ["model", "max_tokens", "messages"] {
         if member(body, name).is_none() {
-            return Err(Refusal::invalid(format!("{name}: Field required")));
+            return Err(ProviderError::invalid(format!("{name}: Field required")));
         }
     }
     if body["max_tokens"].as_u64().is_none_or(|tokens| tokens == 0) {
         let words = "max_tokens: Input should be greater than or equal to 1";
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     let mut conversation = Conversation {
         model: text(body, "model").unwrap_or_default().to_owned(),
@@ -86,9 +88,9 @@ pub(crate) fn read(body: &Value) -> Result<Conversation, Refusal> {
     Ok(conversation)
 }
 
-fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
+fn tools(body: &Value) -> Result<Vec<RequestTool>, ProviderError> {
     let declared = list(body, "tools");
-    let mut tools: Vec<Tool> = Vec::new();
+    let mut tools: Vec<RequestTool> = Vec::new();
     let mut seen = HashSet::new();
     for (at, tool) in declared.iter().enumerate() {
         let kind = text(tool, "type").unwrap_or("custom");
@@ -98,86 +100,86 @@ fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
             if !schema::is_name(name) {
                 let words =
                     format!("{place}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,64}}$'");
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
             schema::anthropic(tool, &place)?;
-            tools.push(Tool::new(name, ToolKind::Function));
+            tools.push(RequestTool::new(name, ToolKind::Function));
         } else {
             tools.extend(provider(tool, kind));
         }
         if let Some(name) = text(tool, "name")
             && !seen.insert(name)
         {
-            return Err(Refusal::invalid("tools: Tool names must be unique."));
+            return Err(ProviderError::invalid("tools: Tool names must be unique."));
         }
     }
     let deferred = |tool: &Value| tool.get("defer_loading") == Some(&Value::Bool(true));
     if !declared.is_empty() && declared.iter().all(deferred) {
         let words = "At least one tool must have defer_loading=false.";
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     Ok(tools)
 }
 
 /// Returns the tools that a declaration of Anthropic's own adds. `bash_20250124` is known as `bash`, whatever its date.
-fn provider(tool: &Value, kind: &str) -> Vec<Tool> {
+fn provider(tool: &Value, kind: &str) -> Vec<RequestTool> {
     let name = text(tool, "name").unwrap_or(kind);
-    vec![Tool::new(name, ToolKind::Provider)]
+    vec![RequestTool::new(name, ToolKind::Provider)]
 }
 
-fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), ProviderError> {
     let Some(choice) = member(body, "tool_choice") else {
         return Ok(());
     };
     let kind = text(choice, "type").unwrap_or_default();
     conversation.one_call = choice.get("disable_parallel_tool_use") == Some(&Value::Bool(true));
     conversation.choice = match kind {
-        "auto" => Choice::Auto,
-        "none" => Choice::None,
-        "any" => Choice::Required,
+        "auto" => AllowedTools::Auto,
+        "none" => AllowedTools::None,
+        "any" => AllowedTools::Required,
         "tool" => {
             let name = text(choice, "name").unwrap_or_default();
-            Choice::Among(vec![name.to_owned()], true)
+            AllowedTools::Among(vec![name.to_owned()], true)
         }
         other => {
             let words = format!(
                 "tool_choice: Input tag '{other}' found using 'type' does not match any of the expected tags: 'auto', 'any', 'tool', 'none'"
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
     };
     if conversation.tools.is_empty() && matches!(kind, "any" | "tool") {
         let words = "tool_choice: tool_choice may only be specified while providing tools";
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     let declared = |name: &String| conversation.tools.iter().any(|tool| tool.name == *name);
     match &conversation.choice {
-        Choice::Among(names, _) if !names.iter().all(declared) => {
+        AllowedTools::Among(names, _) if !names.iter().all(declared) => {
             let words = format!(
                 "tool_choice: Tool '{}' not found in provided tools",
                 names.join(", ")
             );
-            Err(Refusal::invalid(words))
+            Err(ProviderError::invalid(words))
         }
         _ => Ok(()),
     }
 }
 
 /// A call that waits for its result.
-struct Open<'b> {
+struct MessagesPendingCall<'b> {
     id: &'b str,
     toolset: Option<&'b str>,
 }
 
-fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), ProviderError> {
     let messages = list(body, "messages");
     if messages.is_empty() {
-        return Err(Refusal::invalid(
+        return Err(ProviderError::invalid(
             "messages: at least one message is required",
         ));
     }
     let mut ids = HashSet::new();
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<MessagesPendingCall<'_>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let role = text(message, "role").unwrap_or_default();
         match role {
@@ -204,31 +206,31 @@ fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
                 let words = format!(
                     "messages: Unexpected role \"{other}\". The Messages API accepts a top-level `system` parameter, not \"system\" as an input message role."
                 );
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
         }
         if at == 0 && role != "user" {
             let words = "messages: first message must use the \"user\" role";
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         blocks(message, at)?;
     }
     require_answers(&open, messages.len())
 }
 
-fn require_answers(open: &[Open<'_>], at: usize) -> Result<(), Refusal> {
+fn require_answers(open: &[MessagesPendingCall<'_>], at: usize) -> Result<(), ProviderError> {
     if open.is_empty() {
         return Ok(());
     }
     let ids: Vec<&str> = open.iter().map(|call| call.id).collect();
     let ids = ids.join(", ");
-    Err(Refusal::invalid(format!(
+    Err(ProviderError::invalid(format!(
         "messages.{at}: `tool_use` ids were found without `tool_result` blocks immediately after: {ids}. Each `tool_use` block must have a corresponding `tool_result` block in the next message."
     )))
 }
 
 /// Checks the blocks of a message.
-fn blocks(message: &Value, at: usize) -> Result<(), Refusal> {
+fn blocks(message: &Value, at: usize) -> Result<(), ProviderError> {
     let body = member(message, "content");
     let is_empty = match body {
         Some(Value::String(text)) => text.is_empty(),
@@ -239,14 +241,14 @@ fn blocks(message: &Value, at: usize) -> Result<(), Refusal> {
         let words = format!(
             "messages.{at}: all messages must have non-empty content except for the optional final assistant message"
         );
-        return Err(Refusal::invalid(words));
+        return Err(ProviderError::invalid(words));
     }
     for (number, block) in list(message, "content").iter().enumerate() {
         let place = format!("messages.{at}.content.{number}");
         match text(block, "type") {
             Some("text") if text(block, "text").is_none_or(str::is_empty) => {
                 let words = "messages: text content blocks must be non-empty";
-                return Err(Refusal::invalid(words));
+                return Err(ProviderError::invalid(words));
             }
             Some("thinking") => {
                 let thought = text(block, "thinking").unwrap_or_default();
@@ -254,11 +256,15 @@ fn blocks(message: &Value, at: usize) -> Result<(), Refusal> {
                 let forged = signed.starts_with(SIGNED) && signed != signature(thought);
                 if signed.is_empty() || forged {
                     let words = format!("{place}: Invalid `signature` in `thinking` block");
-                    return Err(Refusal::invalid(words));
+                    return Err(ProviderError::invalid(words));
                 }
             }
             Some(_) => {}
-            None => return Err(Refusal::invalid(format!("{place}.type: Field required"))),
+            None => {
+                return Err(ProviderError::invalid(format!(
+                    "{place}.type: Field required"
+                )));
+            }
         }
     }
     Ok(())
@@ -270,7 +276,7 @@ fn assistant<'b>(
     at: usize,
     ids: &mut HashSet<&'b str>,
     conversation: &mut Conversation,
-) -> Result<Vec<Open<'b>>, Refusal> {
+) -> Result<Vec<MessagesPendingCall<'b>>, ProviderError> {
     let mut open = Vec::new();
     for (number, block) in list(message, "content").iter().enumerate() {
         if text(block, "type") != Some("tool_use") {
@@ -282,26 +288,26 @@ fn assistant<'b>(
         if id.is_empty() || !id.chars().all(letter) {
             let words =
                 format!("{place}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'");
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         if !ids.insert(id) {
-            return Err(Refusal::invalid(format!(
+            return Err(ProviderError::invalid(format!(
                 "{place}: `tool_use` ids must be unique"
             )));
         }
         if text(block, "name").is_none_or(str::is_empty) {
-            return Err(Refusal::invalid(format!(
+            return Err(ProviderError::invalid(format!(
                 "{place}.tool_use.name: Field required"
             )));
         }
         if !block.get("input").is_some_and(Value::is_object) {
             let words = format!("{place}.tool_use.input: Input should be a valid dictionary");
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         let toolset = text(block, "toolset_name");
-        open.push(Open { id, toolset });
+        open.push(MessagesPendingCall { id, toolset });
     }
-    let call = |open: &Open<'_>| Call {
+    let call = |open: &MessagesPendingCall<'_>| HistoryCall {
         id: Some(open.id.to_owned()),
         result: None,
     };
@@ -313,9 +319,9 @@ fn assistant<'b>(
 fn results(
     message: &Value,
     at: usize,
-    open: &mut Vec<Open<'_>>,
+    open: &mut Vec<MessagesPendingCall<'_>>,
     conversation: &mut Conversation,
-) -> Result<(), Refusal> {
+) -> Result<(), ProviderError> {
     let mut seen = HashSet::new();
     for (number, block) in list(message, "content").iter().enumerate() {
         if text(block, "type") != Some("tool_result") {
@@ -334,7 +340,7 @@ fn results(
                     "{place}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
                 )
             };
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         };
         let call = open.remove(waits);
         seen.insert(id);
@@ -342,7 +348,7 @@ fn results(
             let words = format!(
                 "{place}: `toolset_name` must match the `toolset_name` of the `tool_use` block"
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         let is_error = block.get("is_error") == Some(&Value::Bool(true));
         let mut parts = list(block, "content").iter();
@@ -350,9 +356,9 @@ fn results(
             let words = format!(
                 "{place}.tool_result: all content must be type \"text\" if \"is_error\" is true"
             );
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
-        let result = CallResult {
+        let result = HistoryResult {
             text: content(block.get("content")),
             is_error: Some(is_error),
         };

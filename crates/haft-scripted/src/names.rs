@@ -1,6 +1,6 @@
 //! Finds the declared tool that a scenario means, whatever wire name its client chose.
 
-use crate::conversation::Tool;
+use crate::conversation::RequestTool;
 
 /// Returns the tool for this name: the one with this name, with or without its namespace; else the one whose name is the same when
 /// dots, dashes and underscores are considered equal; else the one whose name was cut and ends in eight digits of a hash.
@@ -8,7 +8,7 @@ use crate::conversation::Tool;
 /// ```text
 /// docs.search   docs.search · docs__search · docs_search · docs-search · docs__search_1a2b3c4d
 /// ```
-pub(crate) fn find<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
+pub(crate) fn find<'t>(tools: &'t [RequestTool], name: &str) -> Option<&'t RequestTool> {
     let plain = plain(name);
     tools
         .iter()
@@ -17,7 +17,7 @@ pub(crate) fn find<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
         .or_else(|| tools.iter().find(|tool| is_cut(&full(tool), &plain)))
 }
 
-fn full(tool: &Tool) -> String {
+fn full(tool: &RequestTool) -> String {
     match &tool.namespace {
         Some(namespace) => format!("{namespace}.{}", tool.name),
         None => tool.name.clone(),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_tool_is_found_by_every_spelling_of_its_name() {
-        let tool = |name: &str| Tool::new(name, ToolKind::Function);
+        let tool = |name: &str| RequestTool::new(name, ToolKind::Function);
         let long = "x.".repeat(60);
         let rows = [
             (vec!["read_file", "docs__search"], "docs.search", Some(1)),
@@ -69,7 +69,7 @@ mod tests {
             (vec!["_7zip"], "7zip", None),
         ];
         for (names, name, expect) in rows {
-            let tools: Vec<Tool> = names.iter().map(|name| tool(name)).collect();
+            let tools: Vec<RequestTool> = names.iter().map(|name| tool(name)).collect();
             let found = find(&tools, name).map(|tool| tool.name.as_str());
             assert_eq!(
                 found,
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn a_tool_is_found_within_its_namespace() {
-        let inner = Tool {
+        let inner = RequestTool {
             namespace: Some("docs".to_owned()),
-            ..Tool::new("search", ToolKind::Function)
+            ..RequestTool::new("search", ToolKind::Function)
         };
-        let tools = [Tool::new("search_all", ToolKind::Function), inner];
+        let tools = [RequestTool::new("search_all", ToolKind::Function), inner];
         let found = find(&tools, "docs.search").and_then(|tool| tool.namespace.as_deref());
         assert_eq!(found, Some("docs"));
     }

@@ -1,11 +1,11 @@
-//! `Refusal`: why a request is refused, in the provider's format.
+//! `ProviderError`: why a request is refused, in the provider's format.
 
 use haft_wire::Dialect;
 use serde_json::{Value, json};
 
 /// The error response to a request.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusal {
+pub(crate) struct ProviderError {
     /// The HTTP status.
     pub(crate) status: u16,
     /// What is wrong.
@@ -18,7 +18,7 @@ pub(crate) struct Refusal {
     pub(crate) kind: Option<String>,
 }
 
-impl Refusal {
+impl ProviderError {
     /// Creates an error for a request that the provider considers invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(400, message)

@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Choice, Conversation, Tool, ToolKind};
+use crate::conversation::{AllowedTools, Conversation, RequestTool, ToolKind};
 use crate::fields::{content, list, member, text, unknown};
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 use crate::schema;
 
 mod items;
 mod memory;
 pub(crate) mod reply;
 
-pub(crate) use memory::Memory;
+pub(crate) use memory::ReplyStore;
 
 /// The known members of a request; `client_metadata` is undocumented, but Codex sends it.
 const MEMBERS: &[&str] = &[
@@ -74,18 +74,20 @@ const PROVIDER: &[&str] = &[
 ///
 /// # Errors
 /// If the provider would refuse it.
-pub(crate) fn read(body: &Value, memory: &Memory) -> Result<Conversation, Refusal> {
+pub(crate) fn read(body: &Value, memory: &ReplyStore) -> Result<Conversation, ProviderError> {
     if let Some(name) = body
         .as_object()
         .and_then(|members| unknown(members, MEMBERS))
     {
         let words = format!("Unknown parameter: '{name}'.");
-        return Err(Refusal::invalid(words).at(name).code("unknown_parameter"));
+        return Err(ProviderError::invalid(words)
+            .at(name)
+            .code("unknown_parameter"));
     }
     for name in ["model", "input"] {
         if member(body, name).is_none() {
             let words = format!("Missing required parameter: '{name}'.");
-            return Err(Refusal::invalid(words)
+            return Err(ProviderError::invalid(words)
                 .at(name)
                 .code("missing_required_parameter"));
         }
@@ -113,7 +115,7 @@ pub(crate) fn read(body: &Value, memory: &Memory) -> Result<Conversation, Refusa
 }
 
 /// Reads a list of declared tools, including those in namespaces.
-fn tools(declared: &[Value], place: &str) -> Result<Vec<Tool>, Refusal> {
+fn tools(declared: &[Value], place: &str) -> Result<Vec<RequestTool>, ProviderError> {
     let mut tools = Vec::new();
     for (at, tool) in declared.iter().enumerate() {
         let place = format!("{place}[{at}]");
@@ -121,35 +123,39 @@ fn tools(declared: &[Value], place: &str) -> Result<Vec<Tool>, Refusal> {
             "function" => {
                 let name = schema::openai_name(tool, &place)?;
                 schema::openai(tool, &place)?;
-                tools.push(Tool::new(name, ToolKind::Function));
+                tools.push(RequestTool::new(name, ToolKind::Function));
             }
             "custom" => {
                 let name = schema::openai_name(tool, &place)?;
-                tools.push(Tool::new(name, ToolKind::Freeform));
+                tools.push(RequestTool::new(name, ToolKind::Freeform));
             }
             "namespace" => {
                 let namespace = schema::openai_name(tool, &place)?;
                 let inner = self::tools(list(tool, "tools"), &format!("{place}.tools"))?;
-                tools.extend(inner.into_iter().map(|tool| Tool {
+                tools.extend(inner.into_iter().map(|tool| RequestTool {
                     namespace: Some(namespace.clone()),
                     ..tool
                 }));
             }
-            kind if PROVIDER.contains(&kind) => tools.push(Tool::new(kind, ToolKind::Provider)),
+            kind if PROVIDER.contains(&kind) => {
+                tools.push(RequestTool::new(kind, ToolKind::Provider));
+            }
             other => {
                 let words = format!(
                     "Invalid value: '{other}'. Supported values are: 'function', 'custom', 'namespace', '{}'.",
                     PROVIDER.join("', '")
                 );
                 let place = format!("{place}.type");
-                return Err(Refusal::invalid(words).at(place).code("invalid_value"));
+                return Err(ProviderError::invalid(words)
+                    .at(place)
+                    .code("invalid_value"));
             }
         }
     }
     Ok(tools)
 }
 
-fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> {
+fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), ProviderError> {
     let Some(choice) = member(body, "tool_choice") else {
         return Ok(());
     };
@@ -158,29 +164,29 @@ fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> 
         text(tool, "name").unwrap_or(kind).to_owned()
     };
     conversation.choice = match (choice.as_str(), text(choice, "type")) {
-        (Some("auto"), _) => Choice::Auto,
-        (Some("none"), _) => Choice::None,
-        (Some("required"), _) => Choice::Required,
+        (Some("auto"), _) => AllowedTools::Auto,
+        (Some("none"), _) => AllowedTools::None,
+        (Some("required"), _) => AllowedTools::Required,
         (None, Some("allowed_tools")) => {
             let names = list(choice, "tools").iter().map(name).collect();
-            Choice::Among(names, text(choice, "mode") == Some("required"))
+            AllowedTools::Among(names, text(choice, "mode") == Some("required"))
         }
-        (None, Some(_)) => Choice::Among(vec![name(choice)], true),
+        (None, Some(_)) => AllowedTools::Among(vec![name(choice)], true),
         _ => {
             let words = format!(
                 "Invalid value: '{choice}'. Supported values are: 'none', 'auto', and 'required'."
             );
-            return Err(Refusal::invalid(words)
+            return Err(ProviderError::invalid(words)
                 .at("tool_choice")
                 .code("invalid_value"));
         }
     };
     let declared = |name: &String| conversation.tools.iter().any(|tool| tool.name == *name);
     match &conversation.choice {
-        Choice::Among(names, _) if !names.iter().all(declared) => {
+        AllowedTools::Among(names, _) if !names.iter().all(declared) => {
             let names = names.join("', '");
             let words = format!("Tool choice '{names}' not found in 'tools' parameter.");
-            Err(Refusal::invalid(words).at("tool_choice"))
+            Err(ProviderError::invalid(words).at("tool_choice"))
         }
         _ => Ok(()),
     }

@@ -25,10 +25,10 @@ pub struct Scenario {
     pub seed: u64,
     /// How the next turn is determined.
     #[serde(default)]
-    pub follow: Follow,
+    pub follow: TurnOrder,
     /// How a stream is cut into pieces.
     #[serde(default)]
-    pub pieces: Cut,
+    pub pieces: StreamCut,
     /// The pause between two pieces, in milliseconds.
     #[serde(default)]
     pub pause_ms: u64,
@@ -39,10 +39,10 @@ pub struct Scenario {
     #[serde(default = "yes")]
     pub gemini_ids: bool,
     /// The turns of the model, in order.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<ScenarioTurn>,
     /// Replies to requests outside the conversation, such as one for a summary: the first one whose expectations hold is used.
     #[serde(default)]
-    pub asides: Vec<Turn>,
+    pub asides: Vec<ScenarioTurn>,
     /// The reply to every request after the last turn; without it such a request is an error.
     #[serde(default)]
     pub end: Option<String>,
@@ -55,7 +55,7 @@ fn yes() -> bool {
 /// How the next turn is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Follow {
+pub enum TurnOrder {
     /// By the turns of the model in the request: a repeated request gets the same turn, and several conversations
     /// do not affect each other.
     #[default]
@@ -67,7 +67,7 @@ pub enum Follow {
 /// How a stream is cut into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cut {
+pub enum StreamCut {
     /// Anywhere, determined by the seed: inside events, texts and characters.
     #[default]
     Random,
@@ -82,13 +82,13 @@ pub enum Cut {
 /// One turn of the model.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Turn {
+pub struct ScenarioTurn {
     /// What the request must contain.
     #[serde(default)]
-    pub expect: Expect,
+    pub expect: Expectation,
     /// Faults injected one after another, one per request for this turn; then the reply is sent.
     #[serde(default)]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<InjectedFault>,
     /// The pause before the reply, in milliseconds.
     #[serde(default)]
     pub delay_ms: u64,
@@ -96,19 +96,19 @@ pub struct Turn {
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// The model's answer.
-    pub say: Vec<Piece>,
+    pub say: Vec<ReplyPiece>,
     /// The stop reason; without it, the one that fits the reply: `calls` or `end`.
     #[serde(default)]
-    pub stop: Option<Stop>,
+    pub stop: Option<ScenarioStop>,
     /// The tokens used; without it, a quarter of the bytes.
     #[serde(default)]
-    pub usage: Option<Usage>,
+    pub usage: Option<ReplyUsage>,
 }
 
 /// What a request must contain.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Expect {
+pub struct Expectation {
     /// A text that the user's last text contains.
     #[serde(default)]
     pub user: Option<String>,
@@ -153,7 +153,7 @@ pub struct ExpectedResult {
 /// One piece of a reply.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Piece {
+pub enum ReplyPiece {
     /// Text for the user.
     Text(String),
     /// Thinking.
@@ -161,16 +161,16 @@ pub enum Piece {
     /// A refusal of the model, in these words.
     Refusal(String),
     /// A call of a tool.
-    Call(Call),
+    Call(CallPiece),
     /// A change of a file: the provider's own `apply_patch` if it is declared, else the function `apply_patch`.
-    Patch(Patch),
+    Patch(PatchPiece),
     /// Commands: the provider's own shell if it is declared, else the function `run_command`, once per command.
-    Shell(Shell),
+    Shell(ShellPiece),
     /// An item in wire format, by dialect; left out in other dialects. For `openai-chat`: members of the message.
     Item(BTreeMap<String, Value>),
 }
 
-impl Piece {
+impl ReplyPiece {
     fn is_call(&self) -> bool {
         matches!(self, Self::Call(_) | Self::Patch(_) | Self::Shell(_))
     }
@@ -189,7 +189,7 @@ impl Piece {
 /// A call of a tool, with at most one of `arguments`, `raw` and `input`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Call {
+pub struct CallPiece {
     /// Its id; without it, made from the position.
     #[serde(default)]
     pub id: Option<String>,
@@ -212,7 +212,7 @@ pub struct Call {
 /// A change of one file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Patch {
+pub struct PatchPiece {
     /// Its id; without it, made from the position.
     #[serde(default)]
     pub id: Option<String>,
@@ -240,7 +240,7 @@ pub enum PatchAction {
 /// Commands of a shell.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shell {
+pub struct ShellPiece {
     /// Its id; without it, made from the position. If it becomes several calls, the second one's ends in `_2`.
     #[serde(default)]
     pub id: Option<String>,
@@ -254,7 +254,7 @@ pub struct Shell {
 /// The reason why a model stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum ScenarioStop {
     /// The model has finished its answer.
     End,
     /// The model waits for results.
@@ -270,7 +270,7 @@ pub enum Stop {
 /// Tokens used by a reply.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Usage {
+pub struct ReplyUsage {
     /// Tokens read, including those from a cache.
     pub input: u64,
     /// The tokens of `input` that were read from a cache.
@@ -286,9 +286,9 @@ pub struct Usage {
 /// A fault to inject.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum InjectedFault {
     /// The response is an error.
-    Status(Status),
+    Status(ErrorResponse),
     /// The connection breaks after this many bytes of the body.
     AbortAfter(usize),
     /// After this many bytes of the body nothing more is sent; the connection stays open.
@@ -306,7 +306,7 @@ pub enum Fault {
 /// An error response.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Status {
+pub struct ErrorResponse {
     /// The HTTP status.
     pub code: u16,
     /// How long the client should wait, in seconds: sent as the header `retry-after`, and as Gemini's `RetryInfo`.
@@ -409,7 +409,7 @@ impl Scenario {
     }
 
     /// Sets how streams are cut.
-    pub fn with_pieces(self, pieces: Cut) -> Self {
+    pub fn with_pieces(self, pieces: StreamCut) -> Self {
         Self { pieces, ..self }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::fields::{list, text};
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 
 /// Maximum length of a name, by OpenAI's and Anthropic's rule.
 const LONGEST_NAME: usize = 64;
@@ -15,11 +15,11 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 /// Returns the name of a tool for OpenAI.
-pub(crate) fn openai_name(tool: &Value, place: &str) -> Result<String, Refusal> {
+pub(crate) fn openai_name(tool: &Value, place: &str) -> Result<String, ProviderError> {
     let place = format!("{place}.name");
     let Some(name) = text(tool, "name") else {
         let words = format!("Missing required parameter: '{place}'.");
-        return Err(Refusal::invalid(words)
+        return Err(ProviderError::invalid(words)
             .at(place)
             .code("missing_required_parameter"));
     };
@@ -42,15 +42,15 @@ pub(crate) fn openai_name(tool: &Value, place: &str) -> Result<String, Refusal> 
             "invalid_value",
         )
     };
-    Err(Refusal::invalid(words).at(place).code(code))
+    Err(ProviderError::invalid(words).at(place).code(code))
 }
 
 /// Checks the parameters of a function for OpenAI.
-pub(crate) fn openai(function: &Value, place: &str) -> Result<(), Refusal> {
+pub(crate) fn openai(function: &Value, place: &str) -> Result<(), ProviderError> {
     let name = text(function, "name").unwrap_or_default();
     let strict = function.get("strict") == Some(&Value::Bool(true));
     let refuse = |words: String| {
-        Refusal::invalid(format!("Invalid schema for function '{name}': {words}"))
+        ProviderError::invalid(format!("Invalid schema for function '{name}': {words}"))
             .at(format!("{place}.parameters"))
             .code("invalid_function_parameters")
     };
@@ -127,9 +127,9 @@ fn openai_strict(schema: &Map<String, Value>, path: &[String]) -> Result<(), Str
 }
 
 /// Checks a tool's schema for Anthropic.
-pub(crate) fn anthropic(tool: &Value, place: &str) -> Result<(), Refusal> {
+pub(crate) fn anthropic(tool: &Value, place: &str) -> Result<(), ProviderError> {
     let Some(schema) = tool.get("input_schema").filter(|schema| schema.is_object()) else {
-        return Err(Refusal::invalid(format!(
+        return Err(ProviderError::invalid(format!(
             "{place}.input_schema: Field required"
         )));
     };
@@ -137,16 +137,16 @@ pub(crate) fn anthropic(tool: &Value, place: &str) -> Result<(), Refusal> {
         Some("object") => {}
         Some(_) => {
             let words = format!("{place}.input_schema.type: Input should be 'object'");
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
         None => {
             let words = format!("{place}.input_schema.type: Field required");
-            return Err(Refusal::invalid(words));
+            return Err(ProviderError::invalid(words));
         }
     }
     if tool.get("strict") == Some(&Value::Bool(true)) {
         walk(schema, &mut Vec::new(), &anthropic_strict)
-            .map_err(|words| Refusal::invalid(format!("{place}: {words}")))?;
+            .map_err(|words| ProviderError::invalid(format!("{place}: {words}")))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `Server`: serves a scenario on a local port.
+//! `ScenarioServer`: serves a scenario on a local port.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,12 +16,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::body::Pieces;
-use crate::exchange::{self, Exchange, Request, Route};
+use crate::body::BodyPieces;
+use crate::exchange::{self, IncomingRequest, RecordedExchange, RequestRoute};
 use crate::faults::Delivery;
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 use crate::scenario::Scenario;
-use crate::stage::Stage;
+use crate::stage::ScenarioPlayer;
 
 /// Maximum number of open connections; more have to wait.
 const CONNECTIONS: usize = 64;
@@ -34,9 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A scenario being served. Dropping it stops the server and closes open connections.
 #[derive(Debug)]
-pub struct Server {
+pub struct ScenarioServer {
     address: SocketAddr,
-    stage: Arc<Stage>,
+    stage: Arc<ScenarioPlayer>,
     serving: JoinHandle<()>,
 }
 
@@ -44,19 +44,19 @@ pub struct Server {
 ///
 /// # Errors
 /// If no port can be opened.
-pub async fn serve(scenario: Scenario) -> io::Result<Server> {
+pub async fn serve(scenario: Scenario) -> io::Result<ScenarioServer> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
-    let stage = Arc::new(Stage::new(scenario));
+    let stage = Arc::new(ScenarioPlayer::new(scenario));
     let serving = tokio::spawn(accept(listener, Arc::clone(&stage)));
-    Ok(Server {
+    Ok(ScenarioServer {
         address,
         stage,
         serving,
     })
 }
 
-impl Server {
+impl ScenarioServer {
     /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -68,7 +68,7 @@ impl Server {
     }
 
     /// Returns the requests so far, oldest first: the last 1,000, as long as their bodies fit in 64 MiB.
-    pub fn requests(&self) -> Vec<Exchange> {
+    pub fn requests(&self) -> Vec<RecordedExchange> {
         self.stage.exchanges()
     }
 
@@ -87,13 +87,13 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ScenarioServer {
     fn drop(&mut self) {
         self.serving.abort();
     }
 }
 
-async fn accept(listener: TcpListener, stage: Arc<Stage>) {
+async fn accept(listener: TcpListener, stage: Arc<ScenarioPlayer>) {
     // Dropped with this task: the connections end with the server.
     let mut connections = JoinSet::new();
     loop {
@@ -111,7 +111,7 @@ async fn accept(listener: TcpListener, stage: Arc<Stage>) {
     }
 }
 
-async fn converse(stream: TcpStream, stage: Arc<Stage>) {
+async fn converse(stream: TcpStream, stage: Arc<ScenarioPlayer>) {
     // Send each piece as it is.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
@@ -126,7 +126,7 @@ async fn converse(stream: TcpStream, stage: Arc<Stage>) {
         .await;
 }
 
-async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pieces> {
+async fn respond(stage: &ScenarioPlayer, request: http::Request<Incoming>) -> Response<BodyPieces> {
     let (parts, body) = request.into_parts();
     let route = match exchange::route(&parts.method, &parts.uri) {
         Ok(route) => route,
@@ -135,7 +135,7 @@ async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pi
             return response(delivery, Duration::ZERO);
         }
     };
-    let Route {
+    let RequestRoute {
         dialect,
         model,
         stream,
@@ -143,7 +143,7 @@ async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pi
     let collected = Limited::new(body, LARGEST).collect();
     let body = match tokio::time::timeout(PATIENCE, collected).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        _ => Err(Refusal::new(
+        _ => Err(ProviderError::new(
             413,
             format!(
                 "the request did not come within {} s, or is larger than {LARGEST} bytes",
@@ -154,7 +154,7 @@ async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pi
     let key = stage.scenario.key.as_deref();
     let allowed = exchange::authorize(dialect, &parts.headers, &parts.uri, key);
     let path = parts.uri.path_and_query().map_or("", |path| path.as_str());
-    let exchange = Exchange {
+    let exchange = RecordedExchange {
         dialect,
         path: path.to_owned(),
         headers: texts(&parts.headers),
@@ -169,7 +169,7 @@ async fn respond(stage: &Stage, request: http::Request<Incoming>) -> Response<Pi
     let body = allowed
         .and(body)
         .and_then(|body| exchange::parse(dialect, &body));
-    let delivery = stage.play(Request {
+    let delivery = stage.play(IncomingRequest {
         exchange,
         headers: parts.headers,
         body,
@@ -191,8 +191,8 @@ fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
     texts
 }
 
-fn response(delivery: Delivery, pause: Duration) -> Response<Pieces> {
-    let mut response = Response::new(Pieces::new(delivery.pieces, pause, delivery.end));
+fn response(delivery: Delivery, pause: Duration) -> Response<BodyPieces> {
+    let mut response = Response::new(BodyPieces::new(delivery.pieces, pause, delivery.end));
     *response.status_mut() = StatusCode::from_u16(delivery.status).unwrap_or_default();
     let kind = HeaderValue::from_str(&delivery.content_type);
     let headers = response.headers_mut();

@@ -1,4 +1,4 @@
-//! `Stage`: plays a scenario: tracks which turn comes next, the requests and the answers.
+//! `ScenarioPlayer`: plays a scenario: tracks which turn comes next, the requests and the answers.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,14 +7,14 @@ use http::HeaderMap;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::compose::{Reply, compose};
+use crate::compose::{ComposedReply, compose};
 use crate::conversation::Conversation;
-use crate::exchange::{Exchange, Request};
-use crate::faults::{Content, Delivery, Knife};
+use crate::exchange::{IncomingRequest, RecordedExchange};
+use crate::faults::{Delivery, ReplyContent, ReplyCutter};
 use crate::random::Random;
-use crate::refusal::Refusal;
-use crate::responses::Memory;
-use crate::scenario::{Follow, Piece, Scenario, Turn};
+use crate::refusal::ProviderError;
+use crate::responses::ReplyStore;
+use crate::scenario::{ReplyPiece, Scenario, ScenarioTurn, TurnOrder};
 use crate::{chat, expect, gemini, messages, responses};
 
 /// Maximum number of exchanges remembered; older ones are dropped.
@@ -24,34 +24,34 @@ const BYTES: usize = 64 << 20;
 
 /// A scenario being played.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct ScenarioPlayer {
     pub(crate) scenario: Scenario,
-    state: Mutex<State>,
+    state: Mutex<PlayerState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    exchanges: VecDeque<Exchange>,
+struct PlayerState {
+    exchanges: VecDeque<RecordedExchange>,
     bytes: usize,
     /// How often each turn was requested.
-    attempts: HashMap<Place, usize>,
+    attempts: HashMap<TurnPosition, usize>,
     /// The number of turns answered, if turns follow requests.
     answered: usize,
     /// The furthest turn that was completely answered, as a count.
     reached: usize,
     replies: u64,
-    memory: Memory,
+    memory: ReplyStore,
 }
 
 /// A turn of the scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Place {
+enum TurnPosition {
     Turn(usize),
     Aside(usize),
     End,
 }
 
-impl Stage {
+impl ScenarioPlayer {
     pub(crate) fn new(scenario: Scenario) -> Self {
         Self {
             scenario,
@@ -59,7 +59,7 @@ impl Stage {
         }
     }
 
-    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+    pub(crate) fn exchanges(&self) -> Vec<RecordedExchange> {
         self.state.lock().exchanges.iter().cloned().collect()
     }
 
@@ -69,7 +69,7 @@ impl Stage {
     }
 
     /// Answers a request, and remembers it.
-    pub(crate) fn play(&self, request: Request) -> Delivery {
+    pub(crate) fn play(&self, request: IncomingRequest) -> Delivery {
         let mut state = self.state.lock();
         let mut exchange = request.exchange;
         let read = request.body.and_then(|body| {
@@ -92,24 +92,24 @@ impl Stage {
 
     fn answer(
         &self,
-        state: &mut State,
-        exchange: &mut Exchange,
+        state: &mut PlayerState,
+        exchange: &mut RecordedExchange,
         conversation: &Conversation,
         headers: &HeaderMap,
-    ) -> Result<Delivery, Refusal> {
+    ) -> Result<Delivery, ProviderError> {
         exchange.stream = conversation.stream;
         exchange.model.clone_from(&conversation.model);
         let (place, turn) = self.next(state, conversation, headers)?;
         exchange.turn = match place {
-            Place::Turn(at) => Some(at),
+            TurnPosition::Turn(at) => Some(at),
             _ => None,
         };
         let name = match place {
-            Place::Turn(at) => format!("turn {}", at + 1),
-            Place::Aside(at) => format!("aside {}", at + 1),
-            Place::End => "the end".to_owned(),
+            TurnPosition::Turn(at) => format!("turn {}", at + 1),
+            TurnPosition::Aside(at) => format!("aside {}", at + 1),
+            TurnPosition::End => "the end".to_owned(),
         };
-        let refuse = |why: String| Refusal::scenario(format!("{name}: {why}"));
+        let refuse = |why: String| ProviderError::scenario(format!("{name}: {why}"));
         expect::check(&turn.expect, conversation, headers, &self.scenario).map_err(refuse)?;
         let number = state.replies + 1;
         let reply = compose(&turn, exchange.dialect, conversation, number).map_err(refuse)?;
@@ -122,7 +122,7 @@ impl Stage {
         let fault = turn.faults.get(*attempt);
         *attempt += 1;
         exchange.is_faulty = fault.is_some();
-        let knife = Knife {
+        let knife = ReplyCutter {
             cut: self.scenario.pieces,
             random: &mut random,
         };
@@ -140,65 +140,76 @@ impl Stage {
     /// Returns the turn that a request is for.
     fn next(
         &self,
-        state: &State,
+        state: &PlayerState,
         conversation: &Conversation,
         headers: &HeaderMap,
-    ) -> Result<(Place, Turn), Refusal> {
+    ) -> Result<(TurnPosition, ScenarioTurn), ProviderError> {
         let scenario = &self.scenario;
-        let fits =
-            |aside: &Turn| expect::check(&aside.expect, conversation, headers, scenario).is_ok();
+        let fits = |aside: &ScenarioTurn| {
+            expect::check(&aside.expect, conversation, headers, scenario).is_ok()
+        };
         if let Some(at) = scenario.asides.iter().position(fits) {
-            return Ok((Place::Aside(at), scenario.asides[at].clone()));
+            return Ok((TurnPosition::Aside(at), scenario.asides[at].clone()));
         }
         let at = match scenario.follow {
-            Follow::History => conversation.turns.len(),
-            Follow::Requests => state.answered,
+            TurnOrder::History => conversation.turns.len(),
+            TurnOrder::Requests => state.answered,
         };
         if let Some(turn) = scenario.turns.get(at) {
-            return Ok((Place::Turn(at), turn.clone()));
+            return Ok((TurnPosition::Turn(at), turn.clone()));
         }
         let Some(end) = &scenario.end else {
             let turns = scenario.turns.len();
-            return Err(Refusal::scenario(format!(
+            return Err(ProviderError::scenario(format!(
                 "it has {turns} turns, and this request is for turn {}; add a turn, or `end`",
                 at + 1
             )));
         };
-        let turn = Turn {
-            say: vec![Piece::Text(end.clone())],
-            ..Turn::default()
+        let turn = ScenarioTurn {
+            say: vec![ReplyPiece::Text(end.clone())],
+            ..ScenarioTurn::default()
         };
-        Ok((Place::End, turn))
+        Ok((TurnPosition::End, turn))
     }
 
     fn render(
         &self,
-        reply: &Reply,
+        reply: &ComposedReply,
         dialect: Dialect,
         conversation: &Conversation,
         random: &mut Random,
-    ) -> Result<Content, String> {
+    ) -> Result<ReplyContent, String> {
         let own = &conversation.own;
         let ids = self.scenario.gemini_ids;
         Ok(match (dialect, conversation.stream) {
-            (Dialect::OpenAiChat, false) => Content::Body(chat::reply::whole(reply)),
+            (Dialect::OpenAiChat, false) => ReplyContent::Body(chat::reply::whole(reply)),
             (Dialect::OpenAiChat, true) => {
-                Content::Events(chat::reply::events(reply, own.usage, random))
+                ReplyContent::Events(chat::reply::events(reply, own.usage, random))
             }
-            (Dialect::OpenAiResponses, false) => Content::Body(responses::reply::whole(reply, own)),
+            (Dialect::OpenAiResponses, false) => {
+                ReplyContent::Body(responses::reply::whole(reply, own))
+            }
             (Dialect::OpenAiResponses, true) => {
-                Content::Events(responses::reply::events(reply, own, random))
+                ReplyContent::Events(responses::reply::events(reply, own, random))
             }
-            (Dialect::Anthropic, false) => Content::Body(messages::reply::whole(reply)?),
-            (Dialect::Anthropic, true) => Content::Events(messages::reply::events(reply, random)),
-            (Dialect::Gemini, false) => Content::Body(gemini::reply::whole(reply, ids)?),
-            (Dialect::Gemini, true) => Content::Events(gemini::reply::events(reply, ids, random)?),
+            (Dialect::Anthropic, false) => ReplyContent::Body(messages::reply::whole(reply)?),
+            (Dialect::Anthropic, true) => {
+                ReplyContent::Events(messages::reply::events(reply, random))
+            }
+            (Dialect::Gemini, false) => ReplyContent::Body(gemini::reply::whole(reply, ids)?),
+            (Dialect::Gemini, true) => {
+                ReplyContent::Events(gemini::reply::events(reply, ids, random)?)
+            }
         })
     }
 }
 
 /// Reads a request in its dialect.
-fn read(body: &Value, exchange: &Exchange, memory: &Memory) -> Result<Conversation, Refusal> {
+fn read(
+    body: &Value,
+    exchange: &RecordedExchange,
+    memory: &ReplyStore,
+) -> Result<Conversation, ProviderError> {
     match exchange.dialect {
         Dialect::OpenAiChat => chat::read(body),
         Dialect::OpenAiResponses => responses::read(body, memory),
@@ -207,16 +218,16 @@ fn read(body: &Value, exchange: &Exchange, memory: &Memory) -> Result<Conversati
     }
 }
 
-impl State {
+impl PlayerState {
     /// Records that a turn was completely answered.
     fn settle(
         &mut self,
-        place: Place,
-        reply: &Reply,
+        place: TurnPosition,
+        reply: &ComposedReply,
         dialect: Dialect,
         conversation: &Conversation,
     ) {
-        if let Place::Turn(at) = place {
+        if let TurnPosition::Turn(at) = place {
             self.reached = self.reached.max(at + 1);
             self.answered += 1;
         }
@@ -228,7 +239,7 @@ impl State {
         }
     }
 
-    fn remember(&mut self, exchange: Exchange) {
+    fn remember(&mut self, exchange: RecordedExchange) {
         self.bytes += exchange.body.len();
         self.exchanges.push_back(exchange);
         while self.exchanges.len() > EXCHANGES || self.bytes > BYTES {

@@ -3,14 +3,14 @@
 use serde_json::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct StreamEvent {
     /// Its text, including the blank line after it.
     pub(crate) text: String,
     /// Whether it contains the end of the reply.
     pub(crate) is_closing: bool,
 }
 
-impl Event {
+impl StreamEvent {
     /// Creates an event with only data.
     pub(crate) fn data(value: &Value) -> Self {
         Self {

@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 
 use crate::document::Document;
 use crate::labels::{self, Labels};
-use crate::top::{Hit, Top};
+use crate::top::{Hit, TopHits};
 use crate::words;
 
 /// BM25's saturation of repeated terms (Robertson and Zaragoza 2009, the usual value).
@@ -28,12 +28,12 @@ struct Posting {
 }
 
 /// The start and end of a term's postings in the common array.
-type Range = (u32, u32);
+type PostingRange = (u32, u32);
 
 /// An inverted index over documents; the crate's page has an example.
 #[derive(Debug, Default)]
 pub struct Index {
-    terms: HashMap<Box<str>, Range, RandomState>,
+    terms: HashMap<Box<str>, PostingRange, RandomState>,
     postings: Box<[Posting]>,
     labels: Labels,
     /// The highest document number plus one.
@@ -43,7 +43,7 @@ pub struct Index {
 impl Index {
     /// Builds an index over documents with numbers chosen by the caller; a search uses memory in proportion to the highest number.
     pub fn new<'a>(documents: impl IntoIterator<Item = (usize, Document<'a>)>) -> Self {
-        let mut build = Build::default();
+        let mut build = IndexBuilder::default();
         for (number, document) in documents {
             // No catalog has more than 2^32 entries.
             if let Ok(number) = u32::try_from(number) {
@@ -77,7 +77,7 @@ impl Index {
         for (document, closeness) in self.labels.fitting(query) {
             add(document, NAMED * closeness);
         }
-        let mut top = Top::new(limit);
+        let mut top = TopHits::new(limit);
         for document in touched {
             let hit = Hit {
                 document: document as usize,
@@ -92,7 +92,7 @@ impl Index {
 
     /// Returns the postings of each distinct term of a query, and how often the query contains it.
     fn lists(&self, query: &str) -> Vec<(&[Posting], f32)> {
-        let mut found: Vec<(Range, f32)> = Vec::with_capacity(16);
+        let mut found: Vec<(PostingRange, f32)> = Vec::with_capacity(16);
         words::terms(words::clip(query, MAX_QUERY), |term| {
             let Some(range) = self.terms.get(term) else {
                 return;
@@ -115,26 +115,26 @@ impl Index {
     /// Returns the approximate memory use of the index in bytes.
     pub fn bytes(&self) -> usize {
         let terms: usize = self.terms.keys().map(|term| term.len()).sum();
-        let slot = size_of::<(Box<str>, Range)>() + 1;
+        let slot = size_of::<(Box<str>, PostingRange)>() + 1;
         terms + self.terms.capacity() * slot + size_of_val(&*self.postings) + self.labels.bytes()
     }
 }
 
 /// An index under construction.
 #[derive(Debug, Default)]
-struct Build {
+struct IndexBuilder {
     terms: HashMap<Box<str>, u32, RandomState>,
     /// The documents of each term, with the number of occurrences.
     lists: Vec<Vec<(u32, u32)>>,
     /// The number of terms of each document.
     lengths: Vec<(u32, u32)>,
-    labels: labels::Build,
+    labels: labels::LabelsBuilder,
     size: usize,
     /// A reused buffer for the terms of one document.
     scratch: Vec<u32>,
 }
 
-impl Build {
+impl IndexBuilder {
     fn add(&mut self, number: u32, document: &Document<'_>) {
         self.size = self.size.max(number as usize + 1);
         self.labels.add(number, document);
@@ -207,7 +207,7 @@ impl Build {
 }
 
 /// Converts a range to the index's form.
-fn narrow(from: usize, to: usize) -> Range {
+fn narrow(from: usize, to: usize) -> PostingRange {
     let narrow = |place| u32::try_from(place).unwrap_or(u32::MAX);
     (narrow(from), narrow(to))
 }

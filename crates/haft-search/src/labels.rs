@@ -25,12 +25,12 @@ pub(crate) struct Labels {
 
 /// Labels in the order they were added.
 #[derive(Debug, Default)]
-pub(crate) struct Build {
+pub(crate) struct LabelsBuilder {
     text: String,
     labels: Vec<Label>,
 }
 
-impl Build {
+impl LabelsBuilder {
     pub(crate) fn add(&mut self, number: u32, document: &Document<'_>) {
         self.push(number, document.name(), true);
         for alias in document.aliases().iter().take(MAX_ALIASES) {

@@ -36,5 +36,5 @@ mod words;
 
 pub use document::Document;
 pub use index::{Index, NAMED};
-pub use top::{Hit, Top};
+pub use top::{Hit, TopHits};
 pub use words::{clip, terms};

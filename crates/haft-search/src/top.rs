@@ -1,4 +1,4 @@
-//! `Hit`, and `Top`: the best few of many hits, without sorting all of them.
+//! `Hit`, and `TopHits`: the best few of many hits, without sorting all of them.
 
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ pub struct Hit {
 /// assert_eq!(best, [1, 2]);
 /// ```
 #[derive(Debug)]
-pub struct Top {
+pub struct TopHits {
     limit: usize,
     /// Up to twice the limit, then reduced to the limit.
     kept: Vec<Hit>,
@@ -32,7 +32,7 @@ pub struct Top {
     bar: f32,
 }
 
-impl Top {
+impl TopHits {
     /// Creates a collector for the best `limit` hits.
     pub fn new(limit: usize) -> Self {
         Self {

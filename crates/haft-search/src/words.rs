@@ -24,7 +24,7 @@ pub fn clip(text: &str, max: usize) -> &str {
 
 /// The kind of a character, which decides where words are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     /// A separator between words.
     Gap,
     Upper,
@@ -35,13 +35,13 @@ enum Class {
     Dense,
 }
 
-fn class(c: char) -> Class {
+fn class(c: char) -> CharClass {
     if c.is_ascii() {
         return match c {
-            'a'..='z' => Class::Lower,
-            'A'..='Z' => Class::Upper,
-            '0'..='9' => Class::Digit,
-            _ => Class::Gap,
+            'a'..='z' => CharClass::Lower,
+            'A'..='Z' => CharClass::Upper,
+            '0'..='9' => CharClass::Digit,
+            _ => CharClass::Gap,
         };
     }
     match c {
@@ -55,11 +55,11 @@ fn class(c: char) -> Class {
         | '\u{4e00}'..='\u{9fff}'
         | '\u{ac00}'..='\u{d7a3}'
         | '\u{f900}'..='\u{faff}'
-        | '\u{20000}'..='\u{3ffff}' => Class::Dense,
-        c if c.is_uppercase() => Class::Upper,
-        c if c.is_numeric() => Class::Digit,
-        c if c.is_alphanumeric() => Class::Lower,
-        _ => Class::Gap,
+        | '\u{20000}'..='\u{3ffff}' => CharClass::Dense,
+        c if c.is_uppercase() => CharClass::Upper,
+        c if c.is_numeric() => CharClass::Digit,
+        c if c.is_alphanumeric() => CharClass::Lower,
+        _ => CharClass::Gap,
     }
 }
 
@@ -78,21 +78,23 @@ pub fn terms(text: &str, mut each: impl FnMut(&str)) {
     };
     let mut term = String::with_capacity(MAX_TERM);
     let mut start = 0;
-    let mut before = Class::Gap;
+    let mut before = CharClass::Gap;
     let mut last = 0;
     for (at, c) in text.char_indices() {
         let now = class(c);
         let cut = match (before, now) {
-            (Class::Gap, _) => {
+            (CharClass::Gap, _) => {
                 start = at;
                 None
             }
-            (Class::Dense, Class::Dense) | (Class::Upper, Class::Upper) => None,
-            (_, Class::Gap | Class::Dense)
-            | (Class::Dense, _)
-            | (Class::Lower | Class::Digit, Class::Upper) => Some(at),
+            (CharClass::Dense, CharClass::Dense) | (CharClass::Upper, CharClass::Upper) => None,
+            (_, CharClass::Gap | CharClass::Dense)
+            | (CharClass::Dense, _)
+            | (CharClass::Lower | CharClass::Digit, CharClass::Upper) => Some(at),
             // The last of several capitals begins the next word (`HTTPServer`), unless a plural `s` follows: `URLs`.
-            (Class::Upper, Class::Lower) if last > start && !is_plural(&text, at) => Some(last),
+            (CharClass::Upper, CharClass::Lower) if last > start && !is_plural(&text, at) => {
+                Some(last)
+            }
             _ => None,
         };
         if let Some(cut) = cut {
@@ -106,7 +108,7 @@ pub fn terms(text: &str, mut each: impl FnMut(&str)) {
         }
         (before, last) = (now, at);
     }
-    if before != Class::Gap {
+    if before != CharClass::Gap {
         piece(
             text.get(start..).unwrap_or_default(),
             before,
@@ -119,12 +121,12 @@ pub fn terms(text: &str, mut each: impl FnMut(&str)) {
 /// Whether the `s` at this position ends a word.
 fn is_plural(text: &str, at: usize) -> bool {
     let mut rest = text.get(at..).unwrap_or_default().chars();
-    rest.next() == Some('s') && rest.next().is_none_or(|c| class(c) != Class::Lower)
+    rest.next() == Some('s') && rest.next().is_none_or(|c| class(c) != CharClass::Lower)
 }
 
 /// Emits the terms of one piece of a text, which consists of one kind of script.
-fn piece(piece: &str, class: Class, term: &mut String, each: &mut impl FnMut(&str)) {
-    if class == Class::Dense {
+fn piece(piece: &str, class: CharClass, term: &mut String, each: &mut impl FnMut(&str)) {
+    if class == CharClass::Dense {
         return grams(piece, each);
     }
     term.clear();

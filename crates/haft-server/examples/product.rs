@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use axum::Router;
 use axum::routing::get;
 use haft::{Policy, Principal, Profile, ToolError, tools};
-use haft_app::{Haft, WhenAsked};
-use haft_server::{Access, Caller, HostGuard, Mcp, approvals, same_token};
+use haft_app::{Haft, PendingCallMode};
+use haft_server::{Access, HostGuard, Mcp, TokenOwner, approvals, same_token};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
@@ -36,14 +36,14 @@ impl Accounts {
 }
 
 /// Returns the owner of this token. A real product looks it up in its database.
-fn by_token(token: &str) -> Option<Caller> {
+fn by_token(token: &str) -> Option<TokenOwner> {
     let users = [
         ("ann's token", "ann", false),
         ("the operator's token", "olga", true),
     ];
     let (_, name, operator) = users.into_iter().find(|user| same_token(token, user.0))?;
     let principal = Some(Principal::local(name));
-    Some(Caller {
+    Some(TokenOwner {
         principal,
         view: None,
         operator,
@@ -60,7 +60,7 @@ async fn app() -> Result<(), Box<dyn Error + Send + Sync>> {
         .tools(Accounts(Mutex::new(accounts.into())))
         .state("state")
         .policy(Policy::builder(Profile::Workspace).deny("close(account:root)"))
-        .when_asked(WhenAsked::Suspend)
+        .when_asked(PendingCallMode::Suspend)
         .build()?;
     let mcp = Mcp::new(&haft).named("mine", "My product");
     if std::env::args().any(|word| word == "stdio") {

@@ -13,8 +13,8 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::api::state::{Api, Shared, failed};
-use crate::caller::Caller;
+use crate::api::state::{Api, ApiState, failed};
+use crate::caller::ApiCaller;
 use crate::reply;
 use haft_app::view::{runs as run_views, skills};
 
@@ -90,7 +90,11 @@ struct CallBody<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: Bytes) -> Response {
+async fn call(
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
+    body: Bytes,
+) -> Response {
     let call_body: CallBody<'_> = match serde_json::from_slice(&body) {
         Ok(call_body) => call_body,
         Err(e) => {
@@ -108,7 +112,11 @@ async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: By
 }
 
 /// Runs a script: the body is passed on as the arguments of the tool that runs scripts.
-async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: Bytes) -> Response {
+async fn chain(
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
+    body: Bytes,
+) -> Response {
     let arguments = match serde_json::from_slice::<&RawValue>(&body) {
         Ok(arguments) => arguments.get(),
         Err(e) => {
@@ -125,7 +133,7 @@ async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: B
 }
 
 /// Lists the calls of the caller's newest run here.
-async fn list_calls(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+async fn list_calls(State(api): ApiState, Extension(caller): Extension<ApiCaller>) -> Response {
     match api.own.of(caller).first() {
         Some(run) => match run_views::calls(&api.app, run.as_str()).await {
             Ok(calls) => reply::document(&calls),
@@ -135,7 +143,7 @@ async fn list_calls(State(api): Shared, Extension(caller): Extension<Caller>) ->
     }
 }
 
-async fn list_skills(State(api): Shared) -> Response {
+async fn list_skills(State(api): ApiState) -> Response {
     let app = api.app.clone();
     let found = tokio::task::spawn_blocking(move || app.skills().current()).await;
     match found {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use haft_app::app::App;
-use haft_app::running::background::Wanted;
+use haft_app::running::background::ConsoleRequest;
 use tokio::sync::Mutex;
 
 /// How long to wait after a failed start before starting a server again.
@@ -13,7 +13,7 @@ const RESTART_DELAY: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Attach {
     app: App,
-    wanted: Wanted,
+    wanted: ConsoleRequest,
     /// The time of the last failed start. The lock lets one request at a time look.
     failed: Mutex<Option<Instant>>,
 }

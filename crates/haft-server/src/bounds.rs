@@ -1,4 +1,4 @@
-//! `Bounds`: limits on what callers of the HTTP API may make haft hold. Each class has its own share, so no class can use up another's.
+//! `ApiLimits`: limits on what callers of the HTTP API may make haft hold. Each class has its own share, so no class can use up another's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
-use haft::bounds::{Budget, Charge, Class, Places, Shares};
-use haft_mcp::intake::{ChargedBody, Intake, IntakeError, Outgoing, Within};
+use haft::bounds::{ByteBudget, CallerClass, Charge, ConcurrencyLimit, Shares};
+use haft_mcp::intake::{BodyLimits, ChargedBody, Intake, IntakeError, OutgoingBudget};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 
@@ -16,17 +16,17 @@ use http_body_util::BodyExt;
 pub(crate) const HOOKS_PATH: &str = "/api/v1/hooks/";
 
 /// Maximum size of a body and the time to receive it; the executor's own limits apply to the call itself.
-const BODY: Within = Within {
+const BODY: BodyLimits = BodyLimits {
     bytes: 4 << 20,
     time: Duration::from_secs(30),
 };
 /// The same for hook events, which contain the whole text of a written file.
-const HOOKS_BODY: Within = Within {
+const HOOKS_BODY: BodyLimits = BodyLimits {
     bytes: 17 << 20,
     time: Duration::from_secs(30),
 };
 /// The same for what unauthenticated callers send: a login code or a webhook's reply.
-const STRANGERS_BODY: Within = Within {
+const STRANGERS_BODY: BodyLimits = BodyLimits {
     bytes: 64 << 10,
     time: Duration::from_secs(10),
 };
@@ -35,25 +35,25 @@ const RESERVED_OUTPUT: usize = 256 << 10;
 
 /// The limits of the HTTP API.
 #[derive(Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct ApiLimits {
     /// Calls and scripts in progress: each may wait minutes for a user.
-    pub(crate) calls: Places,
+    pub(crate) calls: ConcurrencyLimit,
     /// Other requests in progress, including users' decisions.
-    pub(crate) requests: Places,
+    pub(crate) requests: ConcurrencyLimit,
     /// Event streams.
-    pub(crate) streams: Places,
+    pub(crate) streams: ConcurrencyLimit,
     /// Artifact downloads.
-    pub(crate) downloads: Places,
+    pub(crate) downloads: ConcurrencyLimit,
     bodies: Intake,
-    answers: Outgoing,
+    answers: OutgoingBudget,
     /// Live output that readers of events have not received yet.
-    output: Shares<Arc<Budget>>,
+    output: Shares<Arc<ByteBudget>>,
 }
 
-impl Default for Bounds {
+impl Default for ApiLimits {
     fn default() -> Self {
         let places = |strangers, clients, operator| {
-            Places::new(Shares {
+            ConcurrencyLimit::new(Shares {
                 strangers,
                 clients,
                 operator,
@@ -70,8 +70,9 @@ impl Default for Bounds {
             streams: places(0, 48, 16),
             downloads: places(0, 32, 16),
             bodies: Intake::new(bytes(64 << 20, 32 << 20)),
-            answers: Outgoing::new(bytes(64 << 20, 64 << 20)),
-            output: bytes(32 << 20, 32 << 20).map(|shared| Budget::new(shared, RESERVED_OUTPUT)),
+            answers: OutgoingBudget::new(bytes(64 << 20, 64 << 20)),
+            output: bytes(32 << 20, 32 << 20)
+                .map(|shared| ByteBudget::new(shared, RESERVED_OUTPUT)),
         }
     }
 }
@@ -83,29 +84,34 @@ pub(crate) struct Piecemeal;
 /// The class holds too much of something; the text says of what.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("too many {0}: try again in a moment")]
-pub(crate) struct Busy(pub(crate) &'static str);
+pub(crate) struct LimitReached(pub(crate) &'static str);
 
-impl Bounds {
+impl ApiLimits {
     /// Returns the charge for a reader's unread live output.
-    pub(crate) fn output(&self, class: Class) -> Charge {
+    pub(crate) fn output(&self, class: CallerClass) -> Charge {
         self.output.of(class).charge()
     }
 
     /// Reads a request's body, charged to its class.
-    async fn body(&self, body: Body, class: Class, hook: bool) -> Result<ChargedBody, IntakeError> {
+    async fn body(
+        &self,
+        body: Body,
+        class: CallerClass,
+        hook: bool,
+    ) -> Result<ChargedBody, IntakeError> {
         let within = match class {
-            Class::Stranger => STRANGERS_BODY,
-            Class::Client | Class::Operator if hook => HOOKS_BODY,
-            Class::Client | Class::Operator => BODY,
+            CallerClass::Stranger => STRANGERS_BODY,
+            CallerClass::Client | CallerClass::Operator if hook => HOOKS_BODY,
+            CallerClass::Client | CallerClass::Operator => BODY,
         };
         self.bodies.read(body, class, within).await
     }
 
     /// Passes a request to its route: reads its body, holds a place while the request is in progress, and charges the response.
-    pub(crate) async fn pass<E: From<Busy> + From<IntakeError>>(
+    pub(crate) async fn pass<E: From<LimitReached> + From<IntakeError>>(
         &self,
-        places: &Places,
-        class: Class,
+        places: &ConcurrencyLimit,
+        class: CallerClass,
         request: Request,
         next: Next,
     ) -> Result<Response, E> {
@@ -114,7 +120,7 @@ impl Bounds {
         let read = self.body(body, class, hook).await?;
         // A client that is still sending its body takes no place: it holds only a connection, and others' requests proceed.
         let place = places.take(class);
-        let place = place.ok_or(Busy("requests are at work"))?;
+        let place = place.ok_or(LimitReached("requests are at work"))?;
         let request = Request::from_parts(parts, Body::from(read.bytes));
         let response = next.run(request).await;
         drop((place, read.charge));
@@ -122,7 +128,11 @@ impl Bounds {
     }
 
     /// Charges a complete response until it is sent.
-    async fn answer(&self, response: Response, class: Class) -> Result<Response, Busy> {
+    async fn answer(
+        &self,
+        response: Response,
+        class: CallerClass,
+    ) -> Result<Response, LimitReached> {
         let whole = response.body().size_hint().exact().is_some();
         if !whole || response.extensions().get::<Piecemeal>().is_some() {
             return Ok(response);
@@ -134,7 +144,7 @@ impl Bounds {
             .await
             .map(http_body_util::Collected::to_bytes);
         let held = self.answers.hold(bytes.unwrap_or_default(), class);
-        let held = held.ok_or(Busy("answers are waiting to be read"))?;
+        let held = held.ok_or(LimitReached("answers are waiting to be read"))?;
         Ok(Response::from_parts(parts, Body::from(held)))
     }
 }

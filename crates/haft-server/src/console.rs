@@ -19,7 +19,7 @@ use crate::console::cookie::Cookie;
 use crate::console::one_time::{CODE_LIFE, OneTimeSecrets, TICKET_LIFE};
 use crate::console::pages::Pages;
 use crate::console::secret::ConsoleError;
-use crate::console::sessions::{ConsoleSession, NewSession, SECRET_HEADER, Sessions};
+use crate::console::sessions::{ConsoleSession, SECRET_HEADER, SessionSecrets, Sessions};
 use crate::tabs::Tabs;
 
 pub(crate) mod cookie;
@@ -50,7 +50,7 @@ pub(crate) struct About {
 
 /// Options of the console.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct ConsoleOptions {
     /// The port of the listener: part of the cookie's name.
     pub(crate) port: u16,
     /// Whether browsers reach it over HTTPS (through a proxy, for example); if so, the cookie is `__Host-` and `Secure`.
@@ -80,7 +80,7 @@ pub(crate) struct Console {
 
 impl Console {
     /// Creates a console without sessions.
-    pub(crate) fn new(options: Options) -> Arc<Self> {
+    pub(crate) fn new(options: ConsoleOptions) -> Arc<Self> {
         #[cfg(feature = "testing")]
         let pages = Pages::new(options.pages.as_deref());
         #[cfg(not(feature = "testing"))]
@@ -162,7 +162,7 @@ impl Console {
         self.tickets.lock().issue(path, Instant::now())
     }
 
-    pub(crate) fn open(&self) -> Result<NewSession, ConsoleError> {
+    pub(crate) fn open(&self) -> Result<SessionSecrets, ConsoleError> {
         self.sessions.lock().open(Instant::now())
     }
 

@@ -1,4 +1,4 @@
-//! `Gate`: checks in front of all routes, known or not: Host, Origin, token or console session, and what each caller may change.
+//! `ApiGate`: checks in front of all routes, known or not: Host, Origin, token or console session, and what each caller may change.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use haft::call::Principal;
-use haft_app::access::Person;
-use haft_mcp::guard::{Foreign, HostGuard, bearer, one, same_token};
+use haft_app::access::IdentifiedCaller;
+use haft_mcp::guard::{HostGuard, HostGuardError, bearer, one, same_token};
 use haft_mcp::intake::IntakeError;
-use haft_mcp::opener::{ByOperator, ViewName};
+use haft_mcp::opener::{OperatorMarker, ViewName};
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, REFERRER_POLICY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
-use crate::bounds::{Bounds, Busy, HOOKS_PATH};
-use crate::caller::{Caller, Way};
-use crate::listen::Guest;
-use crate::people::{Challenge, People, TokenRefusal};
+use crate::bounds::{ApiLimits, HOOKS_PATH, LimitReached};
+use crate::caller::{ApiCaller, AuthMethod};
+use crate::listen::ConnectionSlot;
+use crate::people::{People, TokenChallenge, TokenRefusal};
 use crate::{query, reply};
 
 /// What the gate checks against.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct ApiGate {
     /// The console with its pages and sessions.
     pub(crate) console: Arc<Console>,
     /// The names of this server.
@@ -43,7 +43,7 @@ pub(crate) struct Gate {
     /// The principal that calls are made for.
     pub(crate) principal: Principal,
     /// Limits on what callers may make the server hold.
-    pub(crate) bounds: Arc<Bounds>,
+    pub(crate) bounds: Arc<ApiLimits>,
 }
 
 /// The login route: the code in its body is the credential.
@@ -83,13 +83,13 @@ fn is_public(method: &Method, path: &str) -> bool {
 }
 
 /// Puts the gate in front of these routes. It wraps them all, so that unknown routes do not answer strangers either.
-pub(crate) fn before(gate: Arc<Gate>, routes: Router) -> Router {
+pub(crate) fn before(gate: Arc<ApiGate>, routes: Router) -> Router {
     let checked = middleware::from_fn_with_state(gate, check);
     Router::new().fallback_service(routes).layer(checked)
 }
 
 /// Passes a request to the routes, or answers it.
-async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+async fn check(State(gate): State<Arc<ApiGate>>, request: Request, next: Next) -> Response {
     let admitted = match gate.admit(&request) {
         Ok(Admission::Person(token)) => {
             let path = request.uri().path().to_owned();
@@ -113,22 +113,22 @@ enum Admission {
     /// Nothing, and nothing is needed.
     Public,
     /// A caller that the gate identifies by itself.
-    Known(Known),
+    Known(KnownCaller),
     /// A token that is neither of the two in the state folder.
     Person(String),
 }
 
 /// A caller that passed the gate.
-struct Known {
-    caller: Caller,
-    way: Way,
+struct KnownCaller {
+    caller: ApiCaller,
+    way: AuthMethod,
     session: Option<ConsoleSession>,
     /// Who it is, if not this server's user.
-    person: Option<Person>,
+    person: Option<IdentifiedCaller>,
 }
 
-impl Known {
-    fn class(&self) -> Class {
+impl KnownCaller {
+    fn class(&self) -> CallerClass {
         self.caller.class()
     }
 
@@ -147,8 +147,8 @@ impl Known {
                 request.insert(principal.clone());
             }
         }
-        if self.caller == Caller::Operator {
-            request.insert(ByOperator);
+        if self.caller == ApiCaller::Operator {
+            request.insert(OperatorMarker);
         }
         if let Some(session) = self.session {
             request.insert(session);
@@ -177,9 +177,9 @@ pub(crate) fn harden(headers: &mut HeaderMap) {
     }
 }
 
-impl Gate {
+impl ApiGate {
     /// Identifies the caller as far as that is possible without waiting, or refuses the request.
-    fn admit(&self, request: &Request) -> Result<Admission, Refusal> {
+    fn admit(&self, request: &Request) -> Result<Admission, GateRefusal> {
         let (method, uri, headers) = (request.method(), request.uri(), request.headers());
         let path = uri.path();
         let reads = matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS);
@@ -198,9 +198,9 @@ impl Gate {
         if authorization.is_none()
             && let Some(session) = self.console_session(method, uri, headers)
         {
-            return Ok(Admission::Known(Known {
-                caller: Caller::Operator,
-                way: Way::Console,
+            return Ok(Admission::Known(KnownCaller {
+                caller: ApiCaller::Operator,
+                way: AuthMethod::Console,
                 session: Some(session),
                 person: None,
             }));
@@ -212,41 +212,41 @@ impl Gate {
             (None, None) => return Err(self.without_token(path)),
         };
         // A client ends its own MCP session with a DELETE.
-        if caller == Caller::Client && !reads && !may_call(method, path) {
-            return Err(Refusal::NotTheOperator);
+        if caller == ApiCaller::Client && !reads && !may_call(method, path) {
+            return Err(GateRefusal::NotTheOperator);
         }
-        Ok(Admission::Known(Known {
+        Ok(Admission::Known(KnownCaller {
             caller,
-            way: Way::Token,
+            way: AuthMethod::Token,
             session: None,
             person: None,
         }))
     }
 
     /// Returns the refusal for a caller without a token.
-    fn without_token(&self, path: &str) -> Refusal {
+    fn without_token(&self, path: &str) -> GateRefusal {
         let challenge = self.people.challenge().filter(|_| path == MCP);
-        challenge.map_or(Refusal::NoToken, |challenge| {
-            Refusal::Challenged(Box::new(challenge))
+        challenge.map_or(GateRefusal::NoToken, |challenge| {
+            GateRefusal::Challenged(Box::new(challenge))
         })
     }
 
     /// Identifies the owner of a token that is neither of the two in the state folder. Such tokens are valid for MCP only.
-    async fn person(&self, token: &str, path: &str) -> Result<Known, Refusal> {
+    async fn person(&self, token: &str, path: &str) -> Result<KnownCaller, GateRefusal> {
         let person = self.people.find(token).await.map_err(|away| match away {
             TokenRefusal::Challenged(challenge) if path == MCP => {
-                Refusal::Challenged(Box::new(challenge))
+                GateRefusal::Challenged(Box::new(challenge))
             }
-            TokenRefusal::NoView(view) if path == MCP => Refusal::NoView(view),
-            TokenRefusal::NoView(_) => Refusal::ForMcpAlone,
-            TokenRefusal::Unknown | TokenRefusal::Challenged(_) => Refusal::UnknownToken,
+            TokenRefusal::NoView(view) if path == MCP => GateRefusal::NoView(view),
+            TokenRefusal::NoView(_) => GateRefusal::ForMcpAlone,
+            TokenRefusal::Unknown | TokenRefusal::Challenged(_) => GateRefusal::UnknownToken,
         })?;
         if path != MCP {
-            return Err(Refusal::ForMcpAlone);
+            return Err(GateRefusal::ForMcpAlone);
         }
-        Ok(Known {
-            caller: Caller::Client,
-            way: Way::Token,
+        Ok(KnownCaller {
+            caller: ApiCaller::Client,
+            way: AuthMethod::Token,
             session: None,
             person: Some(person),
         })
@@ -275,13 +275,15 @@ impl Gate {
     async fn handle_request(
         &self,
         mut request: Request,
-        known: Option<Known>,
+        known: Option<KnownCaller>,
         next: Next,
-    ) -> Result<Response, Refusal> {
-        let class = known.as_ref().map_or(Class::Stranger, Known::class);
-        let guest = request.extensions().get::<Arc<Guest>>();
-        if class > Class::Stranger && guest.is_some_and(|guest| !guest.shows(class)) {
-            return Err(Busy("connections are open").into());
+    ) -> Result<Response, GateRefusal> {
+        let class = known
+            .as_ref()
+            .map_or(CallerClass::Stranger, KnownCaller::class);
+        let guest = request.extensions().get::<Arc<ConnectionSlot>>();
+        if class > CallerClass::Stranger && guest.is_some_and(|guest| !guest.shows(class)) {
+            return Err(LimitReached("connections are open").into());
         }
         if let Some(known) = known {
             known.note(request.extensions_mut(), &self.principal);
@@ -300,11 +302,11 @@ impl Gate {
         bounds.pass(places, class, request, next).await
     }
 
-    fn caller(&self, token: Option<&str>) -> Option<Caller> {
+    fn caller(&self, token: Option<&str>) -> Option<ApiCaller> {
         match (token, &self.call) {
-            (Some(token), _) if same_token(token, &self.operator) => Some(Caller::Operator),
-            (Some(token), Some(call)) => same_token(token, call).then_some(Caller::Client),
-            (_, None) => Some(Caller::Client),
+            (Some(token), _) if same_token(token, &self.operator) => Some(ApiCaller::Operator),
+            (Some(token), Some(call)) => same_token(token, call).then_some(ApiCaller::Client),
+            (_, None) => Some(ApiCaller::Client),
             (None, Some(_)) => None,
         }
     }
@@ -317,10 +319,10 @@ fn may_call(method: &Method, path: &str) -> bool {
 
 /// Why a request is not passed to the routes.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Refusal {
+pub(crate) enum GateRefusal {
     /// It is meant for another server, or a page of another origin made it.
     #[error(transparent)]
-    Foreign(#[from] Foreign),
+    Foreign(#[from] HostGuardError),
     /// Its token identifies no one that this server knows.
     #[error("send `Authorization: Bearer TOKEN` with a token of this server")]
     UnknownToken,
@@ -329,7 +331,7 @@ pub(crate) enum Refusal {
     NoToken,
     /// Its caller is sent to an authorization server.
     #[error("{0}")]
-    Challenged(Box<Challenge>),
+    Challenged(Box<TokenChallenge>),
     /// Its caller's view is not in the settings.
     #[error("the view `{0}` of this token is not in the settings of this server")]
     NoView(String),
@@ -341,13 +343,13 @@ pub(crate) enum Refusal {
     NotTheOperator,
     /// Other callers of its class hold too much.
     #[error(transparent)]
-    Busy(#[from] Busy),
+    Busy(#[from] LimitReached),
     /// Its body was not accepted.
     #[error(transparent)]
     Body(#[from] IntakeError),
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for GateRefusal {
     fn into_response(self) -> Response {
         let (status, kind) = match &self {
             Self::Foreign(_) | Self::NotTheOperator | Self::NoView(_) | Self::ForMcpAlone => {

@@ -43,7 +43,7 @@ mod tabs;
 mod tokens;
 
 pub use haft_mcp::guard::{HostGuard, same_token};
-pub use haft_mcp::http::{Access, Caller};
+pub use haft_mcp::http::{Access, TokenOwner};
 pub use mount::{Mcp, approvals};
 
 /// The guide's page on embedding, compiled and run as a doctest.

@@ -18,16 +18,16 @@ use tokio_rustls::TlsAcceptor;
 use tower_service::Service as _;
 
 use crate::caller::Peer;
-use crate::reach::Reach;
-use crate::same_user::Ends;
+use crate::reach::ListenPlan;
+use crate::same_user::SocketEnds;
 
 mod crowd;
 mod unblocked;
 
-pub(crate) use crowd::Guest;
+pub(crate) use crowd::ConnectionSlot;
 
-use crowd::Crowd;
-use unblocked::Unblocked;
+use crowd::ConnectionLimiter;
+use unblocked::WriteTimeoutStream;
 
 /// Maximum number of connections, if the limit of open files allows that many.
 const MAX_CONNECTIONS: usize = 16_384;
@@ -55,7 +55,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Binds the socket; port 0 picks a free one.
-    pub(crate) async fn bind(reach: &Reach) -> std::io::Result<Self> {
+    pub(crate) async fn bind(reach: &ListenPlan) -> std::io::Result<Self> {
         let bound = TcpListener::bind(reach.address).await;
         let socket = match (bound, reach.instead) {
             (Err(_), Some(instead)) => TcpListener::bind(instead).await?,
@@ -70,7 +70,7 @@ impl Listener {
 
     /// Serves until told to stop; then answers the requests in progress and closes all connections.
     pub(crate) async fn serve(self, routes: Router, mut stop: watch::Receiver<bool>) {
-        let crowd = Crowd::new(room());
+        let crowd = ConnectionLimiter::new(room());
         let mut connections = JoinSet::new();
         loop {
             let accepted = tokio::select! {
@@ -84,10 +84,10 @@ impl Listener {
                     let Ok(local) = stream.local_addr() else {
                         continue;
                     };
-                    let served = Served {
+                    let served = ConnectionContext {
                         tls: self.tls.clone(),
                         routes: routes.clone(),
-                        ends: Ends {
+                        ends: SocketEnds {
                             remote: from,
                             local,
                         },
@@ -127,15 +127,15 @@ async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
 }
 
 /// What is needed to serve one connection.
-struct Served {
+struct ConnectionContext {
     tls: Option<TlsAcceptor>,
     routes: Router,
-    ends: Ends,
-    guest: Arc<Guest>,
+    ends: SocketEnds,
+    guest: Arc<ConnectionSlot>,
     stop: watch::Receiver<bool>,
 }
 
-async fn accept(stream: TcpStream, served: Served) {
+async fn accept(stream: TcpStream, served: ConnectionContext) {
     // Responses are written whole, so waiting for more data would only delay them.
     let _ = stream.set_nodelay(true);
     let guest = Arc::clone(&served.guest);
@@ -146,8 +146,8 @@ async fn accept(stream: TcpStream, served: Served) {
 }
 
 /// Serves a connection: in plain text or, if haft encrypts itself, after the TLS handshake.
-async fn serve_stream(stream: TcpStream, served: Served) {
-    let stream = Unblocked::new(stream, WRITE_TIMEOUT);
+async fn serve_stream(stream: TcpStream, served: ConnectionContext) {
+    let stream = WriteTimeoutStream::new(stream, WRITE_TIMEOUT);
     let Some(tls) = served.tls.clone() else {
         return connection(stream, served).await;
     };
@@ -158,8 +158,8 @@ async fn serve_stream(stream: TcpStream, served: Served) {
     }
 }
 
-async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Served) {
-    let Served {
+async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: ConnectionContext) {
+    let ConnectionContext {
         routes,
         ends,
         guest,

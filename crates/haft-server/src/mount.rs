@@ -10,15 +10,15 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use haft_app::Haft;
 use haft_app::problem::Problem;
-use haft_mcp::http::{Access, Denied, McpService};
+use haft_mcp::http::{Access, AccessDenied, McpService};
 use haft_mcp::server::{McpServer, ServerInfo, ServerLimits};
 use tokio::sync::watch;
 
 use crate::api::approvals;
 use crate::api::state::Api;
-use crate::bounds::Bounds;
-use crate::caller::{Caller, Peer, Way};
-use crate::gate::{Refusal, harden};
+use crate::bounds::ApiLimits;
+use crate::caller::{ApiCaller, AuthMethod, Peer};
+use crate::gate::{GateRefusal, harden};
 use crate::opener::ClientRuns;
 use crate::tabs::Tabs;
 
@@ -119,10 +119,10 @@ impl Mcp {
 /// `?run=`), `GET /{id}`, `POST /{id}/approve | deny | answer`, `POST /batch`, as below `/api/v1/approvals` of `haft serve`
 /// (docs/reference/contract.md §9).
 ///
-/// They are for operators only: `access` must identify a caller as one ([`Caller::operator`](haft_mcp::http::Caller)) and say who
+/// They are for operators only: `access` must identify a caller as one ([`TokenOwner::operator`](haft_mcp::http::TokenOwner)) and say who
 /// it is. A token that a model's calls use decides nothing. An operator sees the requests of its own tenant.
 pub fn approvals(haft: &Haft, access: Access) -> Router {
-    let bounds = Arc::new(Bounds::default());
+    let bounds = Arc::new(ApiLimits::default());
     // No route here follows events, which would end when a server stops.
     let (_, stopped) = watch::channel(false);
     let api = Api::new(
@@ -132,7 +132,7 @@ pub fn approvals(haft: &Haft, access: Access) -> Router {
         Tabs::new(haft.app().site().home.clone()),
         None,
     );
-    let entrance = Arc::new(Entrance { access, bounds });
+    let entrance = Arc::new(ApprovalAccess { access, bounds });
     Router::new()
         .route("/", get(approvals::list))
         .route("/batch", post(approvals::batch))
@@ -145,39 +145,47 @@ pub fn approvals(haft: &Haft, access: Access) -> Router {
 }
 
 /// The checks in front of the approval routes.
-struct Entrance {
+struct ApprovalAccess {
     access: Access,
-    bounds: Arc<Bounds>,
+    bounds: Arc<ApiLimits>,
 }
 
 /// Passes an operator's request to the routes, or answers it.
-async fn check(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
+async fn check(
+    State(entrance): State<Arc<ApprovalAccess>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let passed = entrance.handle_request(request, next).await;
     let mut response = passed.unwrap_or_else(IntoResponse::into_response);
     harden(response.headers_mut());
     response
 }
 
-impl Entrance {
-    async fn handle_request(&self, mut request: Request, next: Next) -> Result<Response, Refusal> {
+impl ApprovalAccess {
+    async fn handle_request(
+        &self,
+        mut request: Request,
+        next: Next,
+    ) -> Result<Response, GateRefusal> {
         let admitted = self.access.admit(&request);
         let caller = admitted.map_err(|denied| match denied {
-            Denied::Foreign(foreign) => Refusal::Foreign(foreign),
-            Denied::NoToken => Refusal::UnknownToken,
+            AccessDenied::Foreign(foreign) => GateRefusal::Foreign(foreign),
+            AccessDenied::NoToken => GateRefusal::UnknownToken,
         })?;
         let operator = caller.principal.filter(|_| caller.operator);
-        let operator = operator.ok_or(Refusal::NotTheOperator)?;
+        let operator = operator.ok_or(GateRefusal::NotTheOperator)?;
         let connection = request.extensions().get::<ConnectInfo<SocketAddr>>();
         let peer = connection.map(|ConnectInfo(address)| Peer(address.ip()));
         let extensions = request.extensions_mut();
         if let Some(peer) = peer {
             extensions.insert(peer);
         }
-        extensions.insert(Caller::Operator);
-        extensions.insert(Way::Token);
+        extensions.insert(ApiCaller::Operator);
+        extensions.insert(AuthMethod::Token);
         extensions.insert(operator);
         let places = &self.bounds.requests;
-        let class = Caller::Operator.class();
+        let class = ApiCaller::Operator.class();
         self.bounds.pass(places, class, request, next).await
     }
 }

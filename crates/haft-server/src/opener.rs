@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use haft::call::RunId;
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::progress::Pace;
@@ -32,7 +32,7 @@ const MAX_REFUSALS: u64 = 10_000;
 
 /// What clients learn once haft listens.
 #[derive(Debug)]
-struct Web {
+struct ListenInfo {
     console: String,
     key: [u8; 32],
 }
@@ -46,7 +46,7 @@ pub(crate) struct ClientRuns {
     /// The clients whose forms may decide requests.
     trusted: Vec<String>,
     /// The console where users decide, once it is known.
-    web: OnceLock<Web>,
+    web: OnceLock<ListenInfo>,
     /// Finds that console on demand, for a server that opens no port.
     attach: OnceLock<Attach>,
     refusals: AtomicU64,
@@ -97,7 +97,7 @@ impl ClientRuns {
             .chain_update(b"haft requestState key 1\n")
             .chain_update(operator)
             .finalize();
-        let web = Web {
+        let web = ListenInfo {
             console,
             key: key.into(),
         };
@@ -186,7 +186,7 @@ impl RunFactory for ClientRuns {
                 })
             };
             let prepared = self.app.runs().prepare(options);
-            let run = prepared.map_err(|e| OpenError(Failure::of(e)))?;
+            let run = prepared.map_err(|e| OpenError(HostFailure::of(e)))?;
             let session = run.session().clone();
             self.held
                 .lock()
@@ -200,7 +200,7 @@ impl RunFactory for ClientRuns {
             let Some(run) = self.handle(session) else {
                 return Err(OpenError("the run is over".into()));
             };
-            run.start().await.map_err(|e| OpenError(Failure::of(e)))
+            run.start().await.map_err(|e| OpenError(HostFailure::of(e)))
         })
     }
 
@@ -282,7 +282,7 @@ impl RunFactory for ClientRuns {
         };
         let record = async move {
             let options = RunOptions {
-                class: Class::Client,
+                class: CallerClass::Client,
                 ..RunOptions::new(name)
             };
             match strays.get_or_try_init(|| app.runs().start(options)).await {

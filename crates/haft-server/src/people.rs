@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use haft_app::access::{LiveTokens, PREFIX, Person};
+use haft_app::access::{IdentifiedCaller, LiveTokens, PREFIX};
 use haft_app::app::App;
 use haft_app::oauth::{TokenError, WELL_KNOWN};
 use http::{HeaderValue, StatusCode};
@@ -16,7 +16,7 @@ pub(crate) enum TokenRefusal {
     /// It is unknown, and there is no authorization server to send its caller to.
     Unknown,
     /// Its caller is told where to get a token, or what is wrong with this one.
-    Challenged(Challenge),
+    Challenged(TokenChallenge),
     /// Its view is not in the settings.
     NoView(String),
 }
@@ -41,7 +41,7 @@ impl People {
     }
 
     /// Returns the owner of a token.
-    pub(crate) async fn find(&self, token: &str) -> Result<Person, TokenRefusal> {
+    pub(crate) async fn find(&self, token: &str) -> Result<IdentifiedCaller, TokenRefusal> {
         let person = match (self.tokens.person(token), self.app.oauth()) {
             (Some(person), _) => person,
             (None, Some(oauth)) if !token.starts_with(PREFIX) => {
@@ -67,9 +67,9 @@ impl People {
     }
 
     /// Returns the challenge for a client without a token; `None` if there is no authorization server.
-    pub(crate) fn challenge(&self) -> Option<Challenge> {
+    pub(crate) fn challenge(&self) -> Option<TokenChallenge> {
         self.app.oauth()?;
-        Some(Challenge {
+        Some(TokenChallenge {
             message: "send `Authorization: Bearer TOKEN` with a token of the authorization server"
                 .to_owned(),
             status: StatusCode::UNAUTHORIZED,
@@ -77,7 +77,7 @@ impl People {
         })
     }
 
-    fn refused(&self, error: TokenError) -> Challenge {
+    fn refused(&self, error: TokenError) -> TokenChallenge {
         tracing::debug!(%error, "an access token was refused");
         let (status, word) = match &error {
             TokenError::Invalid(_) => (StatusCode::UNAUTHORIZED, Some("invalid_token")),
@@ -92,7 +92,7 @@ impl People {
             other => other.to_string(),
         };
         let header = word.and_then(|word| self.header(Some(word)));
-        Challenge {
+        TokenChallenge {
             message,
             status,
             header,
@@ -113,13 +113,13 @@ impl People {
 
 /// A refusal that says where to get a token.
 #[derive(Debug)]
-pub(crate) struct Challenge {
+pub(crate) struct TokenChallenge {
     message: String,
     status: StatusCode,
     header: Option<HeaderValue>,
 }
 
-impl Challenge {
+impl TokenChallenge {
     /// Returns the status and the kind of the error.
     pub(crate) fn status(&self) -> (StatusCode, &'static str) {
         let word = match self.status {
@@ -136,7 +136,7 @@ impl Challenge {
     }
 }
 
-impl fmt::Display for Challenge {
+impl fmt::Display for TokenChallenge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }

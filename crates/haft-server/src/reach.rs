@@ -1,4 +1,4 @@
-//! `Reach`: where haft listens, the names by which clients reach it, and what encrypts the traffic: haft, a proxy, or nothing on
+//! `ListenPlan`: where haft listens, the names by which clients reach it, and what encrypts the traffic: haft, a proxy, or nothing on
 //! loopback.
 
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
@@ -13,7 +13,7 @@ use tokio_rustls::TlsAcceptor;
 
 use haft_app::config::Settings;
 use haft_app::config::typed::{BEHIND_PROXY, HTTP};
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 
 /// The settings with the files of `serve.tls`.
 const TLS_KEYS: [&str; 2] = ["serve.tls.cert", "serve.tls.key"];
@@ -22,7 +22,7 @@ const TLS_KEYS: [&str; 2] = ["serve.tls.cert", "serve.tls.key"];
 const BACKGROUND_PORT: u16 = 7421;
 
 /// Where haft is to listen, and how clients will reach it.
-pub(crate) struct Reach {
+pub(crate) struct ListenPlan {
     /// The address to listen on; port 0 picks a free one.
     pub(crate) address: SocketAddr,
     /// The address to use if another program occupies the first one.
@@ -36,7 +36,7 @@ pub(crate) struct Reach {
 }
 
 /// How clients reach a listening server.
-pub(crate) struct Reached {
+pub(crate) struct ListenAddress {
     /// The address it listens on.
     pub(crate) address: SocketAddr,
     /// The URL for clients and browsers.
@@ -47,7 +47,7 @@ pub(crate) struct Reached {
     pub(crate) hosts: HostGuard,
 }
 
-impl Reach {
+impl ListenPlan {
     /// Reads the settings and `--http`. An address that other machines can reach needs encryption and names.
     pub(crate) fn of(
         http: Option<&str>,
@@ -83,7 +83,7 @@ impl Reach {
     /// Checks that a reachable address is encrypted and named.
     fn check(&self, no_auth: bool) -> Result<(), Problem> {
         let local = self.address.ip().is_loopback();
-        let address = || Place::named(self.address.to_string());
+        let address = || SourceLocation::named(self.address.to_string());
         if no_auth && (!local || self.behind_proxy || !self.hosts.is_empty()) {
             let what = "--no-auth works only on loopback addresses, without a proxy and without serve.hosts";
             return Err(Problem::usage(what)
@@ -106,8 +106,8 @@ impl Reach {
     }
 
     /// Returns how clients reach it at the bound address.
-    pub(crate) fn at(&self, bound: SocketAddr) -> Result<Reached, Problem> {
-        Ok(Reached {
+    pub(crate) fn at(&self, bound: SocketAddr) -> Result<ListenAddress, Problem> {
+        Ok(ListenAddress {
             address: bound,
             url: self.url(bound),
             https: self.is_https(),
@@ -130,7 +130,7 @@ impl Reach {
         self.hosts.iter().try_fold(guard, |guard, host| {
             guard.also(host).map_err(|error| {
                 Problem::settings(error.to_string())
-                    .at(Place::named("serve.hosts"))
+                    .at(SourceLocation::named("serve.hosts"))
                     .advise("write a name as clients do: `haft.example` or `haft.example:8443`")
             })
         })
@@ -168,7 +168,7 @@ fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Proble
             Problem::settings(what)
         };
         problem
-            .at(Place::named(&text))
+            .at(SourceLocation::named(&text))
             .advise("write it as 127.0.0.1:7420; port 0 picks a free one")
     };
     // `:0` is any free port on loopback.
@@ -197,7 +197,7 @@ fn tls(settings: &Settings) -> Result<Option<TlsAcceptor>, Problem> {
     };
     let unread = |path: &Path, why: String| {
         Problem::settings(format!("cannot read the PEM file: {why}"))
-            .at(Place::file(path))
+            .at(SourceLocation::file(path))
             .advise("serve.tls.cert is the certificate with those that sign it, serve.tls.key its private key")
     };
     let chain = CertificateDer::pem_file_iter(cert)

@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use haft::error::bounded;
-use haft::result::{Outcome, Rendered};
+use haft::result::{Outcome, RenderedOutcome};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
@@ -23,13 +23,13 @@ pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
 /// Returns an outcome (contract §3), with what a reader gets of it in marked parts.
 pub(crate) fn outcome(outcome: &Outcome) -> Response {
     #[derive(Serialize)]
-    struct WithParts<'a> {
+    struct OutcomeReply<'a> {
         #[serde(flatten)]
         outcome: &'a Outcome,
-        rendered: Rendered<'a>,
+        rendered: RenderedOutcome<'a>,
     }
     let rendered = outcome.render();
-    document(&WithParts { outcome, rendered })
+    document(&OutcomeReply { outcome, rendered })
 }
 
 /// Returns an error. Its message may repeat input, so its length is limited.
@@ -54,12 +54,12 @@ pub(crate) fn conflict(message: &str, advice: &str, more: &Value) -> Response {
 
 /// Kind and message of an error, as in outcomes.
 #[derive(Debug, Serialize)]
-pub(crate) struct Failure {
+pub(crate) struct ErrorBody {
     kind: &'static str,
     message: String,
 }
 
-impl Failure {
+impl ErrorBody {
     /// Creates a failure of this kind.
     pub(crate) fn new(kind: &'static str, message: String) -> Self {
         Self { kind, message }
@@ -67,7 +67,7 @@ impl Failure {
 }
 
 /// Returns a failure as a response.
-pub(crate) fn problem(status: StatusCode, failure: &Failure) -> Response {
+pub(crate) fn problem(status: StatusCode, failure: &ErrorBody) -> Response {
     error(status, failure.kind, &failure.message)
 }
 

@@ -1,4 +1,4 @@
-//! `Ends`: whether the peer of a connection runs as this server's user, according to the kernel's socket tables.
+//! `SocketEnds`: whether the peer of a connection runs as this server's user, according to the kernel's socket tables.
 //!
 //! A login link that opens a browser is in a program's arguments, which other users of the machine can read.
 
@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Both ends of a connection.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ends {
+pub(crate) struct SocketEnds {
     /// The peer's address.
     pub(crate) remote: SocketAddr,
     /// This server's address.
@@ -22,7 +22,7 @@ const MAX_TABLE_BYTES: u64 = 32 << 20;
 /// The state of a connection that neither end has closed. After closing, the table names root as its user.
 const ESTABLISHED: &str = "01";
 
-impl Ends {
+impl SocketEnds {
     /// Returns whether the peer runs as this server's user or as root; false if the kernel does not say. Blocks.
     pub(crate) fn are_of_one_user(self) -> bool {
         let own = rustix::process::geteuid().as_raw();
@@ -77,10 +77,10 @@ fn address(text: &str) -> Option<SocketAddr> {
 mod tests {
     use std::net::{TcpListener, TcpStream};
 
-    use super::Ends;
+    use super::SocketEnds;
 
-    fn ends(remote: &str, local: &str) -> Ends {
-        Ends {
+    fn ends(remote: &str, local: &str) -> SocketEnds {
+        SocketEnds {
             remote: remote.parse().unwrap(),
             local: local.parse().unwrap(),
         }
@@ -120,7 +120,7 @@ mod tests {
             let local = listener.local_addr().unwrap();
             let stream = TcpStream::connect(local).unwrap();
             let remote = stream.local_addr().unwrap();
-            assert!(Ends { remote, local }.are_of_one_user());
+            assert!(SocketEnds { remote, local }.are_of_one_user());
             let other = ends("127.0.0.1:1", &local.to_string());
             assert!(!other.are_of_one_user());
             drop((listener, stream));

@@ -15,11 +15,11 @@ use haft::toolset::lazy::CALL_TOOL;
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::hook::Hooks;
-use haft_app::listening::Listening;
+use haft_app::listening::ListenerNote;
 use haft_app::oauth::WELL_KNOWN;
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 use haft_app::running::background::trim_log;
-use haft_app::running::{Announced, Record, servers};
+use haft_app::running::{ServerAnnouncement, ServerDescription, servers};
 use haft_app::{follower, others};
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::http::{Access, McpService};
@@ -30,13 +30,13 @@ use tokio::sync::{oneshot, watch};
 use crate::api;
 use crate::api::state::Api;
 use crate::attach::Attach;
-use crate::bounds::Bounds;
-use crate::console::{About, Console, Options, routes as pages};
-use crate::gate::{self, Gate};
+use crate::bounds::ApiLimits;
+use crate::console::{About, Console, ConsoleOptions, routes as pages};
+use crate::gate::{self, ApiGate};
 use crate::listen::Listener;
 use crate::opener::ClientRuns;
 use crate::people::{self, People};
-use crate::reach::{Reach, Reached};
+use crate::reach::{ListenAddress, ListenPlan};
 use crate::reply;
 use crate::tabs::Tabs;
 use crate::tokens::TokenFile;
@@ -84,7 +84,7 @@ pub enum Background {
 
 /// A server whose routes all respond, and how clients reach it.
 #[derive(Debug)]
-pub struct Ready {
+pub struct ReadyServer {
     /// The address it listens on.
     pub address: SocketAddr,
     /// The URL for clients and browsers, without a trailing slash.
@@ -109,7 +109,7 @@ pub async fn serve<T>(
     settings: &Settings,
     options: &ServeOptions,
     stop: impl Future<Output = T>,
-    ready: impl FnOnce(&Ready) -> Result<(), Problem>,
+    ready: impl FnOnce(&ReadyServer) -> Result<(), Problem>,
 ) -> Result<Option<T>, Problem> {
     let runs = ClientRuns::new(app.clone(), settings);
     let watching = tokio::spawn(watch_skills(app.clone()));
@@ -121,7 +121,7 @@ pub async fn serve<T>(
         app.code().warm();
     }
     let server = McpServer::new(&info(app), ServerLimits::default(), Arc::clone(&runs) as _);
-    let serving = Serving {
+    let serving = ServeContext {
         app,
         server,
         runs: Arc::clone(&runs),
@@ -153,19 +153,19 @@ async fn watch_skills(app: App) {
 }
 
 /// What to serve, and how.
-struct Serving<'a> {
+struct ServeContext<'a> {
     app: &'a App,
     server: McpServer,
     runs: Arc<ClientRuns>,
     options: &'a ServeOptions,
 }
 
-impl Serving<'_> {
+impl ServeContext<'_> {
     async fn until<T>(
         self,
         settings: &Settings,
         stop: impl Future<Output = T>,
-        ready: impl FnOnce(&Ready) -> Result<(), Problem>,
+        ready: impl FnOnce(&ReadyServer) -> Result<(), Problem>,
     ) -> Result<Option<T>, Problem> {
         if self.options.stdio && self.options.http.is_none() {
             let starts = self.options.background == Background::WhenAsked;
@@ -179,14 +179,14 @@ impl Serving<'_> {
                 Problem::failed("a haft server is already running in the background")
                     .advise("`haft console` opens its console; `haft console --stop` ends it")
             })?;
-            let reach = Reach::background();
+            let reach = ListenPlan::background();
             return self.over_http(reach, stop, ready).await;
         }
         if self.options.no_auth && self.app.oauth().is_some() {
             let what = "--no-auth and serve.oauth contradict each other";
             return Err(Problem::usage(what).advise("leave --no-auth out, or unset serve.oauth"));
         }
-        let reach = Reach::of(self.options.http.as_deref(), self.options.no_auth, settings)?;
+        let reach = ListenPlan::of(self.options.http.as_deref(), self.options.no_auth, settings)?;
         self.over_http(reach, stop, ready).await
     }
 
@@ -206,19 +206,20 @@ impl Serving<'_> {
 
     async fn over_http<T>(
         self,
-        reach: Reach,
+        reach: ListenPlan,
         stop: impl Future<Output = T>,
-        ready: impl FnOnce(&Ready) -> Result<(), Problem>,
+        ready: impl FnOnce(&ReadyServer) -> Result<(), Problem>,
     ) -> Result<Option<T>, Problem> {
         let listener = Listener::bind(&reach)
             .await
             .map_err(|e| self.cannot_listen(&reach, &e))?;
         let home = self.app.site().home.path();
-        let _noted = Listening::note(home, listener.address).map_err(|e| {
-            Problem::failed(format!("cannot note where it listens: {e}")).at(Place::file(home))
+        let _noted = ListenerNote::note(home, listener.address).map_err(|e| {
+            Problem::failed(format!("cannot note where it listens: {e}"))
+                .at(SourceLocation::file(home))
         })?;
         let reached = reach.at(listener.address)?;
-        let tokens = Tokens {
+        let tokens = TokenFiles {
             call: TokenFile::call(&self.app.site().home)?,
             operator: TokenFile::operator(&self.app.site().home)?,
         };
@@ -229,7 +230,7 @@ impl Serving<'_> {
             .listens(reached.url.clone(), tokens.operator.secret());
         let tabs = Tabs::new(self.app.site().home.clone());
         let console = self.console(&reached, &tabs);
-        let bounds = Arc::new(Bounds::default());
+        let bounds = Arc::new(ApiLimits::default());
         let gate = self.gate(&console, &reached, &tokens, &bounds);
         let (tell, told) = watch::channel(false);
         let hooks = Hooks::new(self.app.site(), true);
@@ -246,7 +247,7 @@ impl Serving<'_> {
         let routes = routes(Arc::clone(&api), &console, served);
         let routes = with_metadata(routes, self.app);
         let listening = tokio::spawn(listener.serve(gate::before(Arc::new(gate), routes), told));
-        let announced = Announced::new(&self.app.site().home, &self.record(&reached))?;
+        let announced = ServerAnnouncement::new(&self.app.site().home, &self.record(&reached))?;
         ready(&tokens.ready(&reached, &console)?)?;
         let counting = tokio::spawn(Arc::clone(&tabs).watch());
         let stopped = tokio::select! {
@@ -269,7 +270,7 @@ impl Serving<'_> {
     }
 
     /// Returns the error for a failed bind; if another server of this user has the port, it says which.
-    fn cannot_listen(&self, reach: &Reach, error: &std::io::Error) -> Problem {
+    fn cannot_listen(&self, reach: &ListenPlan, error: &std::io::Error) -> Problem {
         let address = reach.address.to_string();
         let servers = servers(&self.app.site().home).unwrap_or_default();
         let has_port = |url: &str| url.strip_suffix(&address).is_some();
@@ -281,7 +282,7 @@ impl Serving<'_> {
             None => "choose another: --http 127.0.0.1:0 takes a free port".to_owned(),
         };
         Problem::failed(format!("cannot listen: {error}"))
-            .at(Place::named(address))
+            .at(SourceLocation::named(address))
             .advise(advice)
     }
 
@@ -298,7 +299,7 @@ impl Serving<'_> {
     }
 
     /// Waits until the background server is no longer needed; forever for any other server.
-    async fn left_alone(&self, announced: &Announced, tabs: &Tabs, hooks: &Hooks) {
+    async fn left_alone(&self, announced: &ServerAnnouncement, tabs: &Tabs, hooks: &Hooks) {
         if !self.is_background() {
             return pending().await;
         }
@@ -321,8 +322,8 @@ impl Serving<'_> {
     }
 
     /// Returns the record by which other processes find this server.
-    fn record(&self, reached: &Reached) -> Record {
-        Record {
+    fn record(&self, reached: &ListenAddress) -> ServerDescription {
+        ServerDescription {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             url: reached.url.clone(),
             workspace: self.folder(),
@@ -333,9 +334,9 @@ impl Serving<'_> {
     }
 
     /// Creates this server's console and sets the sandbox's strength once it is known.
-    fn console(&self, reached: &Reached, tabs: &Arc<Tabs>) -> Arc<Console> {
+    fn console(&self, reached: &ListenAddress, tabs: &Arc<Tabs>) -> Arc<Console> {
         let app = self.app.clone();
-        let console = Console::new(Options {
+        let console = Console::new(ConsoleOptions {
             port: reached.address.port(),
             https: reached.https,
             tabs: Arc::clone(tabs),
@@ -362,11 +363,11 @@ impl Serving<'_> {
     fn gate(
         &self,
         console: &Arc<Console>,
-        reached: &Reached,
-        tokens: &Tokens,
-        bounds: &Arc<Bounds>,
-    ) -> Gate {
-        Gate {
+        reached: &ListenAddress,
+        tokens: &TokenFiles,
+        bounds: &Arc<ApiLimits>,
+    ) -> ApiGate {
+        ApiGate {
             console: Arc::clone(console),
             hosts: reached.hosts.clone(),
             call: (!self.options.no_auth).then(|| tokens.call.secret().to_owned()),
@@ -431,19 +432,19 @@ fn info(app: &App) -> ServerInfo {
 }
 
 /// Both token files.
-struct Tokens {
+struct TokenFiles {
     call: TokenFile,
     operator: TokenFile,
 }
 
-impl Tokens {
-    fn ready(&self, reached: &Reached, console: &Console) -> Result<Ready, Problem> {
+impl TokenFiles {
+    fn ready(&self, reached: &ListenAddress, console: &Console) -> Result<ReadyServer, Problem> {
         let replaced = [&self.call, &self.operator]
             .into_iter()
             .filter(|file| file.replaced)
             .map(|file| file.path.clone());
         let link = console.login_link(&reached.url);
-        Ok(Ready {
+        Ok(ReadyServer {
             address: reached.address,
             url: reached.url.clone(),
             token_file: self.call.path.clone(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft_app::home::Home;
-use haft_app::running::watched::Watching;
+use haft_app::running::watched::WatchGuard;
 use parking_lot::Mutex;
 
 /// How long a page counts after its last report. Pages report every 30 seconds, but browsers let a hidden page run only once a
@@ -19,18 +19,18 @@ const MAX_TABS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Tabs {
     home: Home,
-    state: Mutex<State>,
+    state: Mutex<TabsState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct TabsState {
     /// Event streams that pages read: without one, no page is open.
     streams: usize,
     tabs: Vec<Tab>,
     /// The time at which the last stream ended.
     quiet_since: Option<Instant>,
     /// Held while a user watches a page; tells other processes so.
-    watching: Option<Watching>,
+    watching: Option<WatchGuard>,
 }
 
 #[derive(Debug)]
@@ -61,9 +61,9 @@ impl Tabs {
     pub(crate) fn new(home: Home) -> Arc<Self> {
         Arc::new(Self {
             home,
-            state: Mutex::new(State {
+            state: Mutex::new(TabsState {
                 quiet_since: Some(Instant::now()),
-                ..State::default()
+                ..TabsState::default()
             }),
         })
     }
@@ -107,14 +107,14 @@ impl Tabs {
     }
 
     /// Tells other processes whether a user watches a page.
-    fn publish_watched(&self, state: &mut State, now: Instant) {
+    fn publish_watched(&self, state: &mut TabsState, now: Instant) {
         let age = |tab: &Tab| now.saturating_duration_since(tab.heard);
         state.tabs.retain(|tab| age(tab) < TAB_TIMEOUT);
         let attentive = state.streams > 0 && state.tabs.iter().any(|tab| tab.attentive);
         if !attentive {
             state.watching = None;
         } else if state.watching.is_none() {
-            match Watching::begin(&self.home) {
+            match WatchGuard::begin(&self.home) {
                 Ok(watching) => state.watching = Some(watching),
                 Err(error) => tracing::warn!(%error, "say that the console is looked at"),
             }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use haft_app::home::Home;
 use haft_app::plain_file;
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 
 /// 256 bits from the operating system's randomness.
 const TOKEN_BYTES: usize = 32;
@@ -48,7 +48,7 @@ impl TokenFile {
     fn open(path: PathBuf) -> Result<Self, Problem> {
         let to_problem = |e: std::io::Error| {
             Problem::settings(format!("cannot store a token: {e}"))
-                .at(Place::file(&path))
+                .at(SourceLocation::file(&path))
                 .advise("haft must own the file and its folder; move the file away")
         };
         let mut replaced = false;

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, RunIndex as _};
+use haft::audit::index::{ClosedEvent, RunIndex as _};
 use haft::call::{Principal, RunId};
 use haft_store::sqlite::SqliteStore;
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         workspace: None,
         profile: "workspace".into(),
     };
-    let closed = Closed {
+    let closed = ClosedEvent {
         count: 3,
         head: "0".repeat(64),
         calls: 1,

@@ -2,4 +2,4 @@
 
 mod object;
 
-pub use object::{Dial, Io, ObjectArtifacts, Terms};
+pub use object::{Dial, Io, ObjectArtifacts, RetentionLimits};

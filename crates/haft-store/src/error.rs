@@ -1,8 +1,8 @@
 //! `StoreError`: why a database could not be opened or closed.
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 
 /// Why a database could not be opened or closed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct StoreError(#[source] pub(crate) Failure);
+pub struct StoreError(#[source] pub(crate) HostFailure);

@@ -1,9 +1,9 @@
 //! The inboxes of both databases and what they share: writing requests, reading rows, and limits.
 
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval, WaitingLimits};
-use haft::approval::transition::{Event, Refused, transition};
+use haft::approval::transition::{RequestEvent, TransitionError, transition};
 use haft::approval::{ApprovalRequest, Choice, Decision};
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::journal;
 
 use crate::number::nanoseconds;
@@ -31,7 +31,7 @@ pub(crate) const SWEEP_BYTES: usize = 8 << 20;
 
 /// A request to be written.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct RequestDraft {
     pub(crate) tenant: String,
     pub(crate) id: String,
     pub(crate) run: String,
@@ -43,10 +43,10 @@ pub(crate) struct Draft {
     pub(crate) request: String,
 }
 
-impl Draft {
+impl RequestDraft {
     /// Prepares a request for storage; fails if it is too long.
     pub(crate) fn of(request: &ApprovalRequest) -> Result<Self, InboxError> {
-        let json = serde_json::to_string(request).map_err(|e| unavailable(Failure::of(e)))?;
+        let json = serde_json::to_string(request).map_err(|e| unavailable(HostFailure::of(e)))?;
         if json.len() > MAX_REQUEST {
             let bytes = json.len();
             return Err(unavailable(format!(
@@ -69,7 +69,7 @@ impl Draft {
 
 /// What determines whether one more request may be pending.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct CapacityCheck {
     pub(crate) tenant: String,
     pub(crate) run: String,
     pub(crate) fingerprint: String,
@@ -79,7 +79,7 @@ pub(crate) struct Room {
     pub(crate) bytes: Option<i64>,
 }
 
-impl Room {
+impl CapacityCheck {
     pub(crate) fn of(request: &ApprovalRequest, limits: WaitingLimits) -> Self {
         let number = |most: usize| i64::try_from(most).unwrap_or(i64::MAX);
         Self {
@@ -97,23 +97,23 @@ impl Room {
 
 /// A decision to be written.
 #[derive(Debug)]
-pub(crate) struct Verdict {
-    pub(crate) event: Event,
+pub(crate) struct DecisionRow {
+    pub(crate) event: RequestEvent,
     /// The status that a pending request gets.
     pub(crate) status: &'static str,
     pub(crate) json: String,
     pub(crate) edited_digest: Option<String>,
 }
 
-impl Verdict {
+impl DecisionRow {
     pub(crate) fn of(decision: &Decision) -> Result<Self, InboxError> {
-        let event = Event::from(&decision.choice);
+        let event = RequestEvent::from(&decision.choice);
         let edited = match &decision.choice {
             Choice::Approve { edited, .. } => edited.as_deref(),
             Choice::Deny { .. } | Choice::Answer { .. } => None,
         };
         let status = transition(RequestStatus::Pending, event);
-        let json = serde_json::to_string(decision).map_err(|e| unavailable(Failure::of(e)))?;
+        let json = serde_json::to_string(decision).map_err(|e| unavailable(HostFailure::of(e)))?;
         if json.len() > MAX_REQUEST {
             return Err(unavailable(format!(
                 "the decision has {} bytes, at most {MAX_REQUEST} are kept",
@@ -179,9 +179,9 @@ impl StoredRow {
 
 /// Returns why an event did not apply to a request that was read afterwards. A request's status only moves forward: if the
 /// event is possible now, the request was still undecided then.
-pub(crate) fn refusal(entry: &StoredApproval, event: Event) -> InboxError {
+pub(crate) fn refusal(entry: &StoredApproval, event: RequestEvent) -> InboxError {
     let refused = transition(entry.status, event).err();
-    refused.unwrap_or(Refused::Undecided).error(entry)
+    refused.unwrap_or(TransitionError::Undecided).error(entry)
 }
 
 /// Returns the error for one request too many.
@@ -191,7 +191,7 @@ pub(crate) fn inbox_full() -> InboxError {
     ))
 }
 
-pub(crate) fn unavailable(why: impl Into<Failure>) -> InboxError {
+pub(crate) fn unavailable(why: impl Into<HostFailure>) -> InboxError {
     InboxError::Unavailable(why.into())
 }
 

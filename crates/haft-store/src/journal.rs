@@ -12,17 +12,17 @@ use std::thread;
 use std::time::Instant;
 
 use haft::call::{CallId, RunId};
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::future::{BoxFuture, run_blocking};
-use haft::journal::line::{Line, Reader};
-use haft::journal::{Answer, ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::journal::line::{JournalLine, JournalReader};
+use haft::journal::{ChainStart, Journal, JournalCall, JournalError, JournalFuture, RecordedChain};
 use haft::result::Status;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 #[cfg(feature = "postgres")]
 use crate::error::StoreError;
-use crate::lane::{Jobs, Lane, Next};
+use crate::lane::{JobLane, Jobs, NextJob};
 use crate::lease::Lease;
 
 #[cfg(feature = "postgres")]
@@ -34,15 +34,15 @@ mod sqlite;
 #[derive(Debug)]
 pub struct DbJournal {
     home: PathBuf,
-    place: Place,
+    place: JournalLocation,
     lease: Lease,
-    lane: Lane<Job>,
+    lane: JobLane<JournalJob>,
     /// By run, the chains that began in this process and have not closed.
     chains: Mutex<HashMap<RunId, HashSet<CallId>>>,
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum JournalLocation {
     #[cfg(feature = "sqlite")]
     Sqlite(PathBuf),
     #[cfg(feature = "postgres")]
@@ -53,7 +53,7 @@ impl DbJournal {
     /// Creates journals in a `SQLite` file. `home` is haft's state folder, whose records say which calls had started.
     #[cfg(feature = "sqlite")]
     pub fn sqlite(path: PathBuf, home: impl Into<PathBuf>) -> Self {
-        Self::new(Place::Sqlite(path), home.into())
+        Self::new(JournalLocation::Sqlite(path), home.into())
     }
 
     /// Creates journals in a `PostgreSQL` database. `home` is haft's state folder, whose records say which calls had started.
@@ -63,15 +63,18 @@ impl DbJournal {
     #[cfg(feature = "postgres")]
     pub fn postgres(url: &str, home: impl Into<PathBuf>) -> Result<Self, StoreError> {
         crate::postgres::PostgresStore::new(url)?;
-        Ok(Self::new(Place::Postgres(url.to_owned()), home.into()))
+        Ok(Self::new(
+            JournalLocation::Postgres(url.to_owned()),
+            home.into(),
+        ))
     }
 
-    fn new(place: Place, home: PathBuf) -> Self {
+    fn new(place: JournalLocation, home: PathBuf) -> Self {
         Self {
             home,
             place,
             lease: Lease::default(),
-            lane: Lane::new(),
+            lane: JobLane::new(),
             chains: Mutex::default(),
         }
     }
@@ -85,8 +88,8 @@ impl DbJournal {
     /// Sends a job to the thread, which runs it even if the answer is not awaited.
     fn ask<T: Send + 'static>(
         &self,
-        job: impl FnOnce(oneshot::Sender<Outcome<T>>) -> Job,
-    ) -> BoxFuture<'static, Outcome<T>> {
+        job: impl FnOnce(oneshot::Sender<JournalJobResult<T>>) -> JournalJob,
+    ) -> BoxFuture<'static, JournalJobResult<T>> {
         let (answer, answered) = oneshot::channel();
         let (place, lease) = (self.place.clone(), self.lease);
         let start = |jobs| {
@@ -95,19 +98,19 @@ impl DbJournal {
         };
         let sent = self.lane.send_at_once(job(answer), start);
         Box::pin(async move {
-            sent.map_err(Fault::Failed)?;
-            let ended = |_| Fault::Failed("its thread ended".into());
+            sent.map_err(JournalJobError::Failed)?;
+            let ended = |_| JournalJobError::Failed("its thread ended".into());
             answered.await.map_err(ended)?
         })
     }
 
-    fn add<'a>(&'a self, run: &'a RunId, line: &Line) -> Answer<'a, ()> {
+    fn add<'a>(&'a self, run: &'a RunId, line: &JournalLine) -> JournalFuture<'a, ()> {
         let json = match serde_json::to_string(line) {
             Ok(json) => json,
-            Err(error) => return Box::pin(ready(Err(failed(run, Failure::of(error))))),
+            Err(error) => return Box::pin(ready(Err(failed(run, HostFailure::of(error))))),
         };
         let begun = match line {
-            Line::Begin { chain, .. } => Some(CallId::new(chain.as_str())),
+            JournalLine::Begin { chain, .. } => Some(CallId::new(chain.as_str())),
             _ => None,
         };
         let mut left = self.chains.lock();
@@ -117,7 +120,7 @@ impl DbJournal {
         if last {
             left.remove(run);
         }
-        let added = self.ask(|answer| Job::Add {
+        let added = self.ask(|answer| JournalJob::Add {
             run: run.to_string(),
             line: json,
             last,
@@ -150,8 +153,8 @@ impl Journal for DbJournal {
         run: &'a RunId,
         chain: &'a CallId,
         start: &'a ChainStart,
-    ) -> Answer<'a, ()> {
-        self.add(run, &Line::begin(chain, start))
+    ) -> JournalFuture<'a, ()> {
+        self.add(run, &JournalLine::begin(chain, start))
     }
 
     fn call<'a>(
@@ -159,8 +162,8 @@ impl Journal for DbJournal {
         run: &'a RunId,
         chain: &'a CallId,
         call: &'a JournalCall,
-    ) -> Answer<'a, ()> {
-        self.add(run, &Line::call(chain, call))
+    ) -> JournalFuture<'a, ()> {
+        self.add(run, &JournalLine::call(chain, call))
     }
 
     fn end<'a>(
@@ -169,15 +172,20 @@ impl Journal for DbJournal {
         chain: &'a CallId,
         seq: u64,
         reply: &'a str,
-    ) -> Answer<'a, ()> {
-        self.add(run, &Line::end(chain, seq, reply))
+    ) -> JournalFuture<'a, ()> {
+        self.add(run, &JournalLine::end(chain, seq, reply))
     }
 
-    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()> {
-        self.add(run, &Line::close(chain, status))
+    fn close<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        status: Status,
+    ) -> JournalFuture<'a, ()> {
+        self.add(run, &JournalLine::close(chain, status))
     }
 
-    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()> {
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> JournalFuture<'a, ()> {
         let mut left = self.chains.lock();
         let chains = left.entry(run.clone()).or_default();
         chains.remove(chain);
@@ -185,17 +193,17 @@ impl Journal for DbJournal {
         if last {
             left.remove(run);
         }
-        let released = self.ask(|answer| Job::Leave(run.to_string(), last, answer));
+        let released = self.ask(|answer| JournalJob::Leave(run.to_string(), last, answer));
         drop(left);
         Box::pin(async move { released.await.map_err(|fault| to_journal_error(run, fault)) })
     }
 
-    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>> {
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> JournalFuture<'a, Vec<RecordedChain>> {
         let lines = self.lines(run);
         Box::pin(async move {
             let lines = lines.await?;
             let ours = self.chains.lock().get(run).cloned().unwrap_or_default();
-            let read = move |reader: Reader<'_>| reader.abandoned(&ours);
+            let read = move |reader: JournalReader<'_>| reader.abandoned(&ours);
             read_lines(run, lines, read).await
         })
     }
@@ -204,11 +212,11 @@ impl Journal for DbJournal {
         &'a self,
         run: &'a RunId,
         chain: Option<&'a CallId>,
-    ) -> Answer<'a, Option<Recorded>> {
+    ) -> JournalFuture<'a, Option<RecordedChain>> {
         let lines = self.lines(run);
         let (home, chain) = (self.home.clone(), chain.cloned());
         Box::pin(async move {
-            let read = move |reader: Reader<'_>| reader.open(chain.as_ref(), &home);
+            let read = move |reader: JournalReader<'_>| reader.open(chain.as_ref(), &home);
             read_lines(run, lines.await?, read).await
         })
     }
@@ -216,8 +224,8 @@ impl Journal for DbJournal {
 
 impl DbJournal {
     /// Returns the lines of a run, unless another process holds it.
-    fn lines<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Vec<u8>>> {
-        let lines = self.ask(|answer| Job::Read(run.to_string(), answer));
+    fn lines<'a>(&'a self, run: &'a RunId) -> JournalFuture<'a, Vec<Vec<u8>>> {
+        let lines = self.ask(|answer| JournalJob::Read(run.to_string(), answer));
         Box::pin(async move { lines.await.map_err(|fault| to_journal_error(run, fault)) })
     }
 }
@@ -226,39 +234,39 @@ impl DbJournal {
 async fn read_lines<T: Send + 'static>(
     run: &RunId,
     lines: Vec<Vec<u8>>,
-    read: impl FnOnce(Reader<'_>) -> T + Send + 'static,
+    read: impl FnOnce(JournalReader<'_>) -> T + Send + 'static,
 ) -> Result<T, JournalError> {
     let of = run.clone();
     let read = run_blocking(move || {
-        let mut reader = Reader::new(&of);
+        let mut reader = JournalReader::new(&of);
         for (number, line) in (1..).zip(&lines) {
             // The database stores a line completely or not at all.
             reader.line(number, &[line.as_slice(), b"\n"].concat())?;
         }
         Ok(read(reader))
     });
-    read.await.map_err(|e| failed(run, Failure::of(e)))?
+    read.await.map_err(|e| failed(run, HostFailure::of(e)))?
 }
 
 /// Why a journal operation failed.
 #[derive(Debug)]
-enum Fault {
+enum JournalJobError {
     /// Another process holds the run.
     Busy,
     /// The database failed.
-    Failed(Failure),
+    Failed(HostFailure),
 }
 
-type Outcome<T> = Result<T, Fault>;
+type JournalJobResult<T> = Result<T, JournalJobError>;
 
-fn to_journal_error(run: &RunId, fault: Fault) -> JournalError {
+fn to_journal_error(run: &RunId, fault: JournalJobError) -> JournalError {
     match fault {
-        Fault::Busy => JournalError::Busy(run.clone()),
-        Fault::Failed(why) => failed(run, why),
+        JournalJobError::Busy => JournalError::Busy(run.clone()),
+        JournalJobError::Failed(why) => failed(run, why),
     }
 }
 
-fn failed(run: &RunId, why: Failure) -> JournalError {
+fn failed(run: &RunId, why: HostFailure) -> JournalError {
     JournalError::Io {
         run: run.clone(),
         source: io::Error::other(why),
@@ -267,45 +275,45 @@ fn failed(run: &RunId, why: Failure) -> JournalError {
 
 /// A job for the thread.
 #[derive(Debug)]
-enum Job {
+enum JournalJob {
     /// Adds a line; `last` if no chain of the run is active any more.
     Add {
         run: String,
         line: String,
         last: bool,
-        answer: oneshot::Sender<Outcome<()>>,
+        answer: oneshot::Sender<JournalJobResult<()>>,
     },
     /// Suspends a chain of this run; the flag says whether it was the last active one.
-    Leave(String, bool, oneshot::Sender<Outcome<()>>),
-    Read(String, oneshot::Sender<Outcome<Vec<Vec<u8>>>>),
+    Leave(String, bool, oneshot::Sender<JournalJobResult<()>>),
+    Read(String, oneshot::Sender<JournalJobResult<Vec<Vec<u8>>>>),
 }
 
 /// What journals need from a database.
-trait Backend {
+trait JournalBackend {
     /// Holds the run and adds a line; returns whether there were lines before it was held.
-    fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool>;
+    fn add(&mut self, run: &str, line: &str, held: bool) -> JournalJobResult<bool>;
 
     /// Releases a run, and deletes its lines if they are no longer needed.
-    fn release_run(&mut self, run: &str, wipe: bool) -> Outcome<()>;
+    fn release_run(&mut self, run: &str, wipe: bool) -> JournalJobResult<()>;
 
     /// Renews this process's lease on these runs.
-    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()>;
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> JournalJobResult<()>;
 
     /// Returns the lines of a run unless another process holds it; `ours` says that this process does.
-    fn lines(&mut self, run: &str, ours: bool) -> Outcome<Vec<Vec<u8>>>;
+    fn lines(&mut self, run: &str, ours: bool) -> JournalJobResult<Vec<Vec<u8>>>;
 }
 
-fn backend(place: Place, lease: Lease) -> Result<Box<dyn Backend>, String> {
+fn backend(place: JournalLocation, lease: Lease) -> Result<Box<dyn JournalBackend>, String> {
     Ok(match place {
         #[cfg(feature = "sqlite")]
-        Place::Sqlite(path) => Box::new(sqlite::Lines::new(path, lease)),
+        JournalLocation::Sqlite(path) => Box::new(sqlite::SqliteJournal::new(path, lease)),
         #[cfg(feature = "postgres")]
-        Place::Postgres(url) => Box::new(postgres::Lines::new(&url, lease)?),
+        JournalLocation::Postgres(url) => Box::new(postgres::PostgresJournal::new(&url, lease)?),
     })
 }
 
 /// Runs jobs until every sender is dropped.
-fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
+fn work(place: JournalLocation, lease: Lease, jobs: &Jobs<JournalJob>) {
     // Waiting callers learn that the thread ended.
     let Ok(mut backend) = backend(place, lease) else {
         return;
@@ -316,7 +324,7 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
     loop {
         let wait = (!held.is_empty()).then(|| lease.beat.saturating_sub(beat.elapsed()));
         match jobs.next(wait) {
-            Next::Job(Job::Add {
+            NextJob::Job(JournalJob::Add {
                 run,
                 line,
                 last,
@@ -325,14 +333,14 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
                 answer,
                 add(&mut *backend, &mut held, &NewLine { run, line, last }),
             ),
-            Next::Job(Job::Leave(run, last, answer)) => {
+            NextJob::Job(JournalJob::Leave(run, last, answer)) => {
                 send_answer(answer, release(&mut *backend, &mut held, run, last));
             }
-            Next::Job(Job::Read(run, answer)) => {
+            NextJob::Job(JournalJob::Read(run, answer)) => {
                 drop(answer.send(backend.lines(&run, held.contains_key(&run))));
             }
-            Next::Quiet => {}
-            Next::End => break,
+            NextJob::Quiet => {}
+            NextJob::End => break,
         }
         if beat.elapsed() >= lease.beat && !held.is_empty() {
             // The loss of a run shows when its next line is added.
@@ -343,7 +351,7 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
 }
 
 /// Sends an answer; logs a failure if the caller is gone.
-fn send_answer(answer: oneshot::Sender<Outcome<()>>, outcome: Outcome<()>) {
+fn send_answer(answer: oneshot::Sender<JournalJobResult<()>>, outcome: JournalJobResult<()>) {
     if let Err(Err(fault)) = answer.send(outcome) {
         tracing::error!(?fault, "write the journal of a chain that was dropped");
     }
@@ -351,11 +359,11 @@ fn send_answer(answer: oneshot::Sender<Outcome<()>>, outcome: Outcome<()>) {
 
 /// Releases a run without deleting what a suspended chain still needs.
 fn release(
-    backend: &mut dyn Backend,
+    backend: &mut dyn JournalBackend,
     held: &mut HashMap<String, bool>,
     run: String,
     last: bool,
-) -> Outcome<()> {
+) -> JournalJobResult<()> {
     if last {
         held.remove(&run);
         return backend.release_run(&run, false);
@@ -372,7 +380,11 @@ struct NewLine {
     last: bool,
 }
 
-fn add(backend: &mut dyn Backend, held: &mut HashMap<String, bool>, new: &NewLine) -> Outcome<()> {
+fn add(
+    backend: &mut dyn JournalBackend,
+    held: &mut HashMap<String, bool>,
+    new: &NewLine,
+) -> JournalJobResult<()> {
     let NewLine { run, line, last } = new;
     let known = held.get(run).copied();
     let old = backend.add(run, line, known.is_some())?;

@@ -1,6 +1,6 @@
-//! `Lane`: a bounded queue to a dedicated thread, for blocking work.
+//! `JobLane`: a bounded queue to a dedicated thread, for blocking work.
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ const QUEUE_CAPACITY: usize = 64 << 10;
 
 /// The sending end. Once it is dropped and all jobs are done, the thread ends.
 #[derive(Debug)]
-pub(crate) struct Lane<T> {
+pub(crate) struct JobLane<T> {
     sender: Mutex<Option<mpsc::Sender<QueuedJob<T>>>>,
     room: Arc<Semaphore>,
 }
@@ -29,7 +29,7 @@ struct QueuedJob<T> {
 #[derive(Debug)]
 pub(crate) struct Jobs<T>(Receiver<QueuedJob<T>>);
 
-impl<T: Send + 'static> Lane<T> {
+impl<T: Send + 'static> JobLane<T> {
     /// Creates a queue whose thread starts with the first job.
     pub(crate) fn new() -> Self {
         Self {
@@ -44,11 +44,11 @@ impl<T: Send + 'static> Lane<T> {
         job: T,
         bytes: usize,
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HostFailure> {
         let weight = u32::try_from((bytes >> 10) + 1).unwrap_or(u32::MAX);
         let weight = weight.min(u32::try_from(QUEUE_CAPACITY).unwrap_or(u32::MAX));
         let room = Arc::clone(&self.room).acquire_many_owned(weight).await;
-        let room = room.map_err(|_| Failure::new("it was shut"))?;
+        let room = room.map_err(|_| HostFailure::new("it was shut"))?;
         self.send(job, Some(room), start)
     }
 
@@ -71,7 +71,7 @@ impl<T: Send + 'static> Lane<T> {
         &self,
         job: T,
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HostFailure> {
         self.send(job, None, start)
     }
 
@@ -80,7 +80,7 @@ impl<T: Send + 'static> Lane<T> {
         job: T,
         room: Option<OwnedSemaphorePermit>,
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), HostFailure> {
         let mut sender = self.sender.lock();
         let mut sent = QueuedJob { job, _room: room };
         if let Some(running) = &*sender {
@@ -92,9 +92,9 @@ impl<T: Send + 'static> Lane<T> {
         }
         let (to, jobs) = mpsc::channel();
         start(Jobs(jobs))
-            .map_err(|e| Failure::new(format!("start its thread: {e}")).with_source(e))?;
+            .map_err(|e| HostFailure::new(format!("start its thread: {e}")).with_source(e))?;
         to.send(sent)
-            .map_err(|_| Failure::new("its thread ended"))?;
+            .map_err(|_| HostFailure::new("its thread ended"))?;
         *sender = Some(to);
         Ok(())
     }
@@ -106,7 +106,7 @@ impl<T: Send + 'static> Lane<T> {
 }
 
 /// The result of waiting for a job.
-pub(crate) enum Next<T> {
+pub(crate) enum NextJob<T> {
     Job(T),
     /// No job arrived in time.
     Quiet,
@@ -116,15 +116,15 @@ pub(crate) enum Next<T> {
 
 impl<T> Jobs<T> {
     /// Returns the next job, waiting for at most `within`, or without a limit if that is `None`.
-    pub(crate) fn next(&self, within: Option<Duration>) -> Next<T> {
+    pub(crate) fn next(&self, within: Option<Duration>) -> NextJob<T> {
         let received = match within {
             Some(within) => self.0.recv_timeout(within),
             None => self.0.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match received {
-            Ok(sent) => Next::Job(sent.job),
-            Err(RecvTimeoutError::Timeout) => Next::Quiet,
-            Err(RecvTimeoutError::Disconnected) => Next::End,
+            Ok(sent) => NextJob::Job(sent.job),
+            Err(RecvTimeoutError::Timeout) => NextJob::Quiet,
+            Err(RecvTimeoutError::Disconnected) => NextJob::End,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Each change is one statement that is safe to repeat: if the connection breaks before the answer arrives, the change is retried
 //! until the operation's time limit. A server restart therefore neither loses nor duplicates anything.
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::StoreError;
 use crate::inbox::LISTENER_BUFFER;
-use crate::inbox::postgres::desk::Filing;
+use crate::inbox::postgres::desk::FilingQueue;
 use crate::lease::Lease;
-use crate::suspended::Sweeps;
+use crate::suspended::SweepClock;
 
 pub(crate) mod beat;
 
-use beat::Beat;
+use beat::PostgresHeartbeat;
 
 /// Time limit of an operation, including connecting and retries.
 pub(crate) const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -54,10 +54,10 @@ const MIGRATIONS: &[&str] = &[
 
 /// haft's tables in a `PostgreSQL` database, connected on first use.
 #[derive(Debug)]
-pub struct PostgresStore(pub(crate) Arc<Server>);
+pub struct PostgresStore(pub(crate) Arc<PostgresServer>);
 
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct PostgresServer {
     options: PgConnectOptions,
     /// The server's address without secrets.
     place: String,
@@ -65,9 +65,9 @@ pub(crate) struct Server {
     pub(crate) changes: broadcast::Sender<ApprovalId>,
     /// Whether a task is listening.
     listening: Mutex<bool>,
-    pub(crate) beat: Beat,
-    pub(crate) filing: Filing,
-    pub(crate) sweeps: Sweeps,
+    pub(crate) beat: PostgresHeartbeat,
+    pub(crate) filing: FilingQueue,
+    pub(crate) sweeps: SweepClock,
 }
 
 impl PostgresStore {
@@ -103,15 +103,15 @@ impl PostgresStore {
     }
 
     fn of(options: PgConnectOptions, place: String, lease: Lease) -> Self {
-        Self(Arc::new(Server {
+        Self(Arc::new(PostgresServer {
             options,
             place,
             pool: OnceCell::new(),
             changes: broadcast::channel(LISTENER_BUFFER).0,
             listening: Mutex::default(),
-            beat: Beat::new(lease),
-            filing: Filing::default(),
-            sweeps: Sweeps::default(),
+            beat: PostgresHeartbeat::new(lease),
+            filing: FilingQueue::default(),
+            sweeps: SweepClock::default(),
         }))
     }
 
@@ -126,7 +126,7 @@ impl PostgresStore {
     }
 }
 
-impl Server {
+impl PostgresServer {
     /// Returns the connection pool, with the schema up to date.
     pub(crate) async fn pool(&self) -> Result<&PgPool, sqlx::Error> {
         self.pool
@@ -183,9 +183,9 @@ impl Server {
         }
     }
 
-    /// Like [`Server::reason`], with the original error as the source.
-    pub(crate) fn failure(&self, error: sqlx::Error) -> Failure {
-        Failure::new(self.reason(&error)).with_source(error)
+    /// Like [`PostgresServer::reason`], with the original error as the source.
+    pub(crate) fn failure(&self, error: sqlx::Error) -> HostFailure {
+        HostFailure::new(self.reason(&error)).with_source(error)
     }
 
     pub(crate) fn timeout_message(&self) -> String {

@@ -1,7 +1,7 @@
 //! The run index in both databases, and what they share: conversion of rows, and checks of updates.
 
 use haft::audit::RunStart;
-use haft::audit::index::{CallCount, Closed, HourCount, IndexError, RunEntry, RunState};
+use haft::audit::index::{CallCount, ClosedEvent, HourCount, IndexError, RunEntry, RunState};
 use haft::call::{Principal, RunId};
 use haft::clock;
 
@@ -41,7 +41,7 @@ fn entry<R: RunRow>(row: &R) -> Result<RunEntry, R::Error> {
         _ => RunState::Open,
     };
     let closed = match state {
-        RunState::Closed => Some(Closed {
+        RunState::Closed => Some(ClosedEvent {
             count: count("count")?,
             head: text("head")?,
             calls: count("calls")?,

@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::suspended::Sweeps;
+use crate::suspended::SweepClock;
 
 pub(crate) mod file;
 pub(crate) mod worker;
 
 pub use crate::inbox::sqlite::SqliteInbox;
 use file::FILE;
-use worker::Worker;
+use worker::SqliteWorker;
 
 /// haft's database in its state folder: one connection per process, opened on first use.
 #[derive(Debug)]
 pub struct SqliteStore {
-    pub(crate) worker: Worker,
-    pub(crate) sweeps: Sweeps,
+    pub(crate) worker: SqliteWorker,
+    pub(crate) sweeps: SweepClock,
 }
 
 impl SqliteStore {
@@ -28,8 +28,8 @@ impl SqliteStore {
     /// Creates a store for a database file with any name.
     pub fn at(path: PathBuf) -> Self {
         Self {
-            worker: Worker::new(path),
-            sweeps: Sweeps::default(),
+            worker: SqliteWorker::new(path),
+            sweeps: SweepClock::default(),
         }
     }
 

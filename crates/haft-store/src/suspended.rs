@@ -19,9 +19,9 @@ const SWEEP_NANOS: i64 = 3_600_000_000_000;
 
 /// Time of this process's last sweep.
 #[derive(Debug, Default)]
-pub(crate) struct Sweeps(AtomicI64);
+pub(crate) struct SweepClock(AtomicI64);
 
-impl Sweeps {
+impl SweepClock {
     /// Returns whether a sweep is due, which is so once an hour.
     pub(crate) fn is_due(&self, now: i64) -> bool {
         let last = self.0.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! `Declared`: a tool as a host declares it, and `Fragment`: its declaration in one dialect.
+//! `ToolDeclaration`: a tool as a host declares it, and `DialectFragment`: its declaration in one dialect.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `Fault`: an error while reading a stream, before it is known which limit applies.
+//! `StreamError`: an error while reading a stream, before it is known which limit applies.
 
 use crate::error::WireError;
 use crate::events::TooLong;

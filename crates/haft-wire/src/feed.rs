@@ -1,4 +1,4 @@
-//! `Feed`: the events of one stream, within its limits, up to the first error.
+//! `EventFeed`: the events of one stream, within its limits, up to the first error.
 
 use crate::error::WireError;
 use crate::events::SseParser;

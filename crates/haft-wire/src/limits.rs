@@ -1,4 +1,4 @@
-//! `Limits`: how much of a provider's answer is read: everything is bounded.
+//! `ReplyLimits`: how much of a provider's answer is read: everything is bounded.
 
 /// Limits of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

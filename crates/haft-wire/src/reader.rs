@@ -1,4 +1,4 @@
-//! `Reader`: reads a reply from a stream of events that arrives in arbitrary pieces.
+//! `ReplyReader`: reads a reply from a stream of events that arrives in arbitrary pieces.
 
 use crate::dialect::Dialect;
 use crate::error::WireError;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use haft::audit::archive::Archive;
 use haft::audit::redact::Redactor;
-use haft::audit::{AuditSink as _, CallEnd, CallRecord, Event, EventKind, RunStart};
+use haft::audit::{AuditEvent, AuditSink as _, CallEnd, CallRecord, EventKind, RunStart};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::permission::Verdict;
@@ -97,8 +97,8 @@ fn burst(archive: &Archive, run: &RunId, calls: u32) -> Result<Duration, Box<dyn
     Ok(before.elapsed())
 }
 
-fn event(run: &RunId, what: EventKind) -> Event {
-    Event {
+fn event(run: &RunId, what: EventKind) -> AuditEvent {
+    AuditEvent {
         run: run.clone(),
         at: clock::now(),
         what,
@@ -119,6 +119,6 @@ fn call(n: u32) -> Arc<CallRecord> {
         decided_by: None,
         approval: None,
         untrusted: Vec::new(),
-        uses: haft::budget::Uses::NONE,
+        uses: haft::budget::EffectCounts::NONE,
     })
 }

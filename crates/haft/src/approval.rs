@@ -34,14 +34,14 @@ pub mod texts;
 pub mod transition;
 
 pub use asynchronous::AsyncApprover;
-pub use channel::{ChannelApprover, PendingRequest, Requests, channel};
-pub use decision::{Choice, Decision, HoldFor};
-pub(crate) use grant::{Extent, Grant};
+pub use channel::{ChannelApprover, PendingRequest, RequestReceiver, channel};
+pub use decision::{ApprovalScope, Choice, Decision};
+pub(crate) use grant::{Grant, GrantExtent};
 pub use id::ApprovalId;
-pub use kept::{KeptRules, RuleStore};
-pub use snapshot::Snapshot;
+pub use kept::{RuleStore, SavedRules};
+pub use snapshot::CallSnapshot;
 
-use form::Form;
+use form::QuestionForm;
 use meaning::Meaning;
 use preview::FileChange;
 
@@ -90,7 +90,7 @@ pub struct ApprovalRequest {
     pub unstated: String,
     /// What the call would do, under which conditions, to which files. The approval holds while this stays the same.
     #[serde(flatten)]
-    pub snapshot: Snapshot,
+    pub snapshot: CallSnapshot,
     /// The policy's verdict on each permission by itself, in order; empty if the policy was not asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
@@ -110,7 +110,7 @@ pub struct ApprovalRequest {
     pub suggested: Vec<String>,
     /// The form, if this is a question and not a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub form: Option<Form>,
+    pub form: Option<QuestionForm>,
     /// The hash of the tool's spec at the time of the request.
     pub spec_hash: String,
     /// Binds the decision to this call: see [`fingerprint`].
@@ -127,7 +127,7 @@ pub struct ApprovalRequest {
 impl ApprovalRequest {
     /// Returns the approximate size of its arguments, effects, files and meanings, in bytes: nearly all of its content.
     pub(crate) fn bytes(&self) -> usize {
-        let Snapshot {
+        let CallSnapshot {
             permissions,
             preview,
             meanings,
@@ -241,7 +241,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> i128 {
 
 /// An approver's answer.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
+pub enum ApproverReply {
     /// A user, or something in their place, decided.
     Decided(Decision),
     /// The request was passed on and the caller must not wait here: the call is suspended.
@@ -250,7 +250,7 @@ pub enum Answer {
     Nobody,
 }
 
-impl From<Decision> for Answer {
+impl From<Decision> for ApproverReply {
     fn from(decision: Decision) -> Self {
         Self::Decided(decision)
     }
@@ -261,16 +261,16 @@ impl From<Decision> for Answer {
 /// answered it.
 pub trait Approver: Send + Sync {
     /// Asks and waits for the answer.
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply>;
 
     /// Like [`ask`](Self::ask), for a call that is useless once it stops waiting
     /// ([`WaitMode::WaitThenWithdraw`](crate::session::WaitMode::WaitThenWithdraw)): an approver that would ask later must ask, or
     /// wait for others, now.
-    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.ask(request)
     }
 
-    /// Returns how long it lets a call wait from now on before it answers [`Answer::Later`]; `None` if it does not limit the wait. `now`:
+    /// Returns how long it lets a call wait from now on before it answers [`ApproverReply::Later`]; `None` if it does not limit the wait. `now`:
     /// for a call that is asked about by [`ask_now`](Self::ask_now). The request states it.
     fn patience(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
         let _ = (request, now);
@@ -301,11 +301,11 @@ pub trait Approver: Send + Sync {
 opaque_debug!(Approver);
 
 impl<T: Approver + ?Sized> Approver for Arc<T> {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         T::ask(self, request)
     }
 
-    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         T::ask_now(self, request)
     }
 
@@ -340,8 +340,8 @@ impl AutoApprove {
 }
 
 impl Approver for AutoApprove {
-    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        Box::pin(async { Answer::Nobody })
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
+        Box::pin(async { ApproverReply::Nobody })
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::artifact::quota::{Full, Usage};
-use crate::artifact::source::Source;
+use crate::artifact::quota::{QuotaExceeded, QuotaUsage};
+use crate::artifact::source::ByteSource;
 use crate::call::{Principal, RunId};
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
@@ -25,7 +25,7 @@ mod tests;
 
 /// The owner of a ref. Runs of different tenants never see each other's artifacts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Owner {
+pub struct ArtifactOwner {
     /// The principal that the run works for.
     pub principal: Principal,
     /// The run.
@@ -72,8 +72,8 @@ pub enum ArtifactError {
     Io(#[from] std::io::Error),
 }
 
-impl From<Full> for ArtifactError {
-    fn from(full: Full) -> Self {
+impl From<QuotaExceeded> for ArtifactError {
+    fn from(full: QuotaExceeded) -> Self {
         Self::Quota {
             bytes: full.bytes,
             left: full.left,
@@ -82,7 +82,7 @@ impl From<Full> for ArtifactError {
 }
 
 /// The future of a store's result.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, ArtifactError>>;
+pub type ArtifactFuture<'a, T> = BoxFuture<'a, Result<T, ArtifactError>>;
 
 /// Stores artifacts: on disk, in a bucket, in memory.
 ///
@@ -116,10 +116,10 @@ pub trait ArtifactStore: Send + Sync {
     /// [`ArtifactError::Quota`] if runs in use hold too much; errors of the store's disk or server.
     fn put<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         media_type: &'a str,
         bytes: Bytes,
-    ) -> Answer<'a, ArtifactRef> {
+    ) -> ArtifactFuture<'a, ArtifactRef> {
         self.put_from(owner, media_type, Arc::new(bytes))
     }
 
@@ -129,23 +129,26 @@ pub trait ArtifactStore: Send + Sync {
     /// Those of [`put`](Self::put), and errors of reading the source.
     fn put_from<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         media_type: &'a str,
-        source: Arc<dyn Source>,
-    ) -> Answer<'a, ArtifactRef>;
+        source: Arc<dyn ByteSource>,
+    ) -> ArtifactFuture<'a, ArtifactRef>;
 
     /// Returns how much of its quota a principal's tenant uses.
     ///
     /// # Errors
     /// Errors of the store's disk or server.
-    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage>;
+    fn usage<'a>(&'a self, principal: &'a Principal) -> ArtifactFuture<'a, QuotaUsage>;
 
     /// Returns the metadata of an owner's artifact.
     ///
     /// # Errors
     /// [`ArtifactError::NotFound`] if the owner has no such artifact, [`ArtifactError::Io`] if the store cannot be read.
-    fn info<'a>(&'a self, owner: &'a Owner, reference: &'a ArtifactRef)
-    -> Answer<'a, ArtifactInfo>;
+    fn info<'a>(
+        &'a self,
+        owner: &'a ArtifactOwner,
+        reference: &'a ArtifactRef,
+    ) -> ArtifactFuture<'a, ArtifactInfo>;
 
     /// Returns the bytes in `range` (clipped to the artifact's end) of an owner's artifact.
     ///
@@ -154,17 +157,17 @@ pub trait ArtifactStore: Send + Sync {
     /// [`ArtifactError::Damaged`] if its bytes do not match its hash, [`ArtifactError::Io`] if the store cannot be read.
     fn read<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
         range: Range<u64>,
-    ) -> Answer<'a, Bytes>;
+    ) -> ArtifactFuture<'a, Bytes>;
 
     /// Pins everything of an owner while its session lives: pinned artifacts do not expire. A run starts with this call and does
     /// not wait: a store on a network records it locally and informs its server in its own task.
-    fn pin(&self, owner: &Owner);
+    fn pin(&self, owner: &ArtifactOwner);
 
     /// Ends what `pin` started, in the same way; the time to live starts now.
-    fn unpin(&self, owner: &Owner);
+    fn unpin(&self, owner: &ArtifactOwner);
 
     /// Returns all artifacts of a principal, newest first; only those of one run if given.
     ///
@@ -174,7 +177,7 @@ pub trait ArtifactStore: Send + Sync {
         &'a self,
         principal: &'a Principal,
         run: Option<&'a RunId>,
-    ) -> Answer<'a, Vec<ArtifactInfo>>;
+    ) -> ArtifactFuture<'a, Vec<ArtifactInfo>>;
 }
 
 opaque_debug!(ArtifactStore);

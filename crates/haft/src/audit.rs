@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approval::id::ApprovalId;
-use crate::budget::Uses;
+use crate::budget::EffectCounts;
 use crate::call::{CallId, Origin, Principal, RunId};
-use crate::error::{ErrorKind, Failure};
+use crate::error::{ErrorKind, HostFailure};
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 use crate::permission::Verdict;
@@ -28,7 +28,7 @@ mod writer;
 
 /// An event in a run. Cheap to create: digests, redaction and JSON are the sink's work, off the call's path.
 #[derive(Debug, Clone)]
-pub struct Event {
+pub struct AuditEvent {
     /// The run.
     pub run: RunId,
     /// Time in nanoseconds since 1970, UTC.
@@ -94,7 +94,7 @@ pub struct CallRecord {
     /// Untrusted sources of its result: [`UntrustedSource`](crate::untrusted::UntrustedSource)s as text.
     pub untrusted: Vec<String>,
     /// What it used of the effect budgets.
-    pub uses: Uses,
+    pub uses: EffectCounts,
 }
 
 /// How a call ended.
@@ -138,12 +138,12 @@ pub fn exit_code(message: &str) -> Option<i32> {
 /// Why an event could not be recorded; the call is then refused.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
-pub struct AuditError(Failure);
+pub struct AuditError(HostFailure);
 
 impl AuditError {
     /// Creates a failure; `message` continues "record the call: ".
     pub fn new(message: impl fmt::Display) -> Self {
-        Self(Failure::new(format!("record the call: {message}")))
+        Self(HostFailure::new(format!("record the call: {message}")))
     }
 
     /// Adds the cause.
@@ -163,10 +163,10 @@ pub trait AuditSink: Send + Sync {
     ///
     /// # Errors
     /// The sink cannot record the event, for example because its disk is full or its writer has ended.
-    fn record(&self, event: Event) -> Result<(), AuditError>;
+    fn record(&self, event: AuditEvent) -> Result<(), AuditError>;
 
     /// Records an event and completes when it is durable; used before an effect of risk `high` or more.
-    fn record_durably(&self, event: Event) -> BoxFuture<'_, Result<(), AuditError>> {
+    fn record_durably(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), AuditError>> {
         let recorded = self.record(event);
         Box::pin(async move { recorded })
     }

@@ -1,17 +1,17 @@
 //! Limits on resources shared by callers that do not know each other: places, and bytes in memory.
 //!
-//! Code that holds something for a caller first takes it from a limit. Each [`Class`] of callers has its own share, so that no class
-//! can use up another's; within a share, each holder of a [`Budget`] has some bytes reserved.
+//! Code that holds something for a caller first takes it from a limit. Each [`CallerClass`] of callers has its own share, so that no class
+//! can use up another's; within a share, each holder of a [`ByteBudget`] has some bytes reserved.
 
 mod budget;
 mod places;
 
-pub use budget::{Budget, Charge};
-pub use places::{Place, Places};
+pub use budget::{ByteBudget, Charge};
+pub use places::{ConcurrencyLimit, ConcurrencyPermit};
 
 /// The class of a caller, which determines its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
+pub enum CallerClass {
     /// A caller that has not authenticated.
     Stranger,
     /// A caller that may call tools.
@@ -33,11 +33,11 @@ pub struct Shares<T> {
 
 impl<T> Shares<T> {
     /// Returns the share of a class.
-    pub fn of(&self, class: Class) -> &T {
+    pub fn of(&self, class: CallerClass) -> &T {
         match class {
-            Class::Stranger => &self.strangers,
-            Class::Client => &self.clients,
-            Class::Operator => &self.operator,
+            CallerClass::Stranger => &self.strangers,
+            CallerClass::Client => &self.clients,
+            CallerClass::Operator => &self.operator,
         }
     }
 

@@ -21,18 +21,18 @@ mod reservation;
 mod run;
 mod wanted;
 
-pub use day::Today;
+pub use day::DayCounts;
 pub use ledger::{Ledger, LedgerError};
-pub(crate) use reservation::{Reservation, Want};
-pub(crate) use run::RunUses;
-pub(crate) use wanted::Wanted;
+pub(crate) use reservation::{BudgetRequest, Reservation};
+pub(crate) use run::RunEffectCounts;
+pub(crate) use wanted::EffectEstimate;
 
 /// The rule named by requests that exist because a budget is used up.
 pub const BUDGET_RULE: &str = "guard budgets";
 
 /// What budgets count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Counted {
+pub enum CountedEffect {
     /// Files, links and folders that are removed, including moved ones.
     Deletions,
     /// Effects that could carry data out of the workspace to a host, a server or a tool of the open world.
@@ -41,7 +41,7 @@ pub enum Counted {
     Commands,
 }
 
-impl Counted {
+impl CountedEffect {
     /// All kinds, in the order of their names in settings.
     pub const ALL: [Self; 3] = [Self::Deletions, Self::Sends, Self::Commands];
 
@@ -70,14 +70,14 @@ impl Counted {
 /// Counts of effects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Uses {
-    /// [`Counted::Deletions`].
+pub struct EffectCounts {
+    /// [`CountedEffect::Deletions`].
     #[serde(skip_serializing_if = "is_zero")]
     pub deletions: u64,
-    /// [`Counted::Sends`].
+    /// [`CountedEffect::Sends`].
     #[serde(skip_serializing_if = "is_zero")]
     pub sends: u64,
-    /// [`Counted::Commands`].
+    /// [`CountedEffect::Commands`].
     #[serde(skip_serializing_if = "is_zero")]
     pub commands: u64,
 }
@@ -90,7 +90,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl Uses {
+impl EffectCounts {
     /// No effects.
     pub const NONE: Self = Self {
         deletions: 0,
@@ -103,7 +103,7 @@ impl Uses {
         let mut uses = Self::NONE;
         let stated = permissions.iter().map(|permission| &permission.effect);
         for effect in std::iter::once(&Effect::Call).chain(stated) {
-            if let Some(counted) = Counted::of(spec, permissions, effect) {
+            if let Some(counted) = CountedEffect::of(spec, permissions, effect) {
                 *uses.of_mut(counted) += 1;
             }
         }
@@ -116,25 +116,25 @@ impl Uses {
     }
 
     /// Returns the count of this kind.
-    pub fn get(&self, counted: Counted) -> u64 {
+    pub fn get(&self, counted: CountedEffect) -> u64 {
         match counted {
-            Counted::Deletions => self.deletions,
-            Counted::Sends => self.sends,
-            Counted::Commands => self.commands,
+            CountedEffect::Deletions => self.deletions,
+            CountedEffect::Sends => self.sends,
+            CountedEffect::Commands => self.commands,
         }
     }
 
-    fn of_mut(&mut self, counted: Counted) -> &mut u64 {
+    fn of_mut(&mut self, counted: CountedEffect) -> &mut u64 {
         match counted {
-            Counted::Deletions => &mut self.deletions,
-            Counted::Sends => &mut self.sends,
-            Counted::Commands => &mut self.commands,
+            CountedEffect::Deletions => &mut self.deletions,
+            CountedEffect::Sends => &mut self.sends,
+            CountedEffect::Commands => &mut self.commands,
         }
     }
 
     /// Returns the sum of both, kind by kind; saturates.
     pub fn plus(mut self, more: Self) -> Self {
-        for counted in Counted::ALL {
+        for counted in CountedEffect::ALL {
             let count = self.of_mut(counted);
             *count = count.saturating_add(more.get(counted));
         }
@@ -143,7 +143,7 @@ impl Uses {
 
     /// Returns the counts minus these, kind by kind; not below zero.
     pub(crate) fn minus(mut self, less: Self) -> Self {
-        for counted in Counted::ALL {
+        for counted in CountedEffect::ALL {
             let count = self.of_mut(counted);
             *count = count.saturating_sub(less.get(counted));
         }
@@ -154,11 +154,11 @@ impl Uses {
 /// Maximum counts; `None` for no budget.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct EffectLimits {
-    /// [`Counted::Deletions`].
+    /// [`CountedEffect::Deletions`].
     pub deletions: Option<u64>,
-    /// [`Counted::Sends`].
+    /// [`CountedEffect::Sends`].
     pub sends: Option<u64>,
-    /// [`Counted::Commands`].
+    /// [`CountedEffect::Commands`].
     pub commands: Option<u64>,
     /// Money spent on models, in the currency of their prices. The agent loop counts it and asks.
     pub money: Option<f64>,
@@ -166,11 +166,11 @@ pub struct EffectLimits {
 
 impl EffectLimits {
     /// Returns the limit for this kind; `None` for no budget.
-    pub fn get(&self, counted: Counted) -> Option<u64> {
+    pub fn get(&self, counted: CountedEffect) -> Option<u64> {
         match counted {
-            Counted::Deletions => self.deletions,
-            Counted::Sends => self.sends,
-            Counted::Commands => self.commands,
+            CountedEffect::Deletions => self.deletions,
+            CountedEffect::Sends => self.sends,
+            CountedEffect::Commands => self.commands,
         }
     }
 
@@ -183,23 +183,23 @@ impl EffectLimits {
     pub(crate) fn first_exceeded(
         &self,
         period: Period,
-        used: Uses,
-        wanted: Uses,
-    ) -> Option<UsedUp> {
-        let over = |counted: Counted| self.exceeded(counted, period, used, wanted);
-        Counted::ALL.into_iter().find_map(over)
+        used: EffectCounts,
+        wanted: EffectCounts,
+    ) -> Option<ExhaustedBudget> {
+        let over = |counted: CountedEffect| self.exceeded(counted, period, used, wanted);
+        CountedEffect::ALL.into_iter().find_map(over)
     }
 
     fn exceeded(
         &self,
-        counted: Counted,
+        counted: CountedEffect,
         period: Period,
-        used: Uses,
-        wanted: Uses,
-    ) -> Option<UsedUp> {
+        used: EffectCounts,
+        wanted: EffectCounts,
+    ) -> Option<ExhaustedBudget> {
         let (limit, wanted) = (self.get(counted)?, wanted.get(counted));
         let used = used.get(counted);
-        (wanted > 0 && used.saturating_add(wanted) > limit).then_some(UsedUp {
+        (wanted > 0 && used.saturating_add(wanted) > limit).then_some(ExhaustedBudget {
             counted,
             period,
             limit,
@@ -230,9 +230,9 @@ impl Period {
 
 /// A budget that has no room for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct UsedUp {
+pub struct ExhaustedBudget {
     /// The kind of effect.
-    pub counted: Counted,
+    pub counted: CountedEffect,
     /// The period of the budget.
     pub period: Period,
     /// The limit.
@@ -244,7 +244,7 @@ pub struct UsedUp {
 }
 
 /// A sentence for the user who decides.
-impl fmt::Display for UsedUp {
+impl fmt::Display for ExhaustedBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             limit,
@@ -269,10 +269,10 @@ impl fmt::Display for UsedUp {
 
 /// Why a call does not fit the budgets.
 #[derive(Debug, Clone, thiserror::Error)]
-pub enum NoRoom {
+pub enum BudgetError {
     /// A budget is used up.
     #[error("{0}")]
-    UsedUp(UsedUp),
+    UsedUp(ExhaustedBudget),
     /// The counts of today are unknown.
     #[error("the budgets of the day cannot be counted: {0}")]
     Unknown(#[from] LedgerError),
@@ -283,7 +283,7 @@ pub enum NoRoom {
     Uncounted,
 }
 
-impl NoRoom {
+impl BudgetError {
     /// Returns what the operator can do about it.
     pub(crate) fn operator(&self) -> String {
         match self {
@@ -301,18 +301,18 @@ impl NoRoom {
 
 /// The state of the budgets for each kind of effect of a call.
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
-    each: [Option<NoRoom>; 3],
+pub(crate) struct BudgetStatus {
+    each: [Option<BudgetError>; 3],
 }
 
-impl Standing {
+impl BudgetStatus {
     /// Returns why there is no room for this kind of effect.
-    pub(crate) fn of(&self, counted: Counted) -> Option<&NoRoom> {
+    pub(crate) fn of(&self, counted: CountedEffect) -> Option<&BudgetError> {
         self.each.get(counted as usize)?.as_ref()
     }
 
     /// Returns why there is no room for the call.
-    pub(crate) fn first(self) -> Option<NoRoom> {
+    pub(crate) fn first(self) -> Option<BudgetError> {
         self.each.into_iter().flatten().next()
     }
 }
@@ -370,38 +370,39 @@ impl Budgets {
     }
 
     /// Returns the ledger if the call uses anything that has a daily budget.
-    pub(crate) fn ledger_for(&self, wanted: Uses) -> Option<&Ledger> {
+    pub(crate) fn ledger_for(&self, wanted: EffectCounts) -> Option<&Ledger> {
         let counts =
-            |counted: &Counted| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
-        self.ledger().filter(|_| Counted::ALL.iter().any(counts))
+            |counted: &CountedEffect| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
+        self.ledger()
+            .filter(|_| CountedEffect::ALL.iter().any(counts))
     }
 
     /// Returns whether there is room for a call, for each kind. Counts nothing.
-    pub(crate) fn standing(&self, of_run: Uses, call: Wanted) -> Standing {
+    pub(crate) fn standing(&self, of_run: EffectCounts, call: EffectEstimate) -> BudgetStatus {
         let wanted = call.uses;
         let looks =
-            |counted: &Counted| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
+            |counted: &CountedEffect| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
         let today = self.ledger_for(wanted).map(Ledger::today);
-        let one = |counted: Counted| {
+        let one = |counted: CountedEffect| {
             let of_run = self.run.exceeded(counted, Period::Run, of_run, wanted);
             if let Some(used_up) = of_run {
-                return Some(NoRoom::UsedUp(used_up));
+                return Some(BudgetError::UsedUp(used_up));
             }
             match today.as_ref().filter(|_| looks(&counted))? {
-                Err(error) => Some(NoRoom::Unknown(error.clone())),
+                Err(error) => Some(BudgetError::Unknown(error.clone())),
                 Ok(today) => {
                     let used_up = self.day.exceeded(counted, Period::Day, today.uses, wanted);
-                    used_up.map(NoRoom::UsedUp)
+                    used_up.map(BudgetError::UsedUp)
                 }
             }
         };
-        let mut each = Counted::ALL.map(one);
+        let mut each = CountedEffect::ALL.map(one);
         if call.uncounted
-            && let Some(deletions) = each.get_mut(Counted::Deletions as usize)
+            && let Some(deletions) = each.get_mut(CountedEffect::Deletions as usize)
         {
-            deletions.get_or_insert(NoRoom::Uncounted);
+            deletions.get_or_insert(BudgetError::Uncounted);
         }
-        Standing { each }
+        BudgetStatus { each }
     }
 }
 

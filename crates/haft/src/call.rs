@@ -135,7 +135,7 @@ impl Origin {
 
 /// The principal that a session runs for; every audit line names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "Named", into = "Named")]
+#[serde(from = "StoredPrincipal", into = "StoredPrincipal")]
 pub struct Principal {
     /// The organisation; `local` on a single user's machine.
     pub tenant: Arc<str>,
@@ -160,18 +160,18 @@ impl Principal {
 
 /// The stored form of a principal.
 #[derive(Serialize, Deserialize)]
-struct Named {
+struct StoredPrincipal {
     tenant: String,
     subject: String,
 }
 
-impl From<Named> for Principal {
-    fn from(named: Named) -> Self {
+impl From<StoredPrincipal> for Principal {
+    fn from(named: StoredPrincipal) -> Self {
         Self::new(named.tenant, named.subject)
     }
 }
 
-impl From<Principal> for Named {
+impl From<Principal> for StoredPrincipal {
     fn from(principal: Principal) -> Self {
         Self {
             tenant: principal.tenant.as_ref().to_owned(),

@@ -45,7 +45,7 @@ impl RequestKind {
     /// Returns the kind of a request with this method and these params; `None` if callers do not accept it.
     pub fn of(method: &str, params: &RawValue) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Mode<'a> {
+        struct ElicitationParams<'a> {
             #[serde(borrow, default)]
             mode: Option<&'a RawValue>,
         }
@@ -54,7 +54,9 @@ impl RequestKind {
             "roots/list" => Self::Roots,
             // serde would also parse a list as a struct.
             "elicitation/create" if params.get().starts_with('{') => {
-                let mode = serde_json::from_str::<Mode<'_>>(params.get()).ok()?.mode;
+                let mode = serde_json::from_str::<ElicitationParams<'_>>(params.get())
+                    .ok()?
+                    .mode;
                 match mode.map(RawValue::get) {
                     None | Some("\"form\"") => Self::Form,
                     Some("\"url\"") => Self::Url,

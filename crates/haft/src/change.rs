@@ -20,7 +20,7 @@ mod tests;
 pub use changer::Changer;
 pub use hash::{FileHash, FileHashError};
 pub use log::{ChangeLog, ChangesMade};
-pub use state::State;
+pub use state::EntryState;
 pub use text::PathText;
 
 use serde::{Deserialize, Serialize};
@@ -35,8 +35,8 @@ pub struct ChangeEntry {
     pub from: Option<PathText>,
     /// The state at `path` before; `None` if nothing was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<State>,
+    pub before: Option<EntryState>,
     /// The state at `path` afterwards; `None` if nothing is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<State>,
+    pub after: Option<EntryState>,
 }

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use crate::approval::ApprovalId;
-use crate::approval::form::Form;
+use crate::approval::form::QuestionForm;
 use crate::arguments::Arguments;
-use crate::artifact::source::Source;
-use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use crate::artifact::source::ByteSource;
+use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactOwner, ArtifactRef, ArtifactStore};
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
@@ -21,14 +21,16 @@ use crate::json::canonical::args_digest;
 use crate::judgement::Judgement;
 use crate::permission::Effect;
 use crate::policy::{AllNames, Denials, Policy, RuleText, SecretFiles};
-use crate::progress::{Live, Progress};
+use crate::progress::{LiveOutput, Progress};
 use crate::result::{Outcome, Status, TracedCall};
-use crate::session::nest::Nest;
-use crate::session::{Activated, Activation, ActiveSkill, Ending, RunLimits, Session};
-use crate::shape::long::{self, Long, Room, ShapedText, Share};
+use crate::session::nest::CallScope;
+use crate::session::{
+    Activation, ActivationResult, ActiveSkill, CallEndReason, RunLimits, Session,
+};
+use crate::shape::long::{self, LongText, ShapedText, TextLimit, TextShare};
 use crate::spec::{Overflow, ToolName};
 use crate::tokens::Tokenizer;
-use crate::toolset::{Snapshot, ToolEntry, Toolset};
+use crate::toolset::{ToolEntry, Toolset, ToolsetSnapshot};
 use crate::untrusted::UntrustedSource;
 use crate::workspace::{PathFilter, Workspace, WorkspaceView};
 
@@ -43,7 +45,7 @@ pub use resumption::Resumption;
 pub use rules::CurrentRules;
 
 /// Runs nested calls through the executor, which this file must not name.
-pub(crate) trait Host: Send + Sync {
+pub(crate) trait NestedExecutor: Send + Sync {
     /// Runs a nested call, with all checks.
     fn execute_nested(self: Arc<Self>, session: &Session, call: ToolCall)
     -> BoxFuture<'_, Outcome>;
@@ -56,7 +58,7 @@ pub(crate) trait Host: Send + Sync {
     ) -> BoxFuture<'_, Outcome>;
 
     /// Returns the host's internal tools.
-    fn internal_tools(&self) -> Arc<Snapshot>;
+    fn internal_tools(&self) -> Arc<ToolsetSnapshot>;
 
     /// Returns whether the host has its own approver.
     fn has_approver(&self) -> bool;
@@ -78,15 +80,15 @@ pub(crate) trait Host: Send + Sync {
     /// Asks the user a question and returns the answers.
     fn ask(
         self: Arc<Self>,
-        question: Asking<'_>,
+        question: UserQuestion<'_>,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>>;
 }
 
 /// A question that a running tool asks the user.
-pub(crate) struct Asking<'a> {
+pub(crate) struct UserQuestion<'a> {
     pub(crate) context: &'a CallContext,
     pub(crate) arguments: &'a Arguments,
-    pub(crate) form: Form,
+    pub(crate) form: QuestionForm,
     pub(crate) wait: Duration,
 }
 
@@ -99,11 +101,11 @@ pub struct CallContext {
     pub(crate) call: CallId,
     pub(crate) origin: Origin,
     pub(crate) session: Session,
-    pub(crate) host: Arc<dyn Host>,
+    pub(crate) host: Arc<dyn NestedExecutor>,
     /// The state of the calls made within it.
-    pub(crate) nest: Arc<Nest>,
+    pub(crate) nest: Arc<CallScope>,
     /// Its side of the live channel, if there is a progress sink.
-    pub(crate) live: Option<Arc<Live>>,
+    pub(crate) live: Option<Arc<LiveOutput>>,
     /// The tool's entry, as the executor found it.
     pub(crate) entry: Arc<ToolEntry>,
     /// How it is resumed, if it is.
@@ -208,10 +210,10 @@ impl CallContext {
     pub async fn ask(
         &self,
         arguments: &Arguments,
-        form: Form,
+        form: QuestionForm,
         wait: Duration,
     ) -> Result<Map<String, Value>, ToolError> {
-        let question = Asking {
+        let question = UserQuestion {
             context: self,
             arguments,
             form,
@@ -256,7 +258,7 @@ impl CallContext {
 
     /// Completes when the call must end: its time is over, or the session was cancelled. A tool that waits for this has a short time
     /// to return what it has, which the outcome shows beside the failure; any other tool is dropped at once.
-    pub async fn ending(&self) -> Ending {
+    pub async fn ending(&self) -> CallEndReason {
         self.nest.ending().await
     }
 
@@ -293,13 +295,13 @@ impl CallContext {
     /// A text cannot be read back, or it is too long and the tool's overflow setting is to fail.
     pub async fn show(
         &self,
-        texts: Vec<Long>,
+        texts: Vec<LongText>,
         json: bool,
         reserve: usize,
     ) -> Result<Vec<ShapedText>, ToolError> {
         let spec = self.entry.spec();
         let overflow = spec.overflow.unwrap_or(Overflow::Store);
-        let texts: Arc<[Long]> = texts.into();
+        let texts: Arc<[LongText]> = texts.into();
         let read = Arc::clone(&texts);
         let shares = move |context: &Self| long::measure(&read, context.room(json, reserve));
         let shares = self.read_back(&texts, shares).await?;
@@ -307,7 +309,7 @@ impl CallContext {
         let mut parts = Vec::with_capacity(shares.len());
         for (share, text) in shares.into_iter().zip(&*texts) {
             let kept = match (&share, &artifacts) {
-                (Share::Part(_), Some(artifacts)) => Some(
+                (TextShare::Part(_), Some(artifacts)) => Some(
                     artifacts
                         .put_from(long::TEXT, Arc::clone(&text.source))
                         .await,
@@ -325,7 +327,7 @@ impl CallContext {
     /// Reads texts; on a blocking thread, unless they are short.
     async fn read_back<T: Send + 'static>(
         &self,
-        texts: &[Long],
+        texts: &[LongText],
         read: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         if long::are_short(texts) {
@@ -337,10 +339,10 @@ impl CallContext {
     }
 
     /// Returns the room that a result has for texts, less `reserve`.
-    fn room(&self, json: bool, reserve: usize) -> Room<'_> {
+    fn room(&self, json: bool, reserve: usize) -> TextLimit<'_> {
         let limits = self.session.limits();
         let (tokenizer, limit) = limits.inline(self.entry.spec(), self.host.tokenizer());
-        Room {
+        TextLimit {
             tokenizer,
             limit: limit - reserve.min(limit / 2),
             json,
@@ -415,7 +417,7 @@ impl CallContext {
     }
 
     /// Returns the tools that the session sees now, for tools that find or expand others.
-    pub fn tools(&self) -> Arc<Snapshot> {
+    pub fn tools(&self) -> Arc<ToolsetSnapshot> {
         self.session.tools()
     }
 
@@ -425,7 +427,7 @@ impl CallContext {
     }
 
     /// Loads a skill into the run: from now on its limits apply to every call of the run, from any entry point.
-    pub fn activate(&self, skill: &Activation<'_>) -> Activated {
+    pub fn activate(&self, skill: &Activation<'_>) -> ActivationResult {
         let (policy, tokenizer) = (self.host.policy(), self.host.tokenizer());
         self.session.activate(skill, &policy, tokenizer)
     }
@@ -465,8 +467,8 @@ impl std::fmt::Debug for CallContext {
 #[derive(Clone)]
 pub struct ChildRun {
     session: Session,
-    host: Arc<dyn Host>,
-    nest: Arc<Nest>,
+    host: Arc<dyn NestedExecutor>,
+    nest: Arc<CallScope>,
     started: Instant,
 }
 
@@ -523,7 +525,7 @@ impl ChildRun {
 
 impl std::fmt::Debug for ChildRun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scope")
+        f.debug_struct("ChildRun")
             .field("session", &self.session)
             .finish_non_exhaustive()
     }
@@ -533,7 +535,7 @@ impl std::fmt::Debug for ChildRun {
 #[derive(Debug, Clone)]
 pub struct RunArtifacts {
     store: Arc<dyn ArtifactStore>,
-    owner: Owner,
+    owner: ArtifactOwner,
 }
 
 impl RunArtifacts {
@@ -552,7 +554,7 @@ impl RunArtifacts {
     pub async fn put_from(
         &self,
         media_type: &str,
-        source: Arc<dyn Source>,
+        source: Arc<dyn ByteSource>,
     ) -> Result<ArtifactRef, ArtifactError> {
         self.store.put_from(&self.owner, media_type, source).await
     }

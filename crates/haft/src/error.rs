@@ -11,7 +11,7 @@ mod context;
 mod failure;
 
 pub use context::Context;
-pub use failure::Failure;
+pub use failure::HostFailure;
 
 /// The return type of a tool's function: `haft::Result<Balance>`.
 pub type Result<T, E = ToolError> = std::result::Result<T, E>;

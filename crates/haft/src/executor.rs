@@ -9,7 +9,7 @@ use crate::approval::memory::MemoryInbox;
 use crate::approval::suspended::{self, MemorySuspended, SuspendedCalls};
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
-use crate::audit::{AuditError, AuditSink, Event, EventKind, RunStart};
+use crate::audit::{AuditError, AuditEvent, AuditSink, EventKind, RunStart};
 use crate::call::{Principal, ToolCall};
 use crate::change::ChangeLog;
 use crate::clock;
@@ -17,7 +17,7 @@ use crate::error::ErrorKind;
 use crate::permission::Verdict;
 use crate::policy::Policy;
 use crate::result::{Failure, Outcome};
-use crate::session::{Activated, Activation, Session};
+use crate::session::{Activation, ActivationResult, Session};
 use crate::spec::{CallPhrases, Suspension};
 use crate::tokens::{self, Tokenizer};
 use crate::toolset::registry::ToolRegistry;
@@ -58,13 +58,13 @@ mod span;
 mod unasked;
 
 use admit::Admission;
-use call_result::CallResult;
+use call_result::OutcomeContent;
 use carried::CarriedCall;
 use early_end::EarlyEnd;
 use exit::OpenCall;
-use learning::Learning;
-use settlement::{Settlement, Ticket};
-use shape::Shaped;
+use learning::LivePolicy;
+use settlement::{ResumeDecision, Settlement};
+use shape::ShapedResult;
 use shared_permissions::WaitingCalls;
 
 /// Runs calls; nothing else calls a tool. Holds no per-run state; clones share its parts.
@@ -99,12 +99,12 @@ use shared_permissions::WaitingCalls;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Executor {
-    parts: Arc<Parts>,
+    parts: Arc<ExecutorParts>,
 }
 
 #[derive(Debug, Clone)]
-struct Parts {
-    policy: Learning,
+struct ExecutorParts {
+    policy: LivePolicy,
     approver: Option<Arc<dyn Approver>>,
     inbox: Arc<dyn Inbox>,
     suspended: Arc<dyn SuspendedCalls>,
@@ -119,8 +119,8 @@ struct Parts {
 impl Executor {
     /// Creates an executor with this policy, without an approver and without audit sinks.
     pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
-        let parts = Parts {
-            policy: Learning::new(policy.into()),
+        let parts = ExecutorParts {
+            policy: LivePolicy::new(policy.into()),
             approver: None,
             inbox: Arc::new(MemoryInbox::new()),
             suspended: Arc::new(MemorySuspended::default()),
@@ -136,7 +136,7 @@ impl Executor {
         }
     }
 
-    fn with(self, change: impl FnOnce(&mut Parts)) -> Self {
+    fn with(self, change: impl FnOnce(&mut ExecutorParts)) -> Self {
         let mut parts = Arc::unwrap_or_clone(self.parts);
         change(&mut parts);
         Self {
@@ -212,15 +212,15 @@ impl Executor {
 
     /// Runs one call and returns its outcome. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, How::Asked.incoming(call)).await
+        execute(&self.parts, session, CallMode::Asked.incoming(call)).await
     }
 
     /// Like [`execute`](Self::execute), but for one of the host's internal tools ([`with_internal_tools`](Self::with_internal_tools)):
     /// client requests that are not tool calls, such as reading a server's resource, take the same path.
     pub async fn execute_internal(&self, session: &Session, call: ToolCall) -> Outcome {
-        let incoming = Incoming {
+        let incoming = IncomingCall {
             internal: true,
-            ..How::Asked.incoming(call)
+            ..CallMode::Asked.incoming(call)
         };
         execute(&self.parts, session, incoming).await
     }
@@ -228,12 +228,12 @@ impl Executor {
     /// Resumes a suspended call under its own id, in its run, which the session resumes. The outcome is stored for the client
     /// until it makes the call again. A call that is no longer suspended is a conflict.
     pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, How::Resumed.incoming(call)).await
+        execute(&self.parts, session, CallMode::Resumed.incoming(call)).await
     }
 
     /// Like [`go_on`](Self::go_on), but for an interrupted call, whether or not it had been suspended before.
     pub async fn recover(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, How::Recovered.incoming(call)).await
+        execute(&self.parts, session, CallMode::Recovered.incoming(call)).await
     }
 
     /// Runs the call of a decided request in its run, which the session resumes. It takes the same path as every call; the decision
@@ -256,7 +256,7 @@ impl Executor {
         if request.is_question() {
             inbox.claim(id).await?;
             // The call finds the answer at the point where it asked.
-            let outcome = execute(&self.parts, session, How::Asked.incoming(call)).await;
+            let outcome = execute(&self.parts, session, CallMode::Asked.incoming(call)).await;
             if let Ok(text) = outcome.to_stored() {
                 inbox.finish(id, &text, true).await?;
             }
@@ -267,16 +267,16 @@ impl Executor {
         let choice = entry.decision.as_ref().map(|decision| &decision.choice);
         let ticket = match choice {
             Some(Choice::Approve { .. }) if entry.status == RequestStatus::Approved => {
-                Ticket::Approved(Box::new(entry.request))
+                ResumeDecision::Approved(Box::new(entry.request))
             }
-            _ => Ticket::Claimed(Box::new(ask::ClaimedDecision::of(
+            _ => ResumeDecision::Claimed(Box::new(ask::ClaimedDecision::of(
                 inbox,
                 inbox.claim(id).await?,
             )?)),
         };
-        let incoming = Incoming {
+        let incoming = IncomingCall {
             internal,
-            ..How::Asked.incoming(call)
+            ..CallMode::Asked.incoming(call)
         };
         let open = OpenCall::new(&self.parts, session, incoming);
         execute_decided(Settlement::with_ticket(ticket), open, carried).await
@@ -340,7 +340,7 @@ impl Executor {
     }
 
     /// Loads a skill into a run for its host. A model, script or client does so by calling `load_skill`, which is recorded.
-    pub fn activate(&self, session: &Session, skill: &Activation<'_>) -> Activated {
+    pub fn activate(&self, session: &Session, skill: &Activation<'_>) -> ActivationResult {
         session.activate(skill, &self.parts.policy.now(), &*self.parts.tokenizer)
     }
 
@@ -380,7 +380,7 @@ impl Executor {
     }
 }
 
-impl Parts {
+impl ExecutorParts {
     fn open(&self, session: &Session) -> Result<(), AuditError> {
         if !session.open_once() {
             return Ok(());
@@ -418,7 +418,7 @@ impl Parts {
         if self.sinks.is_empty() {
             return Ok(());
         }
-        let event = Event {
+        let event = AuditEvent {
             run: session.run().clone(),
             at: clock::now(),
             what,
@@ -428,7 +428,7 @@ impl Parts {
 
     /// Sends the event to every sink and waits until each has stored it durably.
     async fn record_durably(&self, session: &Session, what: EventKind) -> Result<(), AuditError> {
-        let event = Event {
+        let event = AuditEvent {
             run: session.run().clone(),
             at: clock::now(),
             what,
@@ -439,7 +439,7 @@ impl Parts {
 
 /// Who makes a call, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum CallMode {
     /// The client makes the call and receives its outcome.
     Asked,
     /// The call was suspended, and the host resumes it in place of its client.
@@ -448,10 +448,10 @@ enum How {
     Recovered,
 }
 
-impl How {
+impl CallMode {
     /// Returns a call made in this way.
-    fn incoming(self, call: ToolCall) -> Incoming {
-        Incoming {
+    fn incoming(self, call: ToolCall) -> IncomingCall {
+        IncomingCall {
             call,
             how: self,
             internal: false,
@@ -459,14 +459,14 @@ impl How {
     }
 }
 
-struct Incoming {
+struct IncomingCall {
     call: ToolCall,
-    how: How,
+    how: CallMode,
     /// Whether the call is for one of the executor's internal tools.
     internal: bool,
 }
 
-impl Incoming {
+impl IncomingCall {
     /// Replaces a call of `call_tool` by the call of the tool that it names.
     fn resolved(self, session: &Session) -> Self {
         if self.internal {
@@ -480,14 +480,14 @@ impl Incoming {
 }
 
 /// The path of every call: direct, nested, batched, from any entry point.
-async fn execute(parts: &Arc<Parts>, session: &Session, incoming: Incoming) -> Outcome {
+async fn execute(parts: &Arc<ExecutorParts>, session: &Session, incoming: IncomingCall) -> Outcome {
     // Declared first so that the call is dropped before its settlement.
     let mut settlement = Settlement::default();
     let incoming = incoming.resolved(session);
     let mut open = OpenCall::new(parts, session, incoming);
     let end = run_in_span(&mut open, &mut settlement).await;
     if settlement.is_owing() {
-        let heard = open.how() == How::Asked;
+        let heard = open.how() == CallMode::Asked;
         // Boxed: few calls have anything to settle, and the future of every call would be as large.
         return Box::pin(settlement.settle(&mut open, end, heard)).await;
     }
@@ -514,15 +514,15 @@ async fn execute_decided(
 }
 
 /// Runs the four stages, in the call's tracing span if a subscriber listens.
-async fn run_in_span(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> CallResult {
+async fn run_in_span(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> OutcomeContent {
     let span = span::for_call(open);
     if span.is_disabled() {
         let end = stages(open, settlement).await;
-        return end.unwrap_or_else(CallResult::from);
+        return end.unwrap_or_else(OutcomeContent::from);
     }
     // Boxed: few hosts listen, and the future of every call would be as large.
     let end = Box::pin(stages(open, settlement).instrument(span.clone())).await;
-    let end = end.unwrap_or_else(CallResult::from);
+    let end = end.unwrap_or_else(OutcomeContent::from);
     span::end(&span, &end);
     end
 }
@@ -531,7 +531,7 @@ async fn run_in_span(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> Ca
 async fn stages(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-) -> Result<CallResult, EarlyEnd> {
+) -> Result<OutcomeContent, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     parts.open(session)?;
     let admitted = match admit::admit(parts, session, open)? {
@@ -557,7 +557,7 @@ async fn stages(
     if let Some(key) = key {
         resumed = Box::pin(again::before(open, settlement, key)).await?;
     }
-    if open.how() != How::Asked && open.resumption().is_none() {
+    if open.how() != CallMode::Asked && open.resumption().is_none() {
         return Err(
             EarlyEnd::failed(ErrorKind::Conflict, "this call cannot be resumed")
                 .advise("nothing ran; make the call again"),
@@ -574,7 +574,7 @@ async fn stages(
     let invoked = invoke::invoke(parts, session, open, cleared).await;
     session.note_untrusted(strangers);
     match shape::shape(parts, session, invoked?)? {
-        Shaped::Inline(result) => Ok(result),
-        Shaped::Oversized(result) => Box::pin(result.store(parts, session)).await,
+        ShapedResult::Inline(result) => Ok(result),
+        ShapedResult::Oversized(result) => Box::pin(result.store(parts, session)).await,
     }
 }

@@ -16,7 +16,7 @@ pub mod dir;
 pub mod line;
 
 /// The future of a journal operation.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
+pub type JournalFuture<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 
 /// Records chains. When an operation completes, its entry survives this process: it is written, but not necessarily on disk
 /// (the run's record is, before an effect of risk high or more, and a resumed chain is checked against it).
@@ -58,7 +58,7 @@ pub trait Journal: Send + Sync {
         run: &'a RunId,
         chain: &'a CallId,
         start: &'a ChainStart,
-    ) -> Answer<'a, ()>;
+    ) -> JournalFuture<'a, ()>;
 
     /// Records a call that is about to be dispatched.
     ///
@@ -70,7 +70,7 @@ pub trait Journal: Send + Sync {
         run: &'a RunId,
         chain: &'a CallId,
         call: &'a JournalCall,
-    ) -> Answer<'a, ()>;
+    ) -> JournalFuture<'a, ()>;
 
     /// Records the end of a call; `reply` is what the script is about to receive.
     ///
@@ -82,28 +82,33 @@ pub trait Journal: Send + Sync {
         chain: &'a CallId,
         seq: u64,
         reply: &'a str,
-    ) -> Answer<'a, ()>;
+    ) -> JournalFuture<'a, ()>;
 
     /// Records the end of the chain, whatever its status. Also called for a dropped chain, where nothing awaits the future: the journal
     /// completes it, and logs a failure.
     ///
     /// # Errors
     /// As for [`call`](Self::call).
-    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()>;
+    fn close<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        status: Status,
+    ) -> JournalFuture<'a, ()>;
 
     /// Releases a suspended chain from this process; its entries stay, so that it can be resumed. The journal completes this like
     /// [`close`](Self::close).
     ///
     /// # Errors
     /// [`JournalError::Io`] if the run cannot be released.
-    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()>;
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> JournalFuture<'a, ()>;
 
     /// Returns the chains of a run that are not closed and that no process is working on, in the order in which they started.
     ///
     /// # Errors
     /// [`JournalError::Busy`] if another process is working on the run, [`JournalError::Damaged`] names a line that cannot be parsed,
     /// [`JournalError::Io`] tells why a journal cannot be opened.
-    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>>;
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> JournalFuture<'a, Vec<RecordedChain>>;
 
     /// Returns a chain of a run that is not closed and that no other process is working on: the given one, or else the last.
     ///
@@ -113,7 +118,7 @@ pub trait Journal: Send + Sync {
         &'a self,
         run: &'a RunId,
         chain: Option<&'a CallId>,
-    ) -> Answer<'a, Option<Recorded>>;
+    ) -> JournalFuture<'a, Option<RecordedChain>>;
 }
 
 opaque_debug!(Journal);
@@ -146,7 +151,7 @@ pub struct JournalCall {
 
 /// A recorded chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedChain {
     /// The call that started it.
     pub chain: CallId,
     /// Its inputs.

@@ -4,12 +4,12 @@ use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::approval::{ApprovalId, Snapshot};
+use crate::approval::{ApprovalId, CallSnapshot};
 use crate::error::ToolError;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::policy::Ruling;
 use crate::spec::Risk;
-use crate::workspace::{Place, WorkspaceError};
+use crate::workspace::{ResolvedPath, WorkspaceError};
 
 /// What was judged about a call: its declared effects, the ruling, and the decision if the policy required approval.
 ///
@@ -21,7 +21,7 @@ pub struct Judgement {
     permissions: Arc<Vec<Permission>>,
     ruling: Ruling,
     decision: Option<Consent>,
-    shown: Option<Snapshot>,
+    shown: Option<CallSnapshot>,
 }
 
 /// The consent to a call that needed approval.
@@ -63,7 +63,7 @@ impl Judgement {
     }
 
     /// Adds the decision that the call runs on, and what the deciding user was shown.
-    pub(crate) fn decided(mut self, decision: Consent, shown: Option<Snapshot>) -> Self {
+    pub(crate) fn decided(mut self, decision: Consent, shown: Option<CallSnapshot>) -> Self {
         self.decision = Some(decision);
         self.shown = shown;
         self
@@ -90,7 +90,7 @@ impl Judgement {
     }
 
     /// Returns what the user who approved this very call saw.
-    pub fn approved_snapshot(&self) -> Option<&Snapshot> {
+    pub fn approved_snapshot(&self) -> Option<&CallSnapshot> {
         self.shown.as_ref()
     }
 
@@ -129,7 +129,7 @@ impl Judgement {
     ///
     /// # Errors
     /// `denied` if reading it was not judged, `conflict` if its path has another target now.
-    pub fn cleared_to_read(&self, place: Place) -> Result<Place, ToolError> {
+    pub fn cleared_to_read(&self, place: ResolvedPath) -> Result<ResolvedPath, ToolError> {
         self.cleared_place(place, |effect| match effect {
             Effect::Read(claim) => Some(claim),
             _ => None,
@@ -140,15 +140,15 @@ impl Judgement {
     ///
     /// # Errors
     /// `denied` if changing it was not judged, `conflict` if its path has another target now.
-    pub fn cleared_to_change(&self, place: Place) -> Result<Place, ToolError> {
+    pub fn cleared_to_change(&self, place: ResolvedPath) -> Result<ResolvedPath, ToolError> {
         self.cleared_place(place, Effect::changed_path)
     }
 
     fn cleared_place(
         &self,
-        place: Place,
+        place: ResolvedPath,
         claimed: impl Fn(&Effect) -> Option<&PathClaim>,
-    ) -> Result<Place, ToolError> {
+    ) -> Result<ResolvedPath, ToolError> {
         let now = place.claim()?;
         let claims = || self.permissions.iter().filter_map(|p| claimed(&p.effect));
         if claims().any(|claim| *claim == now) {

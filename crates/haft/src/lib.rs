@@ -61,7 +61,7 @@ pub mod executor;
 #[cfg(feature = "testing")]
 pub mod testing;
 
-pub use approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
+pub use approval::{ApprovalRequest, Approver, ApproverReply, AutoApprove, Decision};
 pub use call::{CallId, Origin, Principal, RunId, ToolCall};
 pub use context::CallContext;
 pub use error::{Context, ErrorKind, Result, ToolError};
@@ -166,7 +166,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use tool::{Depth, Intent, Tool, TypedTool, tool_fn};
 pub use toolset::Toolset;
 pub use toolset::registry::ToolRegistry;
-pub use toolset::view::View;
+pub use toolset::view::ToolsetExt;
 
 // `#[tool]` expands to `::haft::…` paths; this alias makes them resolve inside this crate.
 extern crate self as haft;
@@ -179,7 +179,7 @@ pub mod macros {
     pub use serde;
 
     pub use crate::tool::{
-        Fallible, Returned, WithoutSchema, function_id, returned_result, returned_value,
+        Fallible, OutputType, WithoutSchema, function_id, returned_result, returned_value,
     };
 }
 

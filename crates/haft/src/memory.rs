@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::call::{Principal, RunId};
 use crate::clock;
-use crate::error::Failure;
+use crate::error::HostFailure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 
@@ -14,8 +14,8 @@ pub mod run_texts;
 pub mod words;
 
 pub use record::{
-    Draft, MAX_CONTENT, MAX_PATH, MAX_TAG, MAX_TAGS, MAX_TTL, MemoryId, Provenance, Record,
-    Replaced, Scope, Shelf, State,
+    MAX_CONTENT, MAX_PATH, MAX_TAG, MAX_TAGS, MAX_TTL, MemoryDraft, MemoryId, MemoryRecord,
+    MemoryScope, MemoryState, Provenance, ReplacedRecord, Shelf,
 };
 
 /// Maximum number of records per principal, in any state.
@@ -31,7 +31,7 @@ pub const MAX_LISTED: u32 = 10_000;
 
 /// How records that tools write enter memory (`memory.write_mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WriteMode {
+pub enum MemoryWriteMode {
     /// Not at all: there are no tools that write.
     Disabled,
     /// As candidates, in the run's archive and a review queue, until the user accepts them.
@@ -42,14 +42,14 @@ pub enum WriteMode {
 
 /// The principal of a request and its time: it sees no records of other principals, and none expired by then.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asker {
+pub struct MemoryAccess {
     /// The principal whose memory it is.
     pub principal: Principal,
     /// The time, in nanoseconds since 1970, UTC.
     pub at: i128,
 }
 
-impl Asker {
+impl MemoryAccess {
     /// Creates a request of this principal at the current time.
     pub fn now(principal: &Principal) -> Self {
         Self {
@@ -61,9 +61,9 @@ impl Asker {
 
 /// One change of the memory; a list of them is applied atomically.
 #[derive(Debug, Clone)]
-pub enum Step {
+pub enum MemoryOperation {
     /// Adds a record. If the shelf already has the same content, the result is the existing record.
-    Put(Draft),
+    Put(MemoryDraft),
     /// Changes a record if it is still at this revision.
     Update {
         /// The record.
@@ -71,7 +71,7 @@ pub enum Step {
         /// The revision that the caller read.
         revision: u64,
         /// The new values.
-        change: Change,
+        change: MemoryUpdate,
     },
     /// Deletes a record, with its history, if it is still at this revision.
     Delete {
@@ -84,7 +84,7 @@ pub enum Step {
 
 /// New values of a record; `None` leaves a value unchanged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct MemoryUpdate {
     /// Its text.
     pub content: Option<String>,
     /// Its tags.
@@ -97,11 +97,11 @@ pub struct Change {
 
 /// A selection of records to list.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub struct MemoryFilter {
     /// Only on these shelves; on all if empty.
     pub shelves: Vec<Shelf>,
     /// Only in this state.
-    pub state: Option<State>,
+    pub state: Option<MemoryState>,
     /// Only written by this run.
     pub run: Option<RunId>,
     /// Only records with a path as a file.
@@ -112,7 +112,7 @@ pub struct Filter {
 
 /// A search among accepted records.
 #[derive(Debug, Clone)]
-pub struct Query {
+pub struct MemoryQuery {
     /// Words to search for; the text has no syntax.
     pub text: String,
     /// Only on these shelves; on all if empty.
@@ -125,23 +125,23 @@ pub struct Query {
 
 /// A search result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Hit {
+pub struct MemoryHit {
     /// The record.
     #[serde(flatten)]
-    pub record: Record,
+    pub record: MemoryRecord,
     /// How well it matches; higher is better, comparable only within one result.
     pub score: f64,
 }
 
 /// One revision of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Revision {
+pub struct MemoryRevision {
     /// Its number, from 1.
     pub revision: u64,
     /// When it was created, RFC 3339 UTC.
     pub since: String,
     /// Its state then.
-    pub state: State,
+    pub state: MemoryState,
     /// Its text then.
     pub content: String,
     /// Who made this revision: its writer, or who decided on the candidate.
@@ -150,7 +150,7 @@ pub struct Revision {
 
 /// A decision about a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decision {
+pub struct CandidateDecision {
     /// Whether to accept or reject it.
     pub accept: bool,
     /// Who decides.
@@ -159,7 +159,7 @@ pub struct Decision {
 
 /// Numbers of a principal's records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+pub struct MemoryCounts {
     /// Candidates, pending a decision.
     pub candidate: u64,
     /// Accepted records.
@@ -182,7 +182,7 @@ pub enum MemoryError {
     Changed(MemoryId),
     /// The record is no longer a candidate.
     #[error("memory {0} is already {as_it_is}", as_it_is = .1.as_str())]
-    Decided(MemoryId, State),
+    Decided(MemoryId, MemoryState),
     /// Another accepted record has this path.
     #[error("{0} exists already")]
     Exists(String),
@@ -194,60 +194,84 @@ pub enum MemoryError {
     NoWords,
     /// The underlying store failed.
     #[error("memory: {0}")]
-    Store(#[source] Failure),
+    Store(#[source] HostFailure),
 }
 
 /// The future of a store's result.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, MemoryError>>;
+pub type MemoryFuture<'a, T> = BoxFuture<'a, Result<T, MemoryError>>;
 
 /// Stores memories, separately for each principal. Several processes may use one at a time.
 ///
 /// Content and queries have no syntax: any text is safe in both.
 pub trait MemoryStore: Send + Sync {
     /// Applies all changes or none; returns the record of each step, or a deleted record as it was.
-    fn apply<'a>(&'a self, asker: &'a Asker, steps: Vec<Step>) -> Answer<'a, Vec<Record>>;
+    fn apply<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        steps: Vec<MemoryOperation>,
+    ) -> MemoryFuture<'a, Vec<MemoryRecord>>;
 
     /// Returns one record.
-    fn get<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Option<Record>>;
+    fn get<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        id: &'a MemoryId,
+    ) -> MemoryFuture<'a, Option<MemoryRecord>>;
 
     /// Returns records, most recently changed first.
-    fn list<'a>(&'a self, asker: &'a Asker, filter: &'a Filter) -> Answer<'a, Vec<Record>>;
+    fn list<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        filter: &'a MemoryFilter,
+    ) -> MemoryFuture<'a, Vec<MemoryRecord>>;
 
     /// Returns accepted records that contain words of the query: those with all of them first, then by rank, then newest first.
-    fn search<'a>(&'a self, asker: &'a Asker, query: &'a Query) -> Answer<'a, Vec<Hit>>;
+    fn search<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        query: &'a MemoryQuery,
+    ) -> MemoryFuture<'a, Vec<MemoryHit>>;
 
     /// Returns a record's revisions, oldest first, the current one last; at most [`MAX_REVISIONS`] earlier ones.
-    fn history<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Vec<Revision>>;
+    fn history<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        id: &'a MemoryId,
+    ) -> MemoryFuture<'a, Vec<MemoryRevision>>;
 
     /// Accepts or rejects a candidate, once and finally. To accept one that replaces or deletes a file, that file must still
     /// be as the candidate's writer saw it. A rejected candidate is stored for seven days.
     fn decide<'a>(
         &'a self,
-        asker: &'a Asker,
+        asker: &'a MemoryAccess,
         id: &'a MemoryId,
-        decision: &'a Decision,
-    ) -> Answer<'a, Record>;
+        decision: &'a CandidateDecision,
+    ) -> MemoryFuture<'a, MemoryRecord>;
 
     /// Returns the numbers of records.
-    fn counts<'a>(&'a self, asker: &'a Asker) -> Answer<'a, Counts>;
+    fn counts<'a>(&'a self, asker: &'a MemoryAccess) -> MemoryFuture<'a, MemoryCounts>;
 
     /// Removes expired records of all principals; returns their number. Writing also does this.
-    fn sweep(&self, at: i128) -> Answer<'_, u64>;
+    fn sweep(&self, at: i128) -> MemoryFuture<'_, u64>;
 
-    /// Adds one record; the same as a single [`Step::Put`].
-    fn put<'a>(&'a self, asker: &'a Asker, draft: Draft) -> Answer<'a, Record> {
-        single_record(self.apply(asker, vec![Step::Put(draft)]))
+    /// Adds one record; the same as a single [`MemoryOperation::Put`].
+    fn put<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        draft: MemoryDraft,
+    ) -> MemoryFuture<'a, MemoryRecord> {
+        single_record(self.apply(asker, vec![MemoryOperation::Put(draft)]))
     }
 
-    /// Changes one record; the same as a single [`Step::Update`]. Of several callers with the same revision, exactly one succeeds.
+    /// Changes one record; the same as a single [`MemoryOperation::Update`]. Of several callers with the same revision, exactly one succeeds.
     fn update<'a>(
         &'a self,
-        asker: &'a Asker,
+        asker: &'a MemoryAccess,
         id: MemoryId,
         revision: u64,
-        change: Change,
-    ) -> Answer<'a, Record> {
-        let step = Step::Update {
+        change: MemoryUpdate,
+    ) -> MemoryFuture<'a, MemoryRecord> {
+        let step = MemoryOperation::Update {
             id,
             revision,
             change,
@@ -255,16 +279,21 @@ pub trait MemoryStore: Send + Sync {
         single_record(self.apply(asker, vec![step]))
     }
 
-    /// Deletes one record; the same as a single [`Step::Delete`].
-    fn delete<'a>(&'a self, asker: &'a Asker, id: MemoryId, revision: u64) -> Answer<'a, Record> {
-        single_record(self.apply(asker, vec![Step::Delete { id, revision }]))
+    /// Deletes one record; the same as a single [`MemoryOperation::Delete`].
+    fn delete<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        id: MemoryId,
+        revision: u64,
+    ) -> MemoryFuture<'a, MemoryRecord> {
+        single_record(self.apply(asker, vec![MemoryOperation::Delete { id, revision }]))
     }
 }
 
 opaque_debug!(MemoryStore);
 
 /// Returns the record of a change with one step.
-fn single_record(applied: Answer<'_, Vec<Record>>) -> Answer<'_, Record> {
+fn single_record(applied: MemoryFuture<'_, Vec<MemoryRecord>>) -> MemoryFuture<'_, MemoryRecord> {
     Box::pin(async move {
         let record = applied.await?.pop();
         record.ok_or_else(|| MemoryError::Store("a change without a record".into()))

@@ -81,7 +81,8 @@ pub use command_lines::CommandLines;
 pub use dead::{DeadCause, DeadRule};
 pub use denials::{Denials, NameProgress};
 pub use explain::{
-    CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
+    CheckReport, EffectExplanation, Explanation, GuardView, LayerVerdict, PolicyView, RuleFailure,
+    RuleView,
 };
 pub use guard::{
     CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
@@ -97,22 +98,22 @@ pub use names::UnknownName;
 pub use network_bundle::NetworkBundle;
 pub use own_commands::OwnCommands;
 pub use own_program::OwnProgram;
-pub use parts::{CommandLine, CommandPart, Target, line_risk};
-pub use places::Places;
+pub use parts::{CommandLine, CommandPart, RedirectTarget, line_risk};
+pub use places::PolicyContext;
 pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal, rule_coverage};
 pub use protected::{
     ProtectedName, is_git_setting, protected, protected_from_commands, protected_names,
 };
-pub use restriction::{Outside, Restriction};
-pub use rule::List;
-pub use rules::{Finding, RuleSet, RuleText, RulesError};
+pub use restriction::{OutsideEffect, Restriction};
+pub use rule::RuleList;
+pub use rules::{RuleFinding, RuleSet, RuleText, RulesError};
 pub use ruling::{Label, Ruling};
 pub use run_history::RunHistory;
 pub use safeguards::{Safeguard, Safeguards};
 pub use secret_files::SecretFiles;
 pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use untrusted::UntrustedContent;
-pub use uses::{How, Known, Use, Uses};
+pub use uses::{CommandUses, PathAccess, PathCertainty, PathUse};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -157,7 +158,7 @@ impl fmt::Display for Profile {
 /// When the profile `workspace` asks for approval of a command that no rule names (`policy.commands`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Commands {
+pub enum CommandPolicy {
     /// After the command ran on a copy of the workspace, about its changes; before it runs where it cannot have a copy.
     #[default]
     Copy,
@@ -203,11 +204,11 @@ pub struct Policy {
     guards: Arc<[Arc<dyn Guard>]>,
     /// Guards that the host added to the standard ones.
     added: Vec<Arc<dyn Guard>>,
-    places: Arc<Places>,
+    places: Arc<PolicyContext>,
     own: Arc<OwnFiles>,
     hidden: Arc<[PathBuf]>,
     secrets: SecretRule,
-    commands: Commands,
+    commands: CommandPolicy,
     budgets: Option<Arc<EffectBudgets>>,
     /// The workspace that calls work in, if it is opened here, and the further names of its files.
     workspace: Option<Workspace>,
@@ -223,7 +224,7 @@ impl Default for Policy {
 impl Policy {
     /// Creates a policy with this profile, the standard guards and no rules.
     pub fn new(profile: Profile) -> Self {
-        let places = Places::default();
+        let places = PolicyContext::default();
         Self {
             profile,
             rules: Arc::default(),
@@ -234,7 +235,7 @@ impl Policy {
             own: Arc::default(),
             hidden: Arc::default(),
             secrets: SecretRule::default(),
-            commands: Commands::default(),
+            commands: CommandPolicy::default(),
             budgets: None,
             workspace: None,
             names: Arc::default(),
@@ -261,12 +262,12 @@ impl Policy {
         PolicyBuilder {
             profile,
             rules: RuleSet::default(),
-            places: Places::default(),
+            places: PolicyContext::default(),
             hidden: Arc::default(),
             secrets: SecretRule::default(),
             guards: Vec::new(),
             tools: None,
-            commands: Commands::default(),
+            commands: CommandPolicy::default(),
             workspace: None,
         }
     }
@@ -310,7 +311,7 @@ impl Policy {
         let builder = PolicyBuilder {
             profile: self.profile,
             rules: RuleSet::clone(&self.written),
-            places: Places::clone(&self.places),
+            places: PolicyContext::clone(&self.places),
             hidden: Arc::default(),
             secrets: self.secrets,
             guards: self.added,
@@ -400,12 +401,12 @@ impl Policy {
     }
 
     /// Returns the rules that can never match, each with a form that works, for reporting when settings are loaded.
-    pub fn findings(&self) -> Vec<Finding> {
+    pub fn findings(&self) -> Vec<RuleFinding> {
         self.rules.findings()
     }
 }
 
-fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
+fn standard_guards(places: &PolicyContext) -> Vec<Arc<dyn Guard>> {
     vec![
         Arc::new(WorkspaceEdge),
         Arc::new(ProtectedPaths),
@@ -429,7 +430,7 @@ pub struct PolicyParts {
     /// The guards added to the standard ones.
     pub guards: Vec<Arc<dyn Guard>>,
     /// When the profile `workspace` asks for approval of commands.
-    pub commands: Commands,
+    pub commands: CommandPolicy,
     /// The root of the workspace, if one was set.
     pub workspace: Option<String>,
 }
@@ -440,12 +441,12 @@ pub struct PolicyParts {
 pub struct PolicyBuilder {
     profile: Profile,
     rules: RuleSet,
-    places: Places,
+    places: PolicyContext,
     hidden: Arc<[PathBuf]>,
     secrets: SecretRule,
     guards: Vec<Arc<dyn Guard>>,
     tools: Option<Vec<Arc<ToolSpec>>>,
-    commands: Commands,
+    commands: CommandPolicy,
     workspace: Option<Workspace>,
 }
 
@@ -498,7 +499,7 @@ impl PolicyBuilder {
     }
 
     /// Sets when the profile `workspace` asks for approval of commands.
-    pub fn commands(mut self, commands: Commands) -> Self {
+    pub fn commands(mut self, commands: CommandPolicy) -> Self {
         self.commands = commands;
         self
     }

@@ -20,12 +20,12 @@ pub mod hub;
 mod live;
 
 pub(crate) use fan::Tee;
-pub(crate) use live::{Live, LiveEnd};
+pub(crate) use live::{LiveOutput, LiveOutputGuard};
 
 /// The stream that a piece of progress belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stream {
+pub enum ProgressStream {
     /// A command's standard output.
     Stdout,
     /// A command's standard error.
@@ -34,7 +34,7 @@ pub enum Stream {
     Info,
 }
 
-impl Stream {
+impl ProgressStream {
     /// Returns the name of the stream.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ pub struct ProgressEvent {
     /// The bytes that the text represents, if they differ from it. Never serialised.
     pub bytes: Option<Bytes>,
     /// Its stream.
-    pub stream: Stream,
+    pub stream: ProgressStream,
     /// The position of the piece in its stream, in bytes. If a call continues what another call showed, it continues its offsets; a
     /// gap means that bytes were left out.
     pub offset: u64,
@@ -150,13 +150,13 @@ opaque_debug!(ProgressSink);
 /// A tool's handle on the live channel of its call.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    live: Option<Arc<Live>>,
+    live: Option<Arc<LiveOutput>>,
     pace: Pace,
 }
 
 impl Progress {
     /// Creates the handle of a call, with or without a listener.
-    pub(crate) fn new(live: Option<Arc<Live>>, pace: Pace) -> Self {
+    pub(crate) fn new(live: Option<Arc<LiveOutput>>, pace: Pace) -> Self {
         Self { live, pace }
     }
 
@@ -185,13 +185,13 @@ impl Progress {
     }
 
     /// Sends the next piece of a stream.
-    pub fn send(&self, stream: Stream, text: impl Into<Arc<str>>) {
-        self.emit(stream, None, Piece::from(text.into()));
+    pub fn send(&self, stream: ProgressStream, text: impl Into<Arc<str>>) {
+        self.emit(stream, None, StreamChunk::from(text.into()));
     }
 
     /// Sends a piece at this byte offset of its stream: for a stream that an earlier call started, or whose bytes differ from the
     /// text.
-    pub fn send_at(&self, stream: Stream, offset: u64, piece: impl Into<Piece>) {
+    pub fn send_at(&self, stream: ProgressStream, offset: u64, piece: impl Into<StreamChunk>) {
         self.emit(stream, Some(offset), piece.into());
     }
 
@@ -201,17 +201,17 @@ impl Progress {
         if !line.ends_with('\n') {
             line.push('\n');
         }
-        self.send(Stream::Info, line);
+        self.send(ProgressStream::Info, line);
     }
 
     /// Ends a stream. Streams that a tool does not close are closed when its call ends.
-    pub fn close(&self, stream: Stream) {
+    pub fn close(&self, stream: ProgressStream) {
         if let Some(live) = &self.live {
             live.close(stream);
         }
     }
 
-    fn emit(&self, stream: Stream, offset: Option<u64>, piece: Piece) {
+    fn emit(&self, stream: ProgressStream, offset: Option<u64>, piece: StreamChunk) {
         if let Some(live) = &self.live {
             live.send(stream, offset, piece);
         }
@@ -220,32 +220,32 @@ impl Progress {
 
 /// A piece of a stream: its text, and its bytes if they differ.
 #[derive(Debug, Clone)]
-pub struct Piece {
+pub struct StreamChunk {
     /// The text.
     pub text: Arc<str>,
     /// The bytes that the text represents, if they differ from it.
     pub bytes: Option<Bytes>,
 }
 
-impl Piece {
+impl StreamChunk {
     fn length(&self) -> usize {
         self.bytes.as_ref().map_or(self.text.len(), Bytes::len)
     }
 }
 
-impl From<Arc<str>> for Piece {
+impl From<Arc<str>> for StreamChunk {
     fn from(text: Arc<str>) -> Self {
         Self { text, bytes: None }
     }
 }
 
-impl From<String> for Piece {
+impl From<String> for StreamChunk {
     fn from(text: String) -> Self {
         Arc::<str>::from(text).into()
     }
 }
 
-impl From<&str> for Piece {
+impl From<&str> for StreamChunk {
     fn from(text: &str) -> Self {
         Arc::<str>::from(text).into()
     }

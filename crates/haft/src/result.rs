@@ -15,8 +15,8 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use original::Original;
-pub use render::{Mark, Part, RecordedEnd, Rendered};
+pub use original::OriginalResult;
+pub use render::{PartMark, RecordedEnd, RenderedOutcome, RenderedPart};
 
 /// One piece of content for the model, in MCP's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,7 +95,7 @@ pub struct ToolResult {
     /// How strongly the call was confined, for tools that run programs.
     pub strength: Option<String>,
     /// The original response of an MCP server, from which content and data were read.
-    pub original: Option<Original>,
+    pub original: Option<OriginalResult>,
 }
 
 impl ToolResult {
@@ -285,7 +285,7 @@ pub struct Outcome {
     /// Time from the first check to the end.
     pub duration: Duration,
     /// The original response of an MCP server, for MCP clients. It is not part of the outcome's JSON.
-    pub original: Option<Original>,
+    pub original: Option<OriginalResult>,
 }
 
 impl Outcome {
@@ -393,7 +393,7 @@ struct OutcomeJson<'a> {
     approval: Option<&'a str>,
     duration_ms: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    original: Option<&'a Original>,
+    original: Option<&'a OriginalResult>,
 }
 
 impl<'a> From<&'a Outcome> for OutcomeJson<'a> {

@@ -10,24 +10,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::approval::suspended::OtherRuns;
 use crate::approval::{Approver, Grant};
-use crate::artifact::Owner;
-use crate::budget::RunUses;
+use crate::artifact::ArtifactOwner;
+use crate::budget::RunEffectCounts;
 use crate::call::{CallId, Principal, RunId};
 use crate::input::CallInput;
-use crate::policy::{JudgedCall, Policy, Ruling};
 use crate::progress::{Pace, ProgressSink, Tee};
-use crate::session::active::{Active, Narrowed};
-use crate::session::at_work::AtWork;
-use crate::session::budget::{Budget, BudgetExhausted};
-use crate::session::expanded::Expanded;
+use crate::session::active::{ActiveSkills, NarrowingCache};
+use crate::session::at_work::RunningCalls;
+use crate::session::budget::{BudgetExhausted, CallBudget};
+use crate::session::expanded::ExpandedTools;
 use crate::session::lane::Lane;
-use crate::session::nest::Nest;
-use crate::session::queue::Queue;
-use crate::session::running::Running;
-use crate::spec::{Risk, ToolName};
-use crate::tokens::Tokenizer;
-use crate::toolset::{Changes, Snapshot, Toolset};
-use crate::untrusted::Sources;
+use crate::session::nest::CallScope;
+use crate::session::queue::RequestQueue;
+use crate::session::running::CallCounter;
+use crate::spec::ToolName;
+use crate::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
+use crate::untrusted::UntrustedSources;
 
 mod activation;
 mod active;
@@ -44,14 +42,15 @@ pub(crate) mod nest;
 mod wait_mode;
 mod queue;
 mod running;
+mod skills;
 mod standing;
 
-pub use activation::{Activated, Activation, ActiveSkill};
+pub use activation::{Activation, ActivationResult, ActiveSkill};
 pub use active::SKILL_TOKENS;
 pub use builder::SessionBuilder;
 pub use hint::UnknownToolHint;
 pub use limits::{LimitsError, RunLimits};
-pub use nest::Ending;
+pub use nest::CallEndReason;
 pub(crate) use queue::{MAX_CLIENT_BYTES, MAX_CLIENT_REQUESTS, MAX_PENDING};
 pub use wait_mode::WaitMode;
 
@@ -79,14 +78,14 @@ pub struct Session {
 
 #[derive(Debug)]
 struct SessionParts {
-    run: Arc<RunState>,
+    run: Arc<SessionState>,
     scope: SessionScope,
 }
 
 /// State that all calls of a run share, however deeply nested.
 #[derive(Debug)]
-struct RunState {
-    owner: Owner,
+struct SessionState {
+    owner: ArtifactOwner,
     entry_point: String,
     client: Option<String>,
     ids: AtomicU64,
@@ -94,20 +93,20 @@ struct RunState {
     /// Whether one of its calls has asked a user.
     asked_user: AtomicBool,
     denial: denial::Denial,
-    queue: Queue,
+    queue: RequestQueue,
     grants: Mutex<Vec<Grant>>,
     /// Secrets whose reading was approved.
     released: Mutex<Arc<[String]>>,
     /// Untrusted sources that were read.
-    untrusted: Sources,
+    untrusted: UntrustedSources,
     /// What its calls have used of the effect budgets.
-    uses: Arc<RunUses>,
-    expanded: Expanded,
+    uses: Arc<RunEffectCounts>,
+    expanded: ExpandedTools,
     opened: AtomicBool,
     closed: AtomicBool,
-    running: Running,
+    running: CallCounter,
     /// The running calls that may be resumed.
-    at_work: Arc<AtWork>,
+    at_work: Arc<RunningCalls>,
     /// The state of other runs whose suspended calls this one may take up.
     others: Option<Arc<dyn OtherRuns>>,
     /// Whether the run exists for a single call.
@@ -118,7 +117,7 @@ struct RunState {
     unknown_tool_hint: Option<Arc<dyn UnknownToolHint>>,
     /// Whether its caller has a view of the tools.
     narrowed: bool,
-    active: Active,
+    active: ActiveSkills,
     /// The skills it sees; all of them if `None`.
     skills: Option<BTreeSet<String>>,
 }
@@ -130,7 +129,7 @@ struct SessionScope {
     limits: RunLimits,
     /// How it waits for decisions, if that differs from the run.
     wait_mode: Option<WaitMode>,
-    budget: Arc<Budget>,
+    budget: Arc<CallBudget>,
     spent_nanoseconds: Arc<AtomicU64>,
     cancel: CancellationToken,
     leave: CancellationToken,
@@ -141,9 +140,9 @@ struct SessionScope {
     asks_in: Option<RunId>,
     lane: Lane,
     progress: Option<Arc<dyn ProgressSink>>,
-    narrowed: Arc<Narrowed>,
+    narrowed: Arc<NarrowingCache>,
     /// The call that it is nested in.
-    nest: Option<Arc<Nest>>,
+    nest: Option<Arc<CallScope>>,
     /// Whether it resumes a run that another process started, or a suspended call.
     resumed: bool,
     depth: u32,
@@ -160,12 +159,12 @@ impl Session {
 
     /// Creates a builder for a session with options.
     pub fn builder(view: Arc<dyn Toolset>) -> SessionBuilder {
-        let owner = Owner {
+        let owner = ArtifactOwner {
             principal: Principal::local("user"),
             run: RunId::generate(),
         };
         SessionBuilder {
-            run: RunState {
+            run: SessionState {
                 owner,
                 entry_point: "library".into(),
                 client: None,
@@ -173,15 +172,15 @@ impl Session {
                 wait_mode: WaitMode::default(),
                 asked_user: AtomicBool::new(false),
                 denial: denial::Denial::default(),
-                queue: Queue::default(),
+                queue: RequestQueue::default(),
                 grants: Mutex::default(),
                 released: Mutex::default(),
-                untrusted: Sources::default(),
+                untrusted: UntrustedSources::default(),
                 uses: Arc::default(),
-                expanded: Expanded::default(),
+                expanded: ExpandedTools::default(),
                 opened: AtomicBool::new(false),
                 closed: AtomicBool::new(false),
-                running: Running::default(),
+                running: CallCounter::default(),
                 at_work: Arc::default(),
                 others: None,
                 alone: false,
@@ -189,12 +188,12 @@ impl Session {
                 input: None,
                 unknown_tool_hint: None,
                 narrowed: false,
-                active: Active::default(),
+                active: ActiveSkills::default(),
                 skills: None,
             },
             scope: SessionScope {
                 view,
-                budget: Arc::new(Budget::of_run(RunLimits::default().max_calls)),
+                budget: Arc::new(CallBudget::of_run(RunLimits::default().max_calls)),
                 limits: RunLimits::default(),
                 wait_mode: None,
                 spent_nanoseconds: Arc::default(),
@@ -224,7 +223,7 @@ impl Session {
     }
 
     /// Returns the principal and run that own its artifacts.
-    pub fn owner(&self) -> &Owner {
+    pub fn owner(&self) -> &ArtifactOwner {
         &self.parts.run.owner
     }
 
@@ -251,7 +250,7 @@ impl Session {
 
     /// Returns the tools it sees now: its view with the tools that the run expanded, minus those that active skills
     /// take away.
-    pub fn tools(&self) -> Arc<Snapshot> {
+    pub fn tools(&self) -> Arc<ToolsetSnapshot> {
         let whole = self.reach();
         match self.parts.run.active.generation() {
             0 => whole,
@@ -265,7 +264,7 @@ impl Session {
 
     /// Like [`tools`](Self::tools), including what active skills take away: a call of such a tool is denied, not
     /// unknown.
-    pub(crate) fn reach(&self) -> Arc<Snapshot> {
+    pub(crate) fn reach(&self) -> Arc<ToolsetSnapshot> {
         self.parts
             .run
             .expanded
@@ -273,7 +272,7 @@ impl Session {
     }
 
     /// Returns a receiver of changes to the tools it sees.
-    pub fn changes(&self) -> Changes {
+    pub fn changes(&self) -> ToolsetChanges {
         let of_run = self
             .parts
             .run
@@ -281,45 +280,6 @@ impl Session {
             .changes()
             .and(self.parts.run.active.changes());
         self.parts.scope.view.changes().and(of_run)
-    }
-
-    /// Returns the skills active in this run, oldest first.
-    pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
-        self.parts.run.active.list()
-    }
-
-    /// Deactivates a skill and its limits; returns false if it is not active.
-    pub fn deactivate(&self, skill: &str) -> bool {
-        self.parts.run.active.deactivate(skill)
-    }
-
-    /// Returns whether the session sees a skill of this name.
-    pub fn sees_skill(&self, name: &str) -> bool {
-        self.parts
-            .run
-            .skills
-            .as_ref()
-            .is_none_or(|seen| seen.contains(name))
-    }
-
-    /// Loads a skill into the run.
-    pub(crate) fn activate(
-        &self,
-        skill: &Activation<'_>,
-        policy: &Policy,
-        tokenizer: &dyn Tokenizer,
-    ) -> Activated {
-        self.parts.run.active.activate(skill, policy, tokenizer)
-    }
-
-    /// Returns the denial of a call by an active skill, if any.
-    pub(crate) fn skill_denial(
-        &self,
-        policy: &Policy,
-        call: &JudgedCall<'_>,
-        risk: Risk,
-    ) -> Option<Ruling> {
-        self.parts.run.active.judge(policy, call, risk)
     }
 
     /// Returns the number of calls made so far, including those of its scripts.
@@ -359,7 +319,7 @@ impl Session {
     }
 
     /// Returns the queue of its requests.
-    pub(crate) fn queue(&self) -> &Queue {
+    pub(crate) fn queue(&self) -> &RequestQueue {
         &self.parts.run.queue
     }
 
@@ -439,7 +399,7 @@ impl Session {
     }
 
     /// Returns the call that it is nested in, if any.
-    pub(crate) fn nest(&self) -> Option<&Arc<Nest>> {
+    pub(crate) fn nest(&self) -> Option<&Arc<CallScope>> {
         self.parts.scope.nest.as_ref()
     }
 
@@ -465,7 +425,7 @@ impl Session {
     /// Creates a child for nested calls: same run, its own lane, its own budget if limits are given, and a view no wider than this one's.
     pub(crate) fn nested(
         &self,
-        nest: &Arc<Nest>,
+        nest: &Arc<CallScope>,
         limits: Option<RunLimits>,
         view: Option<Arc<dyn Toolset>>,
     ) -> Self {
@@ -482,7 +442,10 @@ impl Session {
             child.spent_nanoseconds = Arc::default();
             child.depth += 1;
             if let Some(limits) = limits {
-                child.budget = Arc::new(Budget::within(&self.parts.scope.budget, limits.max_calls));
+                child.budget = Arc::new(CallBudget::within(
+                    &self.parts.scope.budget,
+                    limits.max_calls,
+                ));
                 child.limits = limits;
             }
         })
@@ -561,7 +524,7 @@ impl Session {
     }
 
     /// Returns the running calls that may be resumed.
-    pub(crate) fn at_work(&self) -> &Arc<AtWork> {
+    pub(crate) fn at_work(&self) -> &Arc<RunningCalls> {
         &self.parts.run.at_work
     }
 
@@ -575,7 +538,7 @@ impl Session {
         self.parts.run.alone
     }
 
-    pub(crate) fn running(&self) -> &Running {
+    pub(crate) fn running(&self) -> &CallCounter {
         &self.parts.run.running
     }
 

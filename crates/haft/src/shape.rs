@@ -21,7 +21,7 @@ mod text;
 #[cfg(all(test, feature = "o200k"))]
 mod tests;
 
-use notice::Whole;
+use notice::FullCopy;
 
 /// Maximum length, in bytes, of the preview of an artifact in an outcome (contract §3).
 pub const PREVIEW_BYTES: usize = 1024;
@@ -30,7 +30,7 @@ const MAX_PIECES: usize = 256;
 
 /// The limits of what may be returned inline, and how to handle more.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds<'a> {
+pub struct InlineLimits<'a> {
     /// The tokenizer that counts for the limit; [`Bytes`](crate::tokens::Bytes) inside a chain.
     pub tokenizer: &'a dyn Tokenizer,
     /// Maximum number of tokens of the texts and of the compact JSON of the data together.
@@ -46,7 +46,7 @@ pub struct Bounds<'a> {
 }
 
 /// Stores the artifacts of the run.
-pub trait Keep: Send + Sync {
+pub trait ArtifactKeeper: Send + Sync {
     /// Stores bytes with this media type.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ pub trait Keep: Send + Sync {
 
 /// A result within its limits.
 #[derive(Debug, Default)]
-pub struct Fitted {
+pub struct FittedResult {
     /// The content, or a preview of it.
     pub content: Vec<Content>,
     /// The data, or a preview of it; an object.
@@ -77,7 +77,7 @@ pub struct Fitted {
     pub data_is_whole: bool,
 }
 
-impl Fitted {
+impl FittedResult {
     /// Creates an empty result that counts as complete.
     pub(crate) fn whole() -> Self {
         Self {
@@ -115,7 +115,7 @@ pub fn preview(bytes: &[u8]) -> String {
 }
 
 /// Returns whether a result may be returned inline unchanged.
-pub fn is_within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> bool {
+pub fn is_within(content: &[Content], data: Option<&RawValue>, bounds: &InlineLimits<'_>) -> bool {
     media::total(content) <= bounds.media_bytes
         && content.len() <= MAX_PIECES
         && within(content, data, bounds)
@@ -126,22 +126,22 @@ pub fn is_within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'
 pub async fn fit(
     content: Vec<Content>,
     data: Option<Box<RawValue>>,
-    bounds: &Bounds<'_>,
-    keep: Option<&dyn Keep>,
-) -> Fitted {
+    bounds: &InlineLimits<'_>,
+    keep: Option<&dyn ArtifactKeeper>,
+) -> FittedResult {
     let data = data.map(object);
     if is_within(&content, data.as_deref(), bounds) {
-        return Fitted {
+        return FittedResult {
             content,
             data,
-            ..Fitted::whole()
+            ..FittedResult::whole()
         };
     }
     let keep = keep.filter(|_| bounds.overflow != Overflow::Clip);
     let mut shaper = Shaper {
         bounds,
         keep,
-        fitted: Fitted::default(),
+        fitted: FittedResult::default(),
     };
     shaper.run(content, data).await;
     shaper.fitted
@@ -164,7 +164,7 @@ fn texts(piece: &Content) -> [&str; 2] {
 }
 
 /// Returns whether texts and data fit. A token is at least one byte, so a small total needs no counting.
-fn within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> bool {
+fn within(content: &[Content], data: Option<&RawValue>, bounds: &InlineLimits<'_>) -> bool {
     let texts = || {
         content
             .iter()
@@ -179,7 +179,7 @@ fn within(content: &[Content], data: Option<&RawValue>, bounds: &Bounds<'_>) -> 
 }
 
 /// Returns what a text leaves of a limit; `None` if the text exceeds it.
-fn spend(bounds: &Bounds<'_>, text: &str, left: usize) -> Option<usize> {
+fn spend(bounds: &InlineLimits<'_>, text: &str, left: usize) -> Option<usize> {
     if text.is_empty() {
         return Some(left);
     }
@@ -187,9 +187,9 @@ fn spend(bounds: &Bounds<'_>, text: &str, left: usize) -> Option<usize> {
 }
 
 struct Shaper<'a> {
-    bounds: &'a Bounds<'a>,
-    keep: Option<&'a dyn Keep>,
-    fitted: Fitted,
+    bounds: &'a InlineLimits<'a>,
+    keep: Option<&'a dyn ArtifactKeeper>,
+    fitted: FittedResult,
 }
 
 impl Shaper<'_> {
@@ -213,19 +213,19 @@ impl Shaper<'_> {
     }
 
     /// Stores bytes if there is a store; returns the result.
-    async fn keep(&mut self, media_type: &str, bytes: &Bytes) -> Whole {
+    async fn keep(&mut self, media_type: &str, bytes: &Bytes) -> FullCopy {
         let Some(keep) = self.keep else {
-            return Whole::Cut;
+            return FullCopy::Cut;
         };
         match keep.keep(media_type, bytes.clone()).await {
             Ok(artifact) => {
-                let whole = Whole::Kept(artifact.reference.clone());
+                let whole = FullCopy::Kept(artifact.reference.clone());
                 if !self.fitted.artifacts.contains(&artifact) {
                     self.fitted.artifacts.push(artifact);
                 }
                 whole
             }
-            Err(error) => Whole::Lost(error.to_string()),
+            Err(error) => FullCopy::Lost(error.to_string()),
         }
     }
 
@@ -252,14 +252,14 @@ impl Shaper<'_> {
             format!("read it with {}", refs.join(" and "))
         };
         let limit = self.bounds.limit;
-        self.fitted = Fitted {
+        self.fitted = FittedResult {
             artifacts: std::mem::take(&mut self.fitted.artifacts),
             error: Some(Failure {
                 kind: ErrorKind::Failed,
                 message: format!("the result is over the inline limit of {limit} tokens"),
                 advice: Some(advice),
             }),
-            ..Fitted::default()
+            ..FittedResult::default()
         };
     }
 

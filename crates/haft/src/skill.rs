@@ -30,13 +30,13 @@ mod yaml;
 mod tests;
 
 pub use error::SkillError;
-pub use folder::Slice;
+pub use folder::ResourceSlice;
 pub use front::FrontMatter;
-pub use project::{ProjectError, Projected};
-pub use resources::{Resource, Resources};
+pub use project::{ProjectError, SkillCopy};
+pub use resources::{SkillResource, SkillResources};
 
-use crate::skill::folder::Folder;
-use crate::skill::lenient::Declared;
+use crate::skill::folder::FolderHandle;
+use crate::skill::lenient::SkillDeclaration;
 
 /// Maximum number of bytes read from a `SKILL.md`: 1 MiB.
 pub const MAX_INSTRUCTIONS: u64 = 1024 * 1024;
@@ -52,7 +52,7 @@ pub fn read_yaml(text: &str) -> Result<serde_json::Value, String> {
 /// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum Severity {
     /// The skill works.
     Warning,
     /// The skill does not work.
@@ -61,30 +61,30 @@ pub enum Level {
 
 /// A problem with a skill, for its author.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct Problem {
+pub struct SkillProblem {
     /// The severity.
-    pub level: Level,
+    pub level: Severity,
     /// The description.
     pub message: String,
 }
 
-impl Problem {
+impl SkillProblem {
     pub(crate) fn error(message: impl Into<String>) -> Self {
         Self {
-            level: Level::Error,
+            level: Severity::Error,
             message: message.into(),
         }
     }
 
     pub(crate) fn warning(message: impl Into<String>) -> Self {
         Self {
-            level: Level::Warning,
+            level: Severity::Warning,
             message: message.into(),
         }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SkillProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
@@ -92,7 +92,7 @@ impl fmt::Display for Problem {
 
 /// Where a skill was found: the kind of root, and the root's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum SkillSource {
     /// A folder in the workspace, which must be trusted.
     Workspace(Arc<Path>),
     /// A folder that the settings name.
@@ -101,7 +101,7 @@ pub enum Source {
     User(Arc<Path>),
 }
 
-impl Source {
+impl SkillSource {
     /// Returns the root's folder.
     pub fn root(&self) -> &Path {
         match self {
@@ -127,15 +127,20 @@ pub struct Skill {
 
 #[derive(Debug)]
 struct Inner {
-    declared: Declared,
+    declared: SkillDeclaration,
     dir: PathBuf,
     /// `SKILL.md` or `skill.md`.
     file: &'static str,
-    source: Source,
+    source: SkillSource,
 }
 
 impl Skill {
-    fn new(declared: Declared, dir: PathBuf, file: &'static str, source: Source) -> Self {
+    fn new(
+        declared: SkillDeclaration,
+        dir: PathBuf,
+        file: &'static str,
+        source: SkillSource,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 declared,
@@ -163,7 +168,7 @@ impl Skill {
     }
 
     /// Returns where it was found.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &SkillSource {
         &self.inner.source
     }
 
@@ -198,7 +203,7 @@ impl Skill {
     }
 
     /// Returns what its author should fix; only warnings, since errors prevent loading.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[SkillProblem] {
         &self.inner.declared.problems
     }
 
@@ -213,7 +218,7 @@ impl Skill {
     /// [`SkillError::TooLarge`] if they are longer, [`SkillError::Changed`] if the folder was replaced, [`SkillError::Io`]
     /// if the file cannot be read.
     pub fn instructions(&self) -> Result<String, SkillError> {
-        let folder = Folder::open(&self.inner.dir)?;
+        let folder = FolderHandle::open(&self.inner.dir)?;
         let bytes = folder.whole(Path::new(self.inner.file), MAX_INSTRUCTIONS)?;
         Ok(split::body(&folder::as_text(&bytes)).to_owned())
     }
@@ -222,7 +227,7 @@ impl Skill {
     ///
     /// # Errors
     /// [`SkillError::Changed`] if the folder was replaced, [`SkillError::Io`] if it cannot be listed.
-    pub fn resources(&self) -> Result<Resources, SkillError> {
+    pub fn resources(&self) -> Result<SkillResources, SkillError> {
         resources::list(&self.inner.dir, self.inner.file)
     }
 
@@ -232,7 +237,11 @@ impl Skill {
     /// [`SkillError::NotFound`], [`SkillError::Outside`] or [`SkillError::NotAFile`] for a path that names no regular
     /// file of the skill, [`SkillError::Malformed`] for one that is not relative, [`SkillError::Changed`] if the folder
     /// was replaced, [`SkillError::Io`] if it cannot be read.
-    pub fn read_resource(&self, path: &str, range: Range<u64>) -> Result<Slice, SkillError> {
-        Folder::open(&self.inner.dir)?.slice(path, range)
+    pub fn read_resource(
+        &self,
+        path: &str,
+        range: Range<u64>,
+    ) -> Result<ResourceSlice, SkillError> {
+        FolderHandle::open(&self.inner.dir)?.slice(path, range)
     }
 }

@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 
 mod listing;
 
-pub(crate) use listing::Described;
 pub use listing::Listing;
+pub(crate) use listing::SpecMember;
 
 /// Maximum length of a tool name, in bytes: the guidance of MCP 2025-11-25.
 pub(crate) const MAX_NAME: usize = 128;

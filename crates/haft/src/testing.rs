@@ -14,10 +14,10 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::approval::{
-    Answer, ApprovalId, ApprovalRequest, Approver, Decision, Snapshot, fingerprint,
+    ApprovalId, ApprovalRequest, Approver, ApproverReply, CallSnapshot, Decision, fingerprint,
 };
 use crate::arguments::Arguments;
-use crate::audit::{AuditError, AuditSink, Event, EventKind};
+use crate::audit::{AuditError, AuditEvent, AuditSink, EventKind};
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::clock;
 use crate::context::CallContext;
@@ -26,7 +26,7 @@ use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
 use crate::permission::{Condition, PathClaim, Permission, Verdict};
 use crate::policy::{
-    Cause, CauseKind, CommandLine, JudgedCall, Policy, RunHistory, Safeguards, Target,
+    Cause, CauseKind, CommandLine, JudgedCall, Policy, RedirectTarget, RunHistory, Safeguards,
 };
 use crate::result::ToolResult;
 use crate::spec::{Risk, ToolClass, ToolName, ToolSpec};
@@ -51,7 +51,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         args_digest: args_digest(arguments),
         bound: Map::new(),
         unstated: args_digest(arguments),
-        snapshot: Snapshot::default(),
+        snapshot: CallSnapshot::default(),
         risk: Risk::High,
         reason: "Profile `workspace` requires approval to write".to_owned(),
         rule: "profile workspace".to_owned(),
@@ -75,8 +75,8 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
 pub struct ConsentingPerson;
 
 impl Approver for ConsentingPerson {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        Box::pin(async { Answer::Nobody })
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
+        Box::pin(async { ApproverReply::Nobody })
     }
 
     fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
@@ -87,14 +87,14 @@ impl Approver for ConsentingPerson {
 /// Gives its answers in order; `Nobody` when there are none left.
 #[derive(Debug, Default)]
 pub struct ScriptedApprover {
-    answers: Mutex<VecDeque<Answer>>,
+    answers: Mutex<VecDeque<ApproverReply>>,
     /// The requests it was asked about.
     pub asked: Arc<Mutex<Vec<ApprovalRequest>>>,
 }
 
 impl ScriptedApprover {
     /// Creates an approver with these answers.
-    pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub fn new(answers: impl IntoIterator<Item = ApproverReply>) -> Self {
         Self {
             answers: Mutex::new(answers.into_iter().collect()),
             asked: Arc::default(),
@@ -103,17 +103,17 @@ impl ScriptedApprover {
 }
 
 impl Approver for ScriptedApprover {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.asked.lock().push(request.clone());
         let next = self.answers.lock().pop_front();
-        Box::pin(async move { next.unwrap_or(Answer::Nobody) })
+        Box::pin(async move { next.unwrap_or(ApproverReply::Nobody) })
     }
 }
 
 /// Records every event in memory; can be set to fail from a given event on.
 #[derive(Debug, Default)]
 pub struct MemoryAudit {
-    events: Mutex<Vec<Event>>,
+    events: Mutex<Vec<AuditEvent>>,
     fail_from: Option<usize>,
 }
 
@@ -134,7 +134,7 @@ impl MemoryAudit {
     /// Returns one word per event: `run`, `started`, `ended:STATUS`, `closed`.
     pub fn words(&self) -> Vec<String> {
         let events = self.events.lock();
-        let word = |event: &Event| match &event.what {
+        let word = |event: &AuditEvent| match &event.what {
             EventKind::RunStarted(_) => "run".to_owned(),
             EventKind::RunResumed(_) => "resumed".to_owned(),
             EventKind::CallStarted(_) => "started".to_owned(),
@@ -145,13 +145,13 @@ impl MemoryAudit {
     }
 
     /// Returns all events, in order.
-    pub fn events(&self) -> Vec<Event> {
+    pub fn events(&self) -> Vec<AuditEvent> {
         self.events.lock().clone()
     }
 }
 
 impl AuditSink for MemoryAudit {
-    fn record(&self, event: Event) -> Result<(), AuditError> {
+    fn record(&self, event: AuditEvent) -> Result<(), AuditError> {
         let mut events = self.events.lock();
         if self.fail_from.is_some_and(|from| events.len() >= from) {
             return Err(AuditError::new("no space left on device"));
@@ -161,7 +161,7 @@ impl AuditSink for MemoryAudit {
     }
 }
 
-type Body =
+type TestToolBody =
     dyn Fn(Value, CallContext) -> BoxFuture<'static, Result<ToolResult, ToolError>> + Send + Sync;
 
 /// A tool with any spec whose body is a closure over the parsed arguments.
@@ -169,7 +169,7 @@ pub struct TestTool {
     spec: Arc<ToolSpec>,
     permissions: Vec<Permission>,
     conditions: Vec<Condition>,
-    body: Box<Body>,
+    body: Box<TestToolBody>,
 }
 
 impl TestTool {
@@ -278,7 +278,7 @@ pub fn line_verdict(policy: &Policy, line: &str) -> Verdict {
 
 /// Returns the verdict on a line that is already parsed, or on a command that needs no shell.
 pub fn command_verdict(policy: &Policy, read: CommandLine) -> Verdict {
-    let claim = |target: &Target| PathClaim::plain(target.path.clone());
+    let claim = |target: &RedirectTarget| PathClaim::plain(target.path.clone());
     let writes: Vec<Permission> = read
         .writes
         .iter()

@@ -23,11 +23,11 @@ pub use closure::tool_fn;
 #[doc(hidden)]
 pub use function::function_id;
 pub(crate) use function::tool_of;
-pub use function::{Collected, collected};
+pub use function::{LinkedFunction, collected};
 pub use intent::{Depth, Intent};
 pub use returned::IntoToolResult;
 #[doc(hidden)]
-pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_value};
+pub use returned::{Fallible, OutputType, WithoutSchema, returned_result, returned_value};
 pub use schema::input_schema;
 pub use typed::TypedTool;
 

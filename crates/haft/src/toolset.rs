@@ -27,7 +27,7 @@ mod replaceable;
 pub mod search;
 pub mod view;
 
-pub use changes::Changes;
+pub use changes::ToolsetChanges;
 
 /// The name of the tool that lists deferred tools and makes them callable for the rest of a run.
 pub const EXPAND_TOOLS: &str = "tool_expand_tools";
@@ -110,7 +110,7 @@ impl ToolEntry {
 
 /// All entries of a toolset at one moment, sorted by name.
 #[derive(Debug, Default)]
-pub struct Snapshot {
+pub struct ToolsetSnapshot {
     version: u64,
     entries: Vec<Arc<ToolEntry>>,
     index: HashMap<ToolName, Arc<ToolEntry>, RandomState>,
@@ -119,7 +119,7 @@ pub struct Snapshot {
     pub(crate) finder: Arc<OnceLock<Index>>,
 }
 
-impl Snapshot {
+impl ToolsetSnapshot {
     /// Creates a snapshot of these entries; of several with the same name, the first is kept.
     pub(crate) fn new(version: u64, entries: impl IntoIterator<Item = Arc<ToolEntry>>) -> Self {
         let mut index: HashMap<ToolName, Arc<ToolEntry>, RandomState> = HashMap::default();
@@ -248,7 +248,7 @@ fn plain(name: &str) -> String {
 /// A source of tools.
 pub trait Toolset: Send + Sync {
     /// Returns all current entries; cheap.
-    fn snapshot(&self) -> Arc<Snapshot>;
+    fn snapshot(&self) -> Arc<ToolsetSnapshot>;
 
     /// Returns the snapshot's version without the snapshot.
     fn version(&self) -> u64 {
@@ -256,13 +256,13 @@ pub trait Toolset: Send + Sync {
     }
 
     /// Returns a receiver of changes, which never misses one.
-    fn changes(&self) -> Changes;
+    fn changes(&self) -> ToolsetChanges;
 }
 
 opaque_debug!(Toolset);
 
 impl<T: Toolset + ?Sized> Toolset for Arc<T> {
-    fn snapshot(&self) -> Arc<Snapshot> {
+    fn snapshot(&self) -> Arc<ToolsetSnapshot> {
         (**self).snapshot()
     }
 
@@ -270,7 +270,7 @@ impl<T: Toolset + ?Sized> Toolset for Arc<T> {
         (**self).version()
     }
 
-    fn changes(&self) -> Changes {
+    fn changes(&self) -> ToolsetChanges {
         (**self).changes()
     }
 }
@@ -283,7 +283,7 @@ pub(crate) fn within(
     let Some(inner) = inner else {
         return Arc::clone(outer);
     };
-    Arc::new(Derived::new([Arc::clone(outer), inner], |all| {
+    Arc::new(DerivedToolset::new([Arc::clone(outer), inner], |all| {
         let [outer, inner] = all else {
             return Vec::new();
         };
@@ -295,19 +295,19 @@ pub(crate) fn within(
     }))
 }
 
-type Derive = dyn Fn(&[Arc<Snapshot>]) -> Vec<Arc<ToolEntry>> + Send + Sync;
+type DeriveFn = dyn Fn(&[Arc<ToolsetSnapshot>]) -> Vec<Arc<ToolEntry>> + Send + Sync;
 
 /// A view, computed once per version of its sources.
-pub struct Derived {
+pub struct DerivedToolset {
     sources: Vec<Arc<dyn Toolset>>,
-    derive: Box<Derive>,
-    cached: ArcSwapOption<(Vec<u64>, Arc<Snapshot>)>,
+    derive: Box<DeriveFn>,
+    cached: ArcSwapOption<(Vec<u64>, Arc<ToolsetSnapshot>)>,
 }
 
-impl Derived {
+impl DerivedToolset {
     pub(crate) fn new(
         sources: impl IntoIterator<Item = Arc<dyn Toolset>>,
-        derive: impl Fn(&[Arc<Snapshot>]) -> Vec<Arc<ToolEntry>> + Send + Sync + 'static,
+        derive: impl Fn(&[Arc<ToolsetSnapshot>]) -> Vec<Arc<ToolEntry>> + Send + Sync + 'static,
     ) -> Self {
         let sources = sources.into_iter().collect();
         Self {
@@ -318,8 +318,8 @@ impl Derived {
     }
 }
 
-impl Toolset for Derived {
-    fn snapshot(&self) -> Arc<Snapshot> {
+impl Toolset for DerivedToolset {
+    fn snapshot(&self) -> Arc<ToolsetSnapshot> {
         if let Some(cached) = &*self.cached.load()
             && self
                 .sources
@@ -332,7 +332,7 @@ impl Toolset for Derived {
         let sources: Vec<_> = self.sources.iter().map(Toolset::snapshot).collect();
         let versions: Vec<u64> = sources.iter().map(|s| s.version()).collect();
         // The versions of sources only increase, so the sum increases with every change of any of them.
-        let snapshot = Arc::new(Snapshot::new(
+        let snapshot = Arc::new(ToolsetSnapshot::new(
             versions.iter().sum(),
             (self.derive)(&sources),
         ));
@@ -345,17 +345,17 @@ impl Toolset for Derived {
         self.sources.iter().map(Toolset::version).sum()
     }
 
-    fn changes(&self) -> Changes {
+    fn changes(&self) -> ToolsetChanges {
         self.sources
             .iter()
             .map(Toolset::changes)
-            .fold(Changes::default(), Changes::and)
+            .fold(ToolsetChanges::default(), ToolsetChanges::and)
     }
 }
 
-impl fmt::Debug for Derived {
+impl fmt::Debug for DerivedToolset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Derived")
+        f.debug_struct("DerivedToolset")
             .field("sources", &self.sources)
             .finish_non_exhaustive()
     }

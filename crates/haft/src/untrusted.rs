@@ -89,16 +89,16 @@ impl fmt::Display for UntrustedSource {
 
 /// The sources of a run, shared by all of its calls.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Mutex<Noted>);
+pub(crate) struct UntrustedSources(Mutex<SourceList>);
 
 #[derive(Debug, Default)]
-struct Noted {
+struct SourceList {
     all: Arc<[UntrustedSource]>,
     /// How many of them a record holds.
     recorded: usize,
 }
 
-impl Sources {
+impl UntrustedSources {
     pub(crate) fn all(&self) -> Arc<[UntrustedSource]> {
         Arc::clone(&self.0.lock().all)
     }
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn sources_are_bounded_and_none_is_forgotten() {
-        let sources = Sources::default();
+        let sources = UntrustedSources::default();
         for n in 0..MAX_SOURCES + 10 {
             sources.note([UntrustedSource::new(format!("host {n}"), "x")]);
         }

@@ -1,7 +1,7 @@
 //! `Workspace`: the folder that tools work in, and the boundary that no path crosses.
 //!
 //! A path is used in two steps. [`Workspace::place`] follows it, link by link, to its real location, and
-//! refuses it if that is outside. Operations on a [`Place`] then open that real path beneath the root's own
+//! refuses it if that is outside. Operations on a [`ResolvedPath`] then open that real path beneath the root's own
 //! descriptor with `openat2` and no links allowed, so if a folder or link is swapped in between, the operation
 //! fails instead of escaping. Paths are literal bytes: nothing is expanded or normalized.
 //! The rules for all paths are in `docs/reference/paths.md`; "path rule 3" refers to one of them.
@@ -37,25 +37,25 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use change::Change;
+pub use change::FileUpdate;
 pub use error::WorkspaceError;
 pub use folder::Folder;
 pub(crate) use git_folders::makes_repository;
 pub use git_folders::{GitFolders, GitPath, has_repository_shape};
 pub use git_named::{NamedByGit, NamedPath};
 pub(crate) use import::{Import, OutsideFile, next_data, open_within};
-pub use kind::Kind;
+pub use kind::EntryKind;
 use links::LinkCache;
 pub use links::Links;
-pub(crate) use links::{OutsideLinks, TooMany};
+pub(crate) use links::{OutsideLinks, TooManyLinks};
 pub use list::DirEntry;
-pub use place::Place;
+pub use place::ResolvedPath;
 pub use read::{FileStamp, OpenFile};
 pub(crate) use remove::FileRemoval;
 pub(crate) use view::PathFilter;
 pub use view::WorkspaceView;
 pub(crate) use write::draft_name;
-pub use write::{WriteMode, Written};
+pub use write::{WriteMode, WriteReceipt};
 
 /// The entry below which nothing may be written, moved or deleted, in any letter case (path rule 7).
 const GIT: &str = ".git";

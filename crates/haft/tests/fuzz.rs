@@ -76,7 +76,7 @@ fn fuzz_a_rule_is_read_or_refused_with_a_form() {
                 ..RuleSet::default()
             },
         ] {
-            let report = set.check(&haft::policy::Places::default());
+            let report = set.check(&haft::policy::PolicyContext::default());
             match Policy::builder(Profile::Workspace).rules(set).build() {
                 Ok(policy) => assert_eq!(policy.check(), report),
                 Err(_) => assert!(!report.ok && !report.failures.is_empty()),

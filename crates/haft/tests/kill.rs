@@ -18,7 +18,7 @@ use haft::audit::index::RunState;
 use haft::audit::redact::Redactor;
 use haft::audit::runs::{events, run_dir};
 use haft::audit::verify::verify;
-use haft::audit::{AuditSink as _, CallEnd, CallRecord, Event, EventKind, RunStart};
+use haft::audit::{AuditEvent, AuditSink as _, CallEnd, CallRecord, EventKind, RunStart};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::result::Status;
@@ -69,8 +69,8 @@ fn victim() {
     }
 }
 
-fn event(what: EventKind) -> Event {
-    Event {
+fn event(what: EventKind) -> AuditEvent {
+    AuditEvent {
         run: RunId::new("victim"),
         at: clock::now(),
         what,
@@ -91,7 +91,7 @@ fn call(n: u32) -> Arc<CallRecord> {
         decided_by: None,
         approval: None,
         untrusted: Vec::new(),
-        uses: haft::budget::Uses::NONE,
+        uses: haft::budget::EffectCounts::NONE,
     })
 }
 

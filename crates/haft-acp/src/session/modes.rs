@@ -13,14 +13,14 @@ use crate::options::AcpOptions;
 
 /// The modes of one session.
 #[derive(Debug)]
-pub(super) struct Modes {
+pub(super) struct SessionModes {
     options: Arc<AcpOptions>,
     /// The profile in the settings when the session started, which is the loosest mode offered.
     loosest: String,
     now: parking_lot::Mutex<String>,
 }
 
-impl Modes {
+impl SessionModes {
     pub(super) fn new(options: Arc<AcpOptions>, settings: &Settings) -> Self {
         let profile = settings.get(PROFILE);
         Self {

@@ -2,27 +2,27 @@
 
 use std::pin::pin;
 
-use haft_agent::{AgentError, End, Exceeded, Finished};
+use haft_agent::{AgentError, ExceededBudget, RunEnd, RunResult};
 use haft_app::agent::{AgentRun, problem};
 use haft_app::problem::Problem;
 use haft_wire::ContentPart;
 use serde_json::{Value, json};
 
-use super::{Busy, Session};
-use crate::blocks::Prompt;
+use super::{RunningPrompt, Session};
+use crate::blocks::PromptContent;
 use crate::limits::AGAIN;
 use crate::rpc::{INVALID_REQUEST, RpcError};
 
 /// The loop's next step.
-enum Step {
+enum TurnInput {
     Prompt(Vec<ContentPart>),
     /// Continues with calls that have no answer.
     Resume,
 }
 
-impl Busy {
+impl RunningPrompt {
     /// Runs a prompt; returns the answer to the request.
-    pub(crate) async fn work(self, mut prompt: Prompt) -> Result<Value, RpcError> {
+    pub(crate) async fn work(self, mut prompt: PromptContent) -> Result<Value, RpcError> {
         let session = &self.session;
         let mut agent = session.agent.lock().await;
         let Some(agent) = agent.as_mut() else {
@@ -36,8 +36,8 @@ impl Busy {
         session.updates.say_notices();
         if agent.agent().is_open() {
             // A call of an earlier prompt waited for a decision, or its process exited.
-            let finished = self.drive(agent, Step::Resume).await?;
-            if finished.end != End::Done {
+            let finished = self.drive(agent, TurnInput::Resume).await?;
+            if finished.end != RunEnd::Done {
                 return Ok(session.stopped(&finished));
             }
         }
@@ -51,22 +51,22 @@ impl Busy {
                 return Ok(json!({"stopReason": "end_turn"}));
             }
         }
-        let finished = self.drive(agent, Step::Prompt(prompt.parts)).await?;
+        let finished = self.drive(agent, TurnInput::Prompt(prompt.parts)).await?;
         Ok(session.stopped(&finished))
     }
 
     /// Runs the loop until it ends; a cancellation ends it.
-    async fn drive(&self, agent: &mut AgentRun, step: Step) -> Result<Finished, RpcError> {
+    async fn drive(&self, agent: &mut AgentRun, step: TurnInput) -> Result<RunResult, RpcError> {
         let control = &self.session.control;
         let agent = agent.agent_mut();
         let work = async move {
             match step {
-                Step::Prompt(parts) => agent.run_with(parts).await,
-                Step::Resume => agent.resume().await,
+                TurnInput::Prompt(parts) => agent.run_with(parts).await,
+                TurnInput::Resume => agent.resume().await,
             }
         };
         let mut work = pin!(work);
-        let done: Result<Finished, AgentError> = tokio::select! {
+        let done: Result<RunResult, AgentError> = tokio::select! {
             biased;
             done = &mut work => done,
             () = self.stop.cancelled() => loop {
@@ -86,12 +86,12 @@ impl Session {
     }
 
     /// Returns the protocol's stop reason for the end of a run. An end without such a reason is explained in a message.
-    fn stopped(&self, finished: &Finished) -> Value {
+    fn stopped(&self, finished: &RunResult) -> Value {
         let reason = reason(&finished.end);
         match &finished.end {
-            End::Done | End::Length | End::Filtered => {}
-            End::Cancelled if !self.is_ended_by_decision() => {}
-            End::Suspended(calls) => {
+            RunEnd::Done | RunEnd::Length | RunEnd::Filtered => {}
+            RunEnd::Cancelled if !self.is_ended_by_decision() => {}
+            RunEnd::Suspended(calls) => {
                 let ids = calls.iter().map(|call| call.approval.as_str());
                 let ids: Vec<&str> = ids.collect();
                 self.updates.say(&format!(
@@ -112,12 +112,12 @@ impl Session {
 }
 
 /// Returns the `stopReason` of ACP for an end.
-fn reason(end: &End) -> &'static str {
+fn reason(end: &RunEnd) -> &'static str {
     match end {
-        End::Length => "max_tokens",
-        End::Filtered => "refusal",
-        End::Cancelled | End::Denied(_) => "cancelled",
-        End::Budget(Exceeded::Turns(_)) => "max_turn_requests",
+        RunEnd::Length => "max_tokens",
+        RunEnd::Filtered => "refusal",
+        RunEnd::Cancelled | RunEnd::Denied(_) => "cancelled",
+        RunEnd::Budget(ExceededBudget::Turns(_)) => "max_turn_requests",
         _ => "end_turn",
     }
 }
@@ -128,21 +128,24 @@ mod tests {
 
     #[test]
     fn every_end_has_a_reason_of_the_protocol() {
-        let repeating = End::Repeating {
+        let repeating = RunEnd::Repeating {
             tool: "x".to_owned(),
             times: 3,
         };
         for (end, expect) in [
-            (End::Done, "end_turn"),
-            (End::Suspended(Vec::new()), "end_turn"),
-            (End::Budget(Exceeded::Turns(1)), "max_turn_requests"),
-            (End::Budget(Exceeded::Tokens(1)), "end_turn"),
-            (End::Cancelled, "cancelled"),
-            (End::Denied("x".to_owned()), "cancelled"),
+            (RunEnd::Done, "end_turn"),
+            (RunEnd::Suspended(Vec::new()), "end_turn"),
+            (
+                RunEnd::Budget(ExceededBudget::Turns(1)),
+                "max_turn_requests",
+            ),
+            (RunEnd::Budget(ExceededBudget::Tokens(1)), "end_turn"),
+            (RunEnd::Cancelled, "cancelled"),
+            (RunEnd::Denied("x".to_owned()), "cancelled"),
             (repeating, "end_turn"),
-            (End::Length, "max_tokens"),
-            (End::Filtered, "refusal"),
-            (End::Stopped("x".to_owned()), "end_turn"),
+            (RunEnd::Length, "max_tokens"),
+            (RunEnd::Filtered, "refusal"),
+            (RunEnd::Stopped("x".to_owned()), "end_turn"),
         ] {
             assert_eq!(reason(&end), expect, "{end:?}");
         }

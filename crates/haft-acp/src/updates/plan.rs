@@ -5,12 +5,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
-struct Tasks {
-    tasks: Vec<Task>,
+struct PlanTasks {
+    tasks: Vec<PlanTask>,
 }
 
 #[derive(Deserialize)]
-struct Task {
+struct PlanTask {
     content: String,
     status: String,
 }
@@ -20,7 +20,7 @@ pub(super) fn of(outcome: &Outcome) -> Option<Value> {
     if !outcome.is_ok() || !matches!(outcome.tool.as_str(), "todo_write" | "todo_read") {
         return None;
     }
-    let tasks: Tasks = serde_json::from_str(outcome.data.as_ref()?.get()).ok()?;
+    let tasks: PlanTasks = serde_json::from_str(outcome.data.as_ref()?.get()).ok()?;
     let tasks = tasks.tasks.into_iter();
     let entries = tasks
         .filter(|task| matches!(&*task.status, "pending" | "in_progress" | "completed"))

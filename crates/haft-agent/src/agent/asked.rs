@@ -5,17 +5,17 @@ use haft::approval::{ApprovalId, ApprovalRequest, Choice};
 use haft::{Outcome, Status};
 use serde::Deserialize;
 
-use crate::agent::calls::{Plan, Ready};
+use crate::agent::calls::{CallPlan, RunnableCall};
 use crate::agent::{Agent, AgentError};
 use crate::conversation::AnswerText;
-use crate::end::Waiting;
+use crate::end::WaitingCall;
 
 impl Agent {
     /// Plans a call that has not begun. A call that waited for a decision follows its request, whatever the current
     /// rules say: it takes the outcome if it ran elsewhere, and the decision otherwise.
-    pub(super) async fn plan_asked(&mut self, ready: Ready) -> Result<Plan, AgentError> {
+    pub(super) async fn plan_asked(&mut self, ready: RunnableCall) -> Result<CallPlan, AgentError> {
         let Some(id) = self.approval_of(ready.place) else {
-            return Ok(Plan::Run(ready));
+            return Ok(CallPlan::Run(ready));
         };
         match self.stored(&id).await {
             Ok(Some(stored)) => self.by_request(ready, &stored).await,
@@ -27,7 +27,7 @@ impl Agent {
                 self.answer_only(&ready, AnswerText::error(why)).await
             }
             // The inbox cannot be read, so haft cannot know whether the call ran: it keeps waiting.
-            Err(_) => Ok(Plan::Waits(self.waiting(&ready, &id).await)),
+            Err(_) => Ok(CallPlan::Waits(self.waiting(&ready, &id).await)),
         }
     }
 
@@ -57,9 +57,9 @@ impl Agent {
 
     async fn by_request(
         &mut self,
-        mut ready: Ready,
+        mut ready: RunnableCall,
         stored: &StoredApproval,
-    ) -> Result<Plan, AgentError> {
+    ) -> Result<CallPlan, AgentError> {
         let request = &stored.request;
         if let Some(decision) = &stored.decision
             && matches!(decision.choice, Choice::Deny { stop: true, .. })
@@ -71,32 +71,32 @@ impl Agent {
         // The call's own outcome says more than that a part of it was denied: it is made again, and finds the denial.
         let goes_on = is_part && request.run == *self.session.run();
         if goes_on && stored.status == RequestStatus::Denied {
-            return Ok(Plan::Run(ready));
+            return Ok(CallPlan::Run(ready));
         }
         if let Some(outcome) = self.outcome_of(&ready, stored) {
             self.deliver(stored).await;
             self.tell_call(&ready);
             self.settle(&ready, &outcome).await?;
-            return Ok(Plan::Settled);
+            return Ok(CallPlan::Settled);
         }
         // A script runs again from its journal, and a question is asked again: both find what was decided.
         if request.parent.is_some() || request.is_question() {
-            return Ok(Plan::Run(ready));
+            return Ok(CallPlan::Run(ready));
         }
         match stored.status {
             RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
                 if !stored.claimed =>
             {
                 ready.decided = Some(request.id.clone());
-                Ok(Plan::Run(ready))
+                Ok(CallPlan::Run(ready))
             }
             RequestStatus::Running if is_part => {
-                Ok(Plan::Waits(self.waiting(&ready, &request.id).await))
+                Ok(CallPlan::Waits(self.waiting(&ready, &request.id).await))
             }
             // It is made again: if rules still ask about it, it finds this request; if they decide it, the executor
             // withdraws the request.
-            RequestStatus::Pending if stored.is_open() => Ok(Plan::Run(ready)),
-            RequestStatus::Running => Ok(Plan::Run(ready)),
+            RequestStatus::Pending if stored.is_open() => Ok(CallPlan::Run(ready)),
+            RequestStatus::Running => Ok(CallPlan::Run(ready)),
             status => {
                 if status == RequestStatus::InDoubt {
                     self.deliver(stored).await;
@@ -109,7 +109,11 @@ impl Agent {
 
     /// Returns the call's outcome if its request has it. The request of a script's call can have the outcome of that call alone, which is
     /// not the script's.
-    pub(super) fn outcome_of(&self, ready: &Ready, stored: &StoredApproval) -> Option<Outcome> {
+    pub(super) fn outcome_of(
+        &self,
+        ready: &RunnableCall,
+        stored: &StoredApproval,
+    ) -> Option<Outcome> {
         let text = stored.outcome.as_deref()?;
         if stored.request.parent.is_some() && !is_of(text, &ready.call.name) {
             return None;
@@ -144,9 +148,9 @@ impl Agent {
     }
 
     /// Returns the call as one that waits for this request.
-    pub(super) async fn waiting(&self, ready: &Ready, id: &ApprovalId) -> Waiting {
+    pub(super) async fn waiting(&self, ready: &RunnableCall, id: &ApprovalId) -> WaitingCall {
         let stored = self.executor.inbox().get(id).await.ok().flatten();
-        Waiting {
+        WaitingCall {
             call: ready.id(),
             tool: ready.call.name.clone(),
             approval: id.to_string(),
@@ -154,21 +158,25 @@ impl Agent {
         }
     }
 
-    async fn answer_only(&mut self, ready: &Ready, answer: AnswerText) -> Result<Plan, AgentError> {
+    async fn answer_only(
+        &mut self,
+        ready: &RunnableCall,
+        answer: AnswerText,
+    ) -> Result<CallPlan, AgentError> {
         self.tell_call(ready);
         self.answer(ready, answer, None).await?;
-        Ok(Plan::Settled)
+        Ok(CallPlan::Settled)
     }
 }
 
 /// Returns whether a request is about a part of this call and not about the call itself: a command's changes. Those of a script's calls
 /// name the script.
-fn is_of_part(ready: &Ready, request: &ApprovalRequest) -> bool {
+fn is_of_part(ready: &RunnableCall, request: &ApprovalRequest) -> bool {
     request.parent.is_none() && !request.is_question() && request.call != ready.id()
 }
 
 /// Returns the answer to a call whose request is over without an outcome. A call of which only a part was asked about has run.
-pub(super) fn over(ready: &Ready, stored: &StoredApproval) -> String {
+pub(super) fn over(ready: &RunnableCall, stored: &StoredApproval) -> String {
     let id = &stored.request.id;
     let is_part = is_of_part(ready, &stored.request);
     let why = stored.why.as_deref().map(|why| format!(": {why}"));
@@ -219,8 +227,8 @@ const ON_COPY: &str = "The command has run, on a copy of the workspace: what nee
 /// Returns whether a stored outcome is of this tool.
 fn is_of(outcome: &str, tool: &str) -> bool {
     #[derive(Deserialize)]
-    struct Named {
+    struct OutcomeTool {
         tool: String,
     }
-    serde_json::from_str::<Named>(outcome).is_ok_and(|named| named.tool == tool)
+    serde_json::from_str::<OutcomeTool>(outcome).is_ok_and(|named| named.tool == tool)
 }

@@ -1,4 +1,4 @@
-//! `Broken`: the cost of requests that produced no complete reply, as far as their provider reported it.
+//! `UsageSoFar`: the cost of requests that produced no complete reply, as far as their provider reported it.
 
 use haft_wire::Usage;
 
@@ -6,14 +6,14 @@ use crate::model::ModelEvent;
 
 /// The usage reported while a model was asked.
 #[derive(Debug, Default)]
-pub(super) struct Broken {
+pub(super) struct UsageSoFar {
     /// The usage of requests that failed and were sent again.
     before: Usage,
     /// The usage of the current request.
     now: Usage,
 }
 
-impl Broken {
+impl UsageSoFar {
     /// Takes an event of the model.
     pub(super) fn hear(&mut self, event: &ModelEvent) {
         match event {

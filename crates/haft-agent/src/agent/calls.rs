@@ -10,9 +10,9 @@ use haft_wire::{Call, CallKind};
 use tokio::time::Instant;
 
 use crate::agent::{Agent, AgentError, ticket, until};
-use crate::conversation::{AnswerText, Entry};
-use crate::end::{End, Waiting};
-use crate::history::{OpenTurn, Slot};
+use crate::conversation::{AnswerText, ConversationEntry};
+use crate::end::{RunEnd, WaitingCall};
+use crate::history::{OpenTurn, TurnCall};
 
 /// Maximum number of calls running at once.
 const SIDE_BY_SIDE: usize = 16;
@@ -20,7 +20,7 @@ const SIDE_BY_SIDE: usize = 16;
 pub(crate) const MAX_CALLS: usize = 128;
 
 /// A call that can run now.
-pub(super) struct Ready {
+pub(super) struct RunnableCall {
     pub(super) place: usize,
     pub(super) call: ToolCall,
     /// Whether it may run in parallel with others.
@@ -33,7 +33,7 @@ pub(super) struct Ready {
     pub(super) decided: Option<ApprovalId>,
 }
 
-impl Ready {
+impl RunnableCall {
     /// Returns the id, which every call of the loop has.
     pub(super) fn id(&self) -> CallId {
         self.call.id.clone().unwrap_or_else(|| CallId::new(""))
@@ -41,18 +41,18 @@ impl Ready {
 }
 
 /// What to do with a call.
-pub(super) enum Plan {
-    Run(Ready),
+pub(super) enum CallPlan {
+    Run(RunnableCall),
     /// Answers without running anything.
     Answer(Box<AnswerText>),
     /// Answers after all its steps have run.
     Composed(Box<AnswerText>),
     /// It may have run in a process that has exited.
-    Unknown(Ready),
+    Unknown(RunnableCall),
     /// Its outcome is recorded; its next step follows, if it has more.
     Settled,
     /// It still waits for its decision.
-    Waits(Waiting),
+    Waits(WaitingCall),
 }
 
 impl Agent {
@@ -61,7 +61,7 @@ impl Agent {
         &mut self,
         stop: &CancellationToken,
         deadline: Option<Instant>,
-    ) -> Result<Option<End>, AgentError> {
+    ) -> Result<Option<RunEnd>, AgentError> {
         // From the first call to the last, including those in between that have not started: one stop applies to all of them.
         self.control.begin_calls();
         let end = self.each_call(stop, deadline).await;
@@ -73,7 +73,7 @@ impl Agent {
         &mut self,
         stop: &CancellationToken,
         deadline: Option<Instant>,
-    ) -> Result<Option<End>, AgentError> {
+    ) -> Result<Option<RunEnd>, AgentError> {
         let mut group = Vec::new();
         let mut from = 0;
         loop {
@@ -89,31 +89,31 @@ impl Agent {
             };
             from = place + 1;
             let plan = match self.plan(place) {
-                Plan::Run(ready) => self.plan_asked(ready).await?,
+                CallPlan::Run(ready) => self.plan_asked(ready).await?,
                 plan => plan,
             };
             match plan {
-                Plan::Answer(answer) => self.refuse(place, *answer).await?,
-                Plan::Composed(answer) => self.compose(place, *answer).await?,
-                Plan::Settled => from = place,
-                Plan::Run(ready) if ready.beside_others && group.len() < SIDE_BY_SIDE => {
+                CallPlan::Answer(answer) => self.refuse(place, *answer).await?,
+                CallPlan::Composed(answer) => self.compose(place, *answer).await?,
+                CallPlan::Settled => from = place,
+                CallPlan::Run(ready) if ready.beside_others && group.len() < SIDE_BY_SIDE => {
                     group.push(ready);
                 }
                 other => {
                     let before = std::mem::take(&mut group);
                     let end = self.together(before, stop, deadline).await?;
                     let end = match (end, other) {
-                        (end, Plan::Waits(waiting)) => Some(also_waits(end, waiting)),
+                        (end, CallPlan::Waits(waiting)) => Some(also_waits(end, waiting)),
                         (Some(end), _) => Some(end),
-                        (None, Plan::Unknown(ready)) => {
+                        (None, CallPlan::Unknown(ready)) => {
                             self.settle_unknown(ready).await?;
                             None
                         }
-                        (None, Plan::Run(ready)) if ready.beside_others => {
+                        (None, CallPlan::Run(ready)) if ready.beside_others => {
                             group.push(ready);
                             continue;
                         }
-                        (None, Plan::Run(ready)) => {
+                        (None, CallPlan::Run(ready)) => {
                             self.together(vec![ready], stop, deadline).await?
                         }
                         (None, _) => None,
@@ -130,13 +130,13 @@ impl Agent {
     }
 
     /// Decides what to do with the call at this place.
-    fn plan(&self, place: usize) -> Plan {
+    fn plan(&self, place: usize) -> CallPlan {
         let Some(open) = self.history.open() else {
-            return Plan::Answer(Box::default());
+            return CallPlan::Answer(Box::default());
         };
         let slot = &open.slots[place];
         if let Some(why) = refused(open, place) {
-            return Plan::Answer(Box::new(AnswerText::error(why)));
+            return CallPlan::Answer(Box::new(AnswerText::error(why)));
         }
         if let Some(plan) = self.composed(open.number, place, slot) {
             return plan;
@@ -144,12 +144,12 @@ impl Agent {
         let (name, arguments) = (self.name_of(&slot.call), arguments(&slot.call));
         let ready = self.ready(open.number, place, ToolCall::new(name, arguments));
         if slot.begun {
-            return Plan::Unknown(ready);
+            return CallPlan::Unknown(ready);
         }
-        Plan::Run(ready)
+        CallPlan::Run(ready)
     }
 
-    pub(super) fn ready(&self, turn: u32, place: usize, call: ToolCall) -> Ready {
+    pub(super) fn ready(&self, turn: u32, place: usize, call: ToolCall) -> RunnableCall {
         let call = match call.id {
             Some(_) => call,
             None => call.with_id(format!("turn-{turn}-{}", place + 1)),
@@ -160,7 +160,7 @@ impl Agent {
         let reads = spec.is_none_or(|spec| {
             spec.risk == Risk::Safe && spec.annotations.read_only_hint == Some(true)
         });
-        Ready {
+        RunnableCall {
             place,
             call,
             is_step: false,
@@ -185,10 +185,10 @@ impl Agent {
     /// Runs calls side by side, and records the result of each as soon as it is available.
     async fn together(
         &mut self,
-        group: Vec<Ready>,
+        group: Vec<RunnableCall>,
         stop: &CancellationToken,
         deadline: Option<Instant>,
-    ) -> Result<Option<End>, AgentError> {
+    ) -> Result<Option<RunEnd>, AgentError> {
         if group.is_empty() {
             return Ok(None);
         }
@@ -197,7 +197,7 @@ impl Agent {
             return self.after(Vec::new(), false, stop).await;
         }
         self.begin(&group).await?;
-        let mut left: Vec<Ready> = Vec::new();
+        let mut left: Vec<RunnableCall> = Vec::new();
         let mut running: FuturesUnordered<BoxFuture<'static, (usize, Outcome)>> =
             FuturesUnordered::new();
         for ready in group {
@@ -236,18 +236,18 @@ impl Agent {
     /// Returns the end if the run ends with these calls.
     async fn after(
         &mut self,
-        waiting: Vec<Waiting>,
+        waiting: Vec<WaitingCall>,
         late: bool,
         stop: &CancellationToken,
-    ) -> Result<Option<End>, AgentError> {
+    ) -> Result<Option<RunEnd>, AgentError> {
         if late {
             self.give_up("the time of the run was used up before")
                 .await?;
-            return Ok(Some(End::Budget(self.out_of_time())));
+            return Ok(Some(RunEnd::Budget(self.out_of_time())));
         }
         if let Some(end) = self.stopped(stop) {
             self.give_up(match &end {
-                End::Denied(denial) => denial,
+                RunEnd::Denied(denial) => denial,
                 _ => "the user ended the run before",
             })
             .await?;
@@ -258,17 +258,17 @@ impl Agent {
                 .await?;
             // A call that waited for a decision before this run still waits.
             if waiting.is_empty() && self.is_open() {
-                return Ok(Some(End::Cancelled));
+                return Ok(Some(RunEnd::Cancelled));
             }
         }
         // Later calls of the turn may depend on the pending one: they are not started.
-        Ok((!waiting.is_empty()).then_some(End::Suspended(waiting)))
+        Ok((!waiting.is_empty()).then_some(RunEnd::Suspended(waiting)))
     }
 
     /// Records that calls are about to run, before they do.
-    async fn begin(&mut self, group: &[Ready]) -> Result<(), AgentError> {
+    async fn begin(&mut self, group: &[RunnableCall]) -> Result<(), AgentError> {
         let places = group.iter().map(|ready| ready.place).collect();
-        self.note(Entry::Begun(places))?;
+        self.note(ConversationEntry::Begun(places))?;
         if let Some(conversation) = &self.conversation
             && group.iter().any(|ready| !ready.reads)
         {
@@ -282,12 +282,12 @@ impl Agent {
 }
 
 /// Adds a waiting call to the end that the calls before it came to.
-fn also_waits(end: Option<End>, waiting: Waiting) -> End {
+fn also_waits(end: Option<RunEnd>, waiting: WaitingCall) -> RunEnd {
     match end {
-        None => End::Suspended(vec![waiting]),
-        Some(End::Suspended(mut all)) => {
+        None => RunEnd::Suspended(vec![waiting]),
+        Some(RunEnd::Suspended(mut all)) => {
             all.push(waiting);
-            End::Suspended(all)
+            RunEnd::Suspended(all)
         }
         Some(end) => end,
     }
@@ -309,7 +309,7 @@ fn refused(open: &OpenTurn, place: usize) -> Option<String> {
             "not run: the reply holds {all} calls, and the first {MAX_CALLS} of a reply are run. Make this call again in the next reply."
         ));
     }
-    let same = |slot: &Slot| slot.call.id == call.id;
+    let same = |slot: &TurnCall| slot.call.id == call.id;
     open.slots[..place].iter().any(same).then(|| {
         format!(
             "not run: an earlier call of this reply has the id {:?}, too. Make the call again.",

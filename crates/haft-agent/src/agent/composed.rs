@@ -4,24 +4,24 @@ use haft::spec::Declaration;
 use haft::{CallId, Outcome, ToolCall, Verdict};
 use haft_wire::{Call, CallKind};
 
-use crate::agent::calls::{Plan, Ready};
+use crate::agent::calls::{CallPlan, RunnableCall};
 use crate::agent::settle::text_of;
 use crate::agent::{Agent, AgentError};
 use crate::answers;
-use crate::conversation::{AnswerText, Entry};
+use crate::conversation::{AnswerText, ConversationEntry};
 use crate::event::AgentEvent;
-use crate::history::Slot;
-use crate::provided::{BATCH_FAILED, Next, Provided, pending_checks};
+use crate::history::TurnCall;
+use crate::provided::{BATCH_FAILED, Next, ProviderTool, pending_checks};
 
 impl Agent {
     /// Decides what to do with a call of a provider-defined tool; returns `None` for every other call.
-    pub(super) fn composed(&self, turn: u32, place: usize, slot: &Slot) -> Option<Plan> {
+    pub(super) fn composed(&self, turn: u32, place: usize, slot: &TurnCall) -> Option<CallPlan> {
         let call = &slot.call;
-        let Some(provided) = Provided::of(call, self.offer.provided()) else {
+        let Some(provided) = ProviderTool::of(call, self.offer.provided()) else {
             return self.defined_by_provider(turn, place, slot);
         };
         if self.batch_failed(place, call) {
-            return Some(Plan::Answer(Box::new(AnswerText::error(BATCH_FAILED))));
+            return Some(CallPlan::Answer(Box::new(AnswerText::error(BATCH_FAILED))));
         }
         let run = self.session.run();
         let done = slot.steps.iter().enumerate().map(|(number, text)| {
@@ -34,34 +34,34 @@ impl Agent {
             None => Next::failed("unknown: what the call came to cannot be read"),
         };
         Some(match next {
-            Next::Answer(answer) if slot.steps.is_empty() => Plan::Answer(answer),
-            Next::Answer(answer) => Plan::Composed(answer),
+            Next::Answer(answer) if slot.steps.is_empty() => CallPlan::Answer(answer),
+            Next::Answer(answer) => CallPlan::Composed(answer),
             Next::Call(step) => {
                 let id = step_id(turn, place, slot.steps.len());
                 let step = ToolCall::new(step.tool, step.arguments).with_id(id.as_str());
                 match self.unseen(&step) {
-                    Some(why) => Plan::Answer(Box::new(AnswerText::error(why))),
+                    Some(why) => CallPlan::Answer(Box::new(AnswerText::error(why))),
                     None => self.step(turn, place, slot, step),
                 }
             }
         })
     }
 
-    fn step(&self, turn: u32, place: usize, slot: &Slot, call: ToolCall) -> Plan {
-        let ready = Ready {
+    fn step(&self, turn: u32, place: usize, slot: &TurnCall, call: ToolCall) -> CallPlan {
+        let ready = RunnableCall {
             is_step: true,
             beside_others: false,
             ..self.ready(turn, place, call)
         };
         if slot.begun {
-            Plan::Unknown(ready)
+            CallPlan::Unknown(ready)
         } else {
-            Plan::Run(ready)
+            CallPlan::Run(ready)
         }
     }
 
     /// Plans a call that a tool of the session answers, by the item's type; a refusal if there is no such tool.
-    fn defined_by_provider(&self, turn: u32, place: usize, slot: &Slot) -> Option<Plan> {
+    fn defined_by_provider(&self, turn: u32, place: usize, slot: &TurnCall) -> Option<CallPlan> {
         let CallKind::Provider(kind) = &slot.call.kind else {
             return None;
         };
@@ -76,7 +76,7 @@ impl Agent {
             let kind = haft::text::clip(kind, 100);
             let why =
                 format!("unavailable: nothing in this run answers calls of the sort {kind:?}");
-            return Some(Plan::Answer(Box::new(AnswerText::error(why))));
+            return Some(CallPlan::Answer(Box::new(AnswerText::error(why))));
         };
         let name = entry.spec().name.as_str();
         let call = ToolCall::new(name, slot.call.arguments.as_str());
@@ -86,7 +86,7 @@ impl Agent {
             let answer = outcome.as_ref().map(answers::of).unwrap_or_default();
             // The tool's data is the provider's item.
             let item = outcome.and_then(|outcome| Some(outcome.data?.get().to_owned()));
-            return Some(Plan::Composed(Box::new(AnswerText { item, ..answer })));
+            return Some(CallPlan::Composed(Box::new(AnswerText { item, ..answer })));
         }
         Some(self.step(turn, place, slot, call))
     }
@@ -96,9 +96,10 @@ impl Agent {
         let Some(open) = self.history.open() else {
             return false;
         };
-        let of_same = |slot: &&Slot| call.toolset.is_some() && slot.call.toolset == call.toolset;
+        let of_same =
+            |slot: &&TurnCall| call.toolset.is_some() && slot.call.toolset == call.toolset;
         let mut earlier = open.slots[..place].iter().filter(of_same);
-        earlier.any(Slot::has_failed)
+        earlier.any(TurnCall::has_failed)
     }
 
     /// Returns why a call whose safety checks the user must see is not run: the policy would allow it without asking.
@@ -117,12 +118,12 @@ impl Agent {
     /// Records the outcome of a step.
     pub(super) async fn stepped(
         &mut self,
-        ready: &Ready,
+        ready: &RunnableCall,
         outcome: &Outcome,
     ) -> Result<(), AgentError> {
         self.end_requests(ready.place, &outcome.summary).await;
         let text = serde_json::to_string(outcome).map_err(std::io::Error::other)?;
-        self.note(Entry::Stepped {
+        self.note(ConversationEntry::Stepped {
             place: ready.place,
             outcome: text,
         })?;

@@ -3,7 +3,7 @@
 use haft_wire::{Reply, Usage};
 
 use crate::agent::{Agent, AgentError};
-use crate::conversation::Entry;
+use crate::conversation::ConversationEntry;
 use crate::event::AgentEvent;
 
 /// The approximate number of bytes per token: four in English and in code, fewer elsewhere.
@@ -27,7 +27,7 @@ impl Agent {
     /// Adds the estimate; reports it once per conversation.
     pub(super) fn count_estimate(&mut self, usage: Usage) -> Result<(), AgentError> {
         let is_first = self.history.spent.estimated == 0;
-        self.note(Entry::Spent {
+        self.note(ConversationEntry::Spent {
             usage,
             is_estimate: true,
         })?;

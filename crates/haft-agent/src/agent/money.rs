@@ -6,13 +6,13 @@ use haft::future::run_blocking;
 use haft::{Status, ToolCall};
 
 use crate::agent::Agent;
-use crate::end::{End, Exceeded, Waiting};
+use crate::end::{ExceededBudget, RunEnd, WaitingCall};
 use crate::event::AgentEvent;
 use crate::spend_more::{SPEND_MORE, SpendMore};
 
 /// The money of a conversation.
 #[derive(Debug, Default)]
-pub(super) struct Money {
+pub(super) struct MoneyTracker {
     /// The amount already counted for the day.
     counted: f64,
     /// The amount up to which an operator let the run go, beyond its budget.
@@ -21,7 +21,7 @@ pub(super) struct Money {
     of_day: Option<(String, f64)>,
 }
 
-impl Money {
+impl MoneyTracker {
     /// Creates the state of a conversation that has already cost `money`, which was counted at that time.
     pub(super) fn spent(money: Option<f64>) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Money {
 }
 
 /// A budget of money that is used up.
-struct Over {
+struct ExceededMoney {
     period: Period,
     limit: f64,
     /// The amount spent.
@@ -66,7 +66,7 @@ impl Agent {
     }
 
     /// Returns the end if a budget of money is used up and no operator lets the run continue.
-    pub(super) async fn out_of_money(&mut self) -> Option<End> {
+    pub(super) async fn out_of_money(&mut self) -> Option<RunEnd> {
         let policy = self.executor.policy();
         let budgets = policy.budgets()?;
         let over = match self.over_in_run(budgets.run()) {
@@ -76,11 +76,11 @@ impl Agent {
         self.ask_for_more(over).await
     }
 
-    fn over_in_run(&self, limits: &EffectLimits) -> Option<Over> {
+    fn over_in_run(&self, limits: &EffectLimits) -> Option<ExceededMoney> {
         let limit = limits.money?;
         let used = self.history.spent.money.unwrap_or_default();
         let up_to = self.money.of_run.max(limit);
-        (used >= up_to).then_some(Over {
+        (used >= up_to).then_some(ExceededMoney {
             period: Period::Run,
             limit,
             used,
@@ -90,14 +90,14 @@ impl Agent {
         })
     }
 
-    async fn over_today(&self, budgets: &Budgets) -> Option<Over> {
+    async fn over_today(&self, budgets: &Budgets) -> Option<ExceededMoney> {
         let limit = budgets.day().money?;
         let ledger = budgets.ledger()?.clone();
         let today = match run_blocking(move || ledger.today()).await {
             Ok(today) => today.map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        let over = |used, up_to, day, unknown| Over {
+        let over = |used, up_to, day, unknown| ExceededMoney {
             period: Period::Day,
             limit,
             used,
@@ -124,7 +124,7 @@ impl Agent {
     }
 
     /// Asks whether the run may spend the same amount again.
-    async fn ask_for_more(&mut self, over: Over) -> Option<End> {
+    async fn ask_for_more(&mut self, over: ExceededMoney) -> Option<RunEnd> {
         let question = SpendMore {
             period: over.period.as_str().to_owned(),
             limit: over.limit,
@@ -150,7 +150,7 @@ impl Agent {
                 tool: &outcome.tool,
                 approval: &approval,
             });
-            return Some(End::Suspended(vec![Waiting {
+            return Some(RunEnd::Suspended(vec![WaitingCall {
                 call: outcome.call,
                 tool: outcome.tool,
                 approval,
@@ -160,7 +160,7 @@ impl Agent {
         if outcome.status == Status::Cancelled {
             return Some(self.cancelled());
         }
-        Some(End::Budget(Exceeded::MoneyOf {
+        Some(RunEnd::Budget(ExceededBudget::MoneyOf {
             limit: over.limit,
             period: over.period,
         }))

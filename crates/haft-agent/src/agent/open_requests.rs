@@ -2,7 +2,7 @@
 //! told something else.
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Ending, InboxError};
+use haft::approval::inbox::{InboxError, RequestEnding};
 use haft::text::clip;
 
 use crate::agent::Agent;
@@ -30,7 +30,7 @@ impl Agent {
     async fn end_request(&self, id: &ApprovalId, why: &str) -> Result<(), InboxError> {
         let inbox = self.executor.inbox();
         // In this order, so that an approval that arrives in between is made void.
-        inbox.end(id, Ending::Withdrawn, why).await?;
-        inbox.end(id, Ending::Void, why).await
+        inbox.end(id, RequestEnding::Withdrawn, why).await?;
+        inbox.end(id, RequestEnding::Void, why).await
     }
 }

@@ -9,7 +9,7 @@ use haft_wire::{Declarations, Message, ToolOutput, Usage};
 
 use crate::agent::{Agent, AgentError};
 use crate::compress;
-use crate::conversation::Entry;
+use crate::conversation::ConversationEntry;
 use crate::event::AgentEvent;
 use crate::model::ModelRequest;
 use crate::skills::{LOAD_SKILL, catalogue};
@@ -34,7 +34,7 @@ impl Agent {
             });
         }
         self.note_skills()?;
-        self.note(Entry::Host(outcome.to_model()))
+        self.note(ConversationEntry::Host(outcome.to_model()))
     }
 
     /// Records which skills are active, if that has changed.
@@ -48,7 +48,7 @@ impl Agent {
             return Ok(());
         }
         let names: Vec<String> = active.map(str::to_owned).collect();
-        self.note(Entry::Skills(names))
+        self.note(ConversationEntry::Skills(names))
     }
 
     /// Reactivates the skills that were active when the run was left: the restrictions that they impose must hold again.
@@ -174,7 +174,7 @@ impl Agent {
                 reference = stored.ok().map(|reference| reference.as_str().to_owned());
             }
             let text = compress::shortened(&answer.text, reference.as_deref());
-            self.note(Entry::Shortened {
+            self.note(ConversationEntry::Shortened {
                 turn: answer.turn,
                 place: answer.place,
                 text,
@@ -238,9 +238,9 @@ impl Agent {
             .map(ToolOutput::texts)
             .collect();
         let text = compress::message(&summary, &old);
-        self.note(Entry::Summary { turn, text, usage })?;
+        self.note(ConversationEntry::Summary { turn, text, usage })?;
         for skill in skills {
-            self.note(Entry::Host(skill))?;
+            self.note(ConversationEntry::Host(skill))?;
         }
         self.tell_watcher(AgentEvent::Notice {
             text: "older turns summarized",

@@ -4,11 +4,11 @@ use haft::approval::ApprovalId;
 use haft::{CallId, Outcome, Status};
 use haft_wire::ContentPart;
 
-use crate::agent::calls::Ready;
+use crate::agent::calls::RunnableCall;
 use crate::agent::{Agent, AgentError};
 use crate::answers;
-use crate::conversation::{AnswerText, Entry};
-use crate::end::Waiting;
+use crate::conversation::{AnswerText, ConversationEntry};
+use crate::end::WaitingCall;
 use crate::event::AgentEvent;
 use crate::provided::failed_item;
 use crate::repeats::Repeats;
@@ -17,13 +17,13 @@ impl Agent {
     /// Records the result of a call: its answer, or that it waits for a decision.
     pub(super) async fn settle(
         &mut self,
-        ready: &Ready,
+        ready: &RunnableCall,
         outcome: &Outcome,
-    ) -> Result<Option<Waiting>, AgentError> {
+    ) -> Result<Option<WaitingCall>, AgentError> {
         if outcome.status == Status::Suspended
             && let Some(approval) = &outcome.approval
         {
-            self.note(Entry::Suspended {
+            self.note(ConversationEntry::Suspended {
                 place: ready.place,
                 approval: approval.clone(),
             })?;
@@ -49,7 +49,7 @@ impl Agent {
     /// Records the answer to a call.
     pub(super) async fn answer(
         &mut self,
-        ready: &Ready,
+        ready: &RunnableCall,
         answer: AnswerText,
         outcome: Option<&Outcome>,
     ) -> Result<(), AgentError> {
@@ -88,7 +88,7 @@ impl Agent {
         {
             answer.item = failed_item(&slot.call, text_of(&answer));
         }
-        let entry = Entry::Answered {
+        let entry = ConversationEntry::Answered {
             place,
             answer: answer.clone(),
         };
@@ -126,7 +126,7 @@ impl Agent {
     }
 
     /// Answers a call that was cancelled while it ran.
-    pub(super) async fn interrupted(&mut self, ready: &Ready) -> Result<(), AgentError> {
+    pub(super) async fn interrupted(&mut self, ready: &RunnableCall) -> Result<(), AgentError> {
         const WHY: &str =
             "cancelled: the user ended this call while it ran. It may have done part of its work.";
         if ready.is_step {
@@ -156,7 +156,7 @@ impl Agent {
     }
 
     /// Reports that a call is about to run.
-    pub(super) fn tell_call(&self, ready: &Ready) {
+    pub(super) fn tell_call(&self, ready: &RunnableCall) {
         self.tell_watcher(AgentEvent::ToolCall {
             id: &ready.id(),
             tool: &ready.call.name,

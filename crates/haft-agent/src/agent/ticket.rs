@@ -1,7 +1,7 @@
 //! Runs a call, with the decision about it if there is one.
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::Ending;
+use haft::approval::inbox::RequestEnding;
 use haft::{CallId, Executor, Outcome, Session, Status, ToolCall};
 
 /// Runs a call; one that was decided acts on its decision, whatever the rules say now.
@@ -20,7 +20,7 @@ pub(super) async fn run(
             // If the call no longer does what the request showed, the model is told so, and no other process may run it
             // later.
             let why = format!("its call has ended without it: {}", outcome.summary);
-            let ended = executor.inbox().end(&id, Ending::Void, &why).await;
+            let ended = executor.inbox().end(&id, RequestEnding::Void, &why).await;
             if let Err(error) = ended {
                 tracing::warn!(%error, %id, "end a request that no longer applies");
             }

@@ -1,13 +1,13 @@
 //! Calls that were about to run when their process exited: the model is told what is known of them; none runs twice.
 
-use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
+use haft::approval::inbox::{RequestFilter, RequestStatus, StoredApproval};
 use haft::approval::listing;
 use haft::spec::Suspension;
 use haft::{ErrorKind, Outcome};
 
-use crate::agent::calls::Ready;
+use crate::agent::calls::RunnableCall;
 use crate::agent::{Agent, AgentError, asked};
-use crate::conversation::{AnswerText, Entry};
+use crate::conversation::{AnswerText, ConversationEntry};
 
 /// The answer to a call of which nothing is known but that it was about to run.
 pub(crate) const MAY_HAVE_RUN: &str = "unknown: the run was interrupted while this call was under way, so that it may have run. It was not run again. \
@@ -18,7 +18,7 @@ const MAX_REQUESTS: usize = 100_000;
 
 impl Agent {
     /// Settles a call that was started in a process that has exited.
-    pub(super) async fn settle_unknown(&mut self, ready: Ready) -> Result<(), AgentError> {
+    pub(super) async fn settle_unknown(&mut self, ready: RunnableCall) -> Result<(), AgentError> {
         let stored = self.request_of(&ready).await;
         if let Some(stored) = &stored
             && (stored.request.parent.is_none() || self.outcome_of(&ready, stored).is_some())
@@ -39,16 +39,16 @@ impl Agent {
 
     /// Returns the approval request of the call: the one that it was suspended with before it was started, or one that
     /// its process filed but did not live to record in the conversation.
-    async fn request_of(&self, ready: &Ready) -> Option<StoredApproval> {
+    async fn request_of(&self, ready: &RunnableCall) -> Option<StoredApproval> {
         let inbox = self.executor.inbox();
         if let Some(id) = self.approval_of(ready.place) {
             return inbox.get(&id).await.ok().flatten();
         }
-        let filter = Filter {
+        let filter = RequestFilter {
             tenant: self.session.principal().tenant.to_string(),
             run: Some(self.session.run().clone()),
             limit: MAX_REQUESTS,
-            ..Filter::default()
+            ..RequestFilter::default()
         };
         let mut own = None;
         let keep = |stored: StoredApproval| {
@@ -64,7 +64,7 @@ impl Agent {
     /// Settles a call with an approval request: the inbox knows whether it ran. If it did not, it counts as pending again.
     async fn settle_decided(
         &mut self,
-        ready: &Ready,
+        ready: &RunnableCall,
         stored: &StoredApproval,
     ) -> Result<(), AgentError> {
         let id = stored.request.id.as_str();
@@ -88,7 +88,7 @@ impl Agent {
                 self.answer(ready, answer, None).await
             }
             // It did not run: it is made again, and finds the same request.
-            _ => self.note(Entry::Suspended {
+            _ => self.note(ConversationEntry::Suspended {
                 place: ready.place,
                 approval: id.to_owned(),
             }),
@@ -96,7 +96,7 @@ impl Agent {
     }
 
     /// Returns the outcome of a call that keeps a journal, recovered from it; `None` for every other call.
-    async fn recovered(&self, ready: &Ready) -> Option<Outcome> {
+    async fn recovered(&self, ready: &RunnableCall) -> Option<Outcome> {
         let tools = self.session.tools();
         let spec = tools.entry(&ready.call.name)?.spec();
         if spec.suspension != Suspension::Within || !self.session.is_resumed() {

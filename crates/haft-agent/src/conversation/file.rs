@@ -9,7 +9,7 @@ use std::sync::Arc;
 use haft::future::{BoxFuture, run_blocking};
 use parking_lot::Mutex;
 
-use crate::conversation::{Conversation, Entry, line};
+use crate::conversation::{Conversation, ConversationEntry, line};
 
 /// Maximum size of a file that is read: 1 GiB.
 const MAX_FILE: u64 = 1 << 30;
@@ -18,11 +18,11 @@ const MAX_FILE: u64 = 1 << 30;
 #[derive(Debug, Clone)]
 pub struct FileConversation {
     path: PathBuf,
-    file: Arc<Mutex<Open>>,
+    file: Arc<Mutex<AppendFile>>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct AppendFile {
     file: File,
     /// Bytes of complete lines.
     len: u64,
@@ -42,7 +42,7 @@ impl FileConversation {
         let mut file = options.open(&path)?;
         let len = whole_lines(&read(&mut file, &path)?);
         file.set_len(len)?;
-        let open = Open {
+        let open = AppendFile {
             file,
             len,
             dirty: false,
@@ -90,7 +90,7 @@ fn whole_lines(bytes: &[u8]) -> u64 {
 }
 
 impl Conversation for FileConversation {
-    fn entries(&self) -> BoxFuture<'_, io::Result<Vec<Entry>>> {
+    fn entries(&self) -> BoxFuture<'_, io::Result<Vec<ConversationEntry>>> {
         let path = self.path.clone();
         let read = run_blocking(move || {
             let bytes = read(&mut File::open(&path)?, &path)?;
@@ -102,12 +102,12 @@ impl Conversation for FileConversation {
                     io::Error::new(io::ErrorKind::InvalidData, place)
                 })
             });
-            entries.collect::<io::Result<Vec<Entry>>>()
+            entries.collect::<io::Result<Vec<ConversationEntry>>>()
         });
         Box::pin(async move { read.await? })
     }
 
-    fn append(&self, entry: &Entry) -> io::Result<()> {
+    fn append(&self, entry: &ConversationEntry) -> io::Result<()> {
         let text = line::write(entry)?;
         let mut open = self.file.lock();
         if let Err(error) = open.file.write_all(&text) {
@@ -142,8 +142,8 @@ mod tests {
 
     use super::*;
 
-    fn user(text: &str) -> Entry {
-        Entry::User(vec![ContentPart::Text(text.to_owned())])
+    fn user(text: &str) -> ConversationEntry {
+        ConversationEntry::User(vec![ContentPart::Text(text.to_owned())])
     }
 
     #[tokio::test]

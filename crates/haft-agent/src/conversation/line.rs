@@ -6,14 +6,14 @@ use haft_wire::{Call, CallKind, ContentPart, StopReason, Turn, TurnItem, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::conversation::{AnswerText, Entry};
+use crate::conversation::{AnswerText, ConversationEntry};
 
 /// The version written, and the newest one that can be read.
 const VERSION: u32 = 1;
 
 /// Encodes an entry, with the line feed.
-pub(super) fn write(entry: &Entry) -> io::Result<Vec<u8>> {
-    let line = Line {
+pub(super) fn write(entry: &ConversationEntry) -> io::Result<Vec<u8>> {
+    let line = ConversationLine {
         v: VERSION,
         entry: entry.into(),
     };
@@ -23,9 +23,9 @@ pub(super) fn write(entry: &Entry) -> io::Result<Vec<u8>> {
 }
 
 /// Decodes an entry.
-pub(super) fn read(line: &[u8]) -> io::Result<Entry> {
+pub(super) fn read(line: &[u8]) -> io::Result<ConversationEntry> {
     let wrong = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let line: Line = serde_json::from_slice(line).map_err(|e| wrong(e.to_string()))?;
+    let line: ConversationLine = serde_json::from_slice(line).map_err(|e| wrong(e.to_string()))?;
     if line.v > VERSION {
         let why = format!(
             "an entry of version {}; this program reads up to {VERSION}",
@@ -37,14 +37,14 @@ pub(super) fn read(line: &[u8]) -> io::Result<Entry> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct ConversationLine {
     v: u32,
-    entry: Stored,
+    entry: StoredEntry,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Stored {
+enum StoredEntry {
     User(Vec<StoredPart>),
     Host(String),
     Turn(Box<StoredTurn>),
@@ -172,86 +172,92 @@ struct StoredAnswer {
     item: Option<String>,
 }
 
-impl From<&Entry> for Stored {
-    fn from(entry: &Entry) -> Self {
+impl From<&ConversationEntry> for StoredEntry {
+    fn from(entry: &ConversationEntry) -> Self {
         match entry {
-            Entry::User(parts) => Self::User(parts.iter().map(StoredPart::from).collect()),
-            Entry::Host(text) => Self::Host(text.clone()),
-            Entry::Turn { turn, stop, usage } => Self::Turn(Box::new(StoredTurn {
+            ConversationEntry::User(parts) => {
+                Self::User(parts.iter().map(StoredPart::from).collect())
+            }
+            ConversationEntry::Host(text) => Self::Host(text.clone()),
+            ConversationEntry::Turn { turn, stop, usage } => Self::Turn(Box::new(StoredTurn {
                 dialect: turn.dialect.as_str().to_owned(),
                 stop: stop.to_string(),
                 usage: (*usage).into(),
                 items: turn.items.iter().filter_map(StoredItem::of).collect(),
                 raw: turn.raw.clone(),
             })),
-            Entry::Begun(places) => Self::Begun(places.clone()),
-            Entry::Stepped { place, outcome } => Self::Stepped {
+            ConversationEntry::Begun(places) => Self::Begun(places.clone()),
+            ConversationEntry::Stepped { place, outcome } => Self::Stepped {
                 place: *place,
                 outcome: outcome.clone(),
             },
-            Entry::Suspended { place, approval } => Self::Suspended {
+            ConversationEntry::Suspended { place, approval } => Self::Suspended {
                 place: *place,
                 approval: approval.clone(),
             },
-            Entry::Answered { place, answer } => Self::Answered {
+            ConversationEntry::Answered { place, answer } => Self::Answered {
                 place: *place,
                 answer: answer.into(),
             },
-            Entry::Offered(names) => Self::Offered(names.clone()),
-            Entry::Skills(names) => Self::Skills(names.clone()),
-            Entry::Shortened { turn, place, text } => Self::Shortened {
+            ConversationEntry::Offered(names) => Self::Offered(names.clone()),
+            ConversationEntry::Skills(names) => Self::Skills(names.clone()),
+            ConversationEntry::Shortened { turn, place, text } => Self::Shortened {
                 turn: *turn,
                 place: *place,
                 text: text.clone(),
             },
-            Entry::Spent { usage, is_estimate } => Self::Spent {
+            ConversationEntry::Spent { usage, is_estimate } => Self::Spent {
                 usage: (*usage).into(),
                 is_estimate: *is_estimate,
             },
-            Entry::Summary { turn, text, usage } => Self::Summary {
+            ConversationEntry::Summary { turn, text, usage } => Self::Summary {
                 turn: *turn,
                 text: text.clone(),
                 usage: (*usage).into(),
             },
-            Entry::Denied(why) => Self::Denied(why.clone()),
+            ConversationEntry::Denied(why) => Self::Denied(why.clone()),
         }
     }
 }
 
-impl Stored {
-    fn into_entry(self) -> Result<Entry, String> {
+impl StoredEntry {
+    fn into_entry(self) -> Result<ConversationEntry, String> {
         Ok(match self {
-            Self::User(parts) => Entry::User(parts.into_iter().map(ContentPart::from).collect()),
-            Self::Host(text) => Entry::Host(text),
+            Self::User(parts) => {
+                ConversationEntry::User(parts.into_iter().map(ContentPart::from).collect())
+            }
+            Self::Host(text) => ConversationEntry::Host(text),
             Self::Turn(turn) => turn.into_entry()?,
-            Self::Begun(places) => Entry::Begun(places),
-            Self::Stepped { place, outcome } => Entry::Stepped { place, outcome },
-            Self::Suspended { place, approval } => Entry::Suspended { place, approval },
-            Self::Answered { place, answer } => Entry::Answered {
+            Self::Begun(places) => ConversationEntry::Begun(places),
+            Self::Stepped { place, outcome } => ConversationEntry::Stepped { place, outcome },
+            Self::Suspended { place, approval } => ConversationEntry::Suspended { place, approval },
+            Self::Answered { place, answer } => ConversationEntry::Answered {
                 place,
                 answer: answer.into(),
             },
-            Self::Offered(names) => Entry::Offered(names),
-            Self::Skills(names) => Entry::Skills(names),
-            Self::Shortened { turn, place, text } => Entry::Shortened { turn, place, text },
-            Self::Spent { usage, is_estimate } => Entry::Spent {
+            Self::Offered(names) => ConversationEntry::Offered(names),
+            Self::Skills(names) => ConversationEntry::Skills(names),
+            Self::Shortened { turn, place, text } => {
+                ConversationEntry::Shortened { turn, place, text }
+            }
+            Self::Spent { usage, is_estimate } => ConversationEntry::Spent {
                 usage: usage.into(),
                 is_estimate,
             },
-            Self::Summary { turn, text, usage } => Entry::Summary {
+            Self::Summary { turn, text, usage } => ConversationEntry::Summary {
                 turn,
                 text,
                 usage: usage.into(),
             },
-            Self::Denied(why) => Entry::Denied(why),
+            Self::Denied(why) => ConversationEntry::Denied(why),
         })
     }
 }
 
 impl StoredTurn {
-    fn into_entry(self) -> Result<Entry, String> {
+    fn into_entry(self) -> Result<ConversationEntry, String> {
         let dialect = self.dialect.parse().map_err(|e| format!("{e}"))?;
-        Ok(Entry::Turn {
+        Ok(ConversationEntry::Turn {
             turn: Turn {
                 dialect,
                 items: self.items.into_iter().map(TurnItem::from).collect(),

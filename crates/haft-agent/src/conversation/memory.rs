@@ -5,11 +5,11 @@ use std::io;
 use haft::future::BoxFuture;
 use parking_lot::Mutex;
 
-use crate::conversation::{Conversation, Entry};
+use crate::conversation::{Conversation, ConversationEntry};
 
 /// Stores entries in memory.
 #[derive(Debug, Default)]
-pub struct MemoryConversation(Mutex<Vec<Entry>>);
+pub struct MemoryConversation(Mutex<Vec<ConversationEntry>>);
 
 impl MemoryConversation {
     /// Creates an empty conversation.
@@ -18,18 +18,18 @@ impl MemoryConversation {
     }
 
     /// Creates a conversation with these entries.
-    pub fn of(entries: Vec<Entry>) -> Self {
+    pub fn of(entries: Vec<ConversationEntry>) -> Self {
         Self(Mutex::new(entries))
     }
 }
 
 impl Conversation for MemoryConversation {
-    fn entries(&self) -> BoxFuture<'_, io::Result<Vec<Entry>>> {
+    fn entries(&self) -> BoxFuture<'_, io::Result<Vec<ConversationEntry>>> {
         let entries = self.0.lock().clone();
         Box::pin(async move { Ok(entries) })
     }
 
-    fn append(&self, entry: &Entry) -> io::Result<()> {
+    fn append(&self, entry: &ConversationEntry) -> io::Result<()> {
         self.0.lock().push(entry.clone());
         Ok(())
     }

@@ -4,7 +4,7 @@ use haft::text::clip;
 use haft_wire::Delta;
 use serde_json::{Value, json};
 
-use crate::end::{End, Finished};
+use crate::end::{RunEnd, RunResult};
 use crate::event::AgentEvent;
 
 /// Maximum number of characters of a call's arguments or result in a line.
@@ -83,14 +83,14 @@ impl AgentEvent<'_> {
     }
 }
 
-fn done(finished: &Finished) -> Value {
+fn done(finished: &RunResult) -> Value {
     let mut line = json!({
         "type": "done", "end": finished.end.as_str(), "text": finished.text, "total": finished.spent,
     });
-    if finished.end != End::Done {
+    if finished.end != RunEnd::Done {
         line["message"] = finished.end.describe().into();
     }
-    if let End::Suspended(waiting) = &finished.end {
+    if let RunEnd::Suspended(waiting) = &finished.end {
         let ids = waiting.iter().map(|call| call.approval.as_str());
         line["approvals"] = ids.collect::<Vec<_>>().into();
     }

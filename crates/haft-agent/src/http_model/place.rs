@@ -1,4 +1,4 @@
-//! `Place`: where a provider is: scheme, host, port, and the prefix of the dialect's path.
+//! `ProviderLocation`: where a provider is: scheme, host, port, and the prefix of the dialect's path.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use crate::model::ModelError;
 
 /// The location of a provider.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ProviderLocation {
     secure: bool,
     host: Host,
     port: u16,
@@ -17,7 +17,7 @@ pub(super) struct Place {
     prefix: String,
 }
 
-impl Place {
+impl ProviderLocation {
     /// Parses a base URL. A trailing version (`/v1`), which other programs require, is dropped.
     pub(super) fn parse(base: &str) -> Result<Self, ModelError> {
         let shown = haft::text::clip(base, 200);
@@ -89,7 +89,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ProviderLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.authority())
     }
@@ -109,7 +109,7 @@ mod tests {
             ("http://127.0.0.1:11434", "127.0.0.1:11434", "/v1/x"),
             ("http://[::1]:8080/", "[::1]:8080", "/v1/x"),
         ] {
-            let place = Place::parse(base).unwrap();
+            let place = ProviderLocation::parse(base).unwrap();
             assert_eq!(place.authority(), authority, "{base}");
             assert_eq!(place.path("/v1/x"), path, "{base}");
         }
@@ -119,7 +119,7 @@ mod tests {
             ("https://u:hush@x.example", "holds a user name"),
             ("https://x.example/?key=hush", "has more than a path"),
         ] {
-            let error = Place::parse(base).unwrap_err().to_string();
+            let error = ProviderLocation::parse(base).unwrap_err().to_string();
             assert!(error.contains(says), "{base}: {error}");
             assert!(!says.starts_with("holds") || !error.contains("hush"));
         }

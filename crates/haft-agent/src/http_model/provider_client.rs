@@ -16,7 +16,7 @@ use http_body_util::Full;
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
 
-use crate::http_model::place::Place;
+use crate::http_model::place::ProviderLocation;
 use crate::http_model::retry;
 use crate::http_model::timeouts::Timeouts;
 use crate::model::{ModelError, ModelEvent};
@@ -31,7 +31,7 @@ const MAX_IDLE: usize = 1;
 /// Requests to one place.
 #[derive(Debug)]
 pub(super) struct ProviderClient {
-    place: Place,
+    place: ProviderLocation,
     connections: ConnectionPool,
     timeouts: Timeouts,
     limits: ReplyLimits,
@@ -52,7 +52,7 @@ pub(super) type Show<'a> = dyn FnMut(ModelEvent) + Send + 'a;
 
 impl ProviderClient {
     pub(super) fn new(
-        place: Place,
+        place: ProviderLocation,
         dial: Arc<dyn Dial>,
         timeouts: Timeouts,
         limits: ReplyLimits,

@@ -4,7 +4,7 @@ use haft::result::Content;
 use haft::{Outcome, ToolCall};
 use serde_json::{Value, json};
 
-use crate::provided::step::{Next, Step, one, with_item};
+use crate::provided::step::{Next, ToolStep, one, with_item};
 
 /// The answer to members of a toolset that follow a failed one in the same turn.
 pub(crate) const BATCH_FAILED: &str =
@@ -29,7 +29,7 @@ pub(super) fn computer(item: &Value, done: &[Outcome]) -> Next {
         if let Some(checks) = pending(item) {
             arguments["pending_safety_checks"] = checks.clone();
         }
-        return Next::Call(Step::new("computer", arguments));
+        return Next::Call(ToolStep::new("computer", arguments));
     };
     let text = outcome.to_model();
     let picture = outcome.content.iter().find_map(|content| match content {
@@ -77,6 +77,6 @@ pub(super) fn failed_item(id: &str) -> String {
 /// Handles a member of a toolset.
 pub(super) fn member(tool: &'static str, name: &str, input: &Value, done: &[Outcome]) -> Next {
     one(done, || {
-        Step::new(tool, json!({"action": name, "input": input}))
+        ToolStep::new(tool, json!({"action": name, "input": input}))
     })
 }

@@ -4,7 +4,7 @@ use haft::{Outcome, ToolError};
 use serde_json::{Value, json};
 
 use crate::conversation::AnswerText;
-use crate::provided::step::{Next, Step, one};
+use crate::provided::step::{Next, ToolStep, one};
 
 /// Maximum number of lines of a view.
 const MAX_LINES: u64 = 2000;
@@ -30,14 +30,14 @@ fn command(input: &Value, done: &[Outcome]) -> Result<Next, ToolError> {
         "create" => {
             let content = text("file_text")?;
             one(done, || {
-                Step::new("write_file", json!({"path": path, "content": content}))
+                ToolStep::new("write_file", json!({"path": path, "content": content}))
             })
         }
         "str_replace" => {
             let (find, replace) = (text("old_str")?, input["new_str"].as_str());
             let edit = json!({"find": find, "replace": replace.unwrap_or_default()});
             one(done, || {
-                Step::new("edit_file", json!({"path": path, "edits": [edit]}))
+                ToolStep::new("edit_file", json!({"path": path, "edits": [edit]}))
             })
         }
         "insert" => {
@@ -49,7 +49,7 @@ fn command(input: &Value, done: &[Outcome]) -> Result<Next, ToolError> {
             let lines = format!("{}\n", lines.strip_suffix('\n').unwrap_or(lines));
             let edit = json!({"start_line": after + 1, "end_line": after, "replace": lines});
             one(done, || {
-                Step::new("edit_file", json!({"path": path, "edits": [edit]}))
+                ToolStep::new("edit_file", json!({"path": path, "edits": [edit]}))
             })
         }
         other => {
@@ -85,15 +85,16 @@ fn view(path: &str, range: &Value, done: &[Outcome]) -> Result<Next, ToolError> 
     }
     let [first, lines] = ends;
     Ok(match done {
-        [] => Next::Call(Step::new(
+        [] => Next::Call(ToolStep::new(
             "read_file",
             json!({"path": path, "start_line": first, "max_lines": lines}),
         )),
         [read] if read.is_ok() => Next::Answer(Box::new(AnswerText::text(view_of(read, first)))),
         // Reading a folder fails: its listing is the view of it.
-        [_] if range.is_null() => {
-            Next::Call(Step::new("list_files", json!({"path": path, "depth": 2})))
-        }
+        [_] if range.is_null() => Next::Call(ToolStep::new(
+            "list_files",
+            json!({"path": path, "depth": 2}),
+        )),
         [read, list] if !list.is_ok() => Next::of(read),
         [.., last] => Next::of(last),
     })

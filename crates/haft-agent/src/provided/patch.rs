@@ -3,7 +3,7 @@
 use haft::Outcome;
 use serde_json::{Value, json};
 
-use crate::provided::step::{Next, Step, with_item};
+use crate::provided::step::{Next, ToolStep, with_item};
 
 /// Returns what to do next.
 pub(super) fn next(item: &Value, done: &[Outcome]) -> Next {
@@ -14,7 +14,7 @@ pub(super) fn next(item: &Value, done: &[Outcome]) -> Next {
         return with_item(&text, failed.is_some(), self::item(id, failed));
     }
     match patch_of(&item["operation"]) {
-        Ok(patch) => Next::Call(Step::new("apply_patch", json!({"patch": patch}))),
+        Ok(patch) => Next::Call(ToolStep::new("apply_patch", json!({"patch": patch}))),
         Err(why) => {
             let text = format!("invalid_arguments: {why}");
             with_item(&text, true, self::item(id, Some(&text)))

@@ -1,10 +1,10 @@
 //! `shell` and `local_shell` of Responses, `bash` of Anthropic: commands, as calls of `run_command`.
 
-use haft::result::Mark;
+use haft::result::PartMark;
 use haft::{Outcome, Status};
 use serde_json::{Map, Value, json};
 
-use crate::provided::step::{Next, Step, one, with_item};
+use crate::provided::step::{Next, ToolStep, one, with_item};
 
 /// Maximum number of commands per call.
 const MAX_COMMANDS: usize = 50;
@@ -57,13 +57,13 @@ pub(super) fn failure(text: &str) -> Value {
 
 /// Returns the output of one command.
 fn output(outcome: &Outcome, most: Option<u64>) -> Value {
-    let mut output = match Ran::of(outcome) {
+    let mut output = match CommandOutput::of(outcome) {
         Some(ran) => json!({"stdout": ran.stdout, "stderr": ran.stderr}),
         None => failure(&outcome.to_model()),
     };
     output["outcome"] = match (
         outcome.status,
-        Ran::of(outcome).and_then(|ran| ran.exit_code),
+        CommandOutput::of(outcome).and_then(|ran| ran.exit_code),
     ) {
         (Status::Timeout, _) => json!({"type": "timeout"}),
         (_, Some(code)) => json!({"type": "exit", "exit_code": code}),
@@ -80,13 +80,13 @@ fn output(outcome: &Outcome, most: Option<u64>) -> Value {
 }
 
 /// The output of a command, and how it ended.
-struct Ran {
+struct CommandOutput {
     stdout: String,
     stderr: String,
     exit_code: Option<i64>,
 }
 
-impl Ran {
+impl CommandOutput {
     /// Returns `None` if it did not run.
     fn of(outcome: &Outcome) -> Option<Self> {
         let data: Value = serde_json::from_str(outcome.data.as_ref()?.get()).ok()?;
@@ -113,10 +113,10 @@ fn rest(outcome: &Outcome) -> String {
     let by_code =
         reason.is_some_and(|reason| reason.starts_with("exit code ") && !reason.contains(';'));
     rendered.parts.retain(|part| match part.mark {
-        Mark::Stdout | Mark::Stderr => false,
-        Mark::Status => !outcome.is_ok() && !by_code,
+        PartMark::Stdout | PartMark::Stderr => false,
+        PartMark::Status => !outcome.is_ok() && !by_code,
         // The item has a member for it.
-        Mark::Details => !part.text.starts_with("{\"exit_code\":") || part.text.contains(','),
+        PartMark::Details => !part.text.starts_with("{\"exit_code\":") || part.text.contains(','),
         _ => true,
     });
     rendered.to_text()
@@ -131,7 +131,7 @@ pub(super) fn local_shell(item: &Value, done: &[Outcome]) -> Next {
     let failed = |text: &str| with_item(text, true, local_item(id, text));
     if let Some(outcome) = done.last() {
         let text = outcome.to_model();
-        return match Ran::of(outcome) {
+        return match CommandOutput::of(outcome) {
             None => failed(&text),
             Some(ran) => {
                 let output = json!({
@@ -177,13 +177,13 @@ pub(super) fn bash(input: &Value, done: &[Outcome]) -> Next {
 }
 
 /// Returns a call of `run_command`, with the time limit that the action names, within the tool's own.
-fn run(mut arguments: Value, action: &Value) -> Step {
+fn run(mut arguments: Value, action: &Value) -> ToolStep {
     if let Some(millis) = action.get("timeout_ms").and_then(Value::as_u64)
         && let Some(members) = arguments.as_object_mut()
     {
         limit(members, millis);
     }
-    Step::new("run_command", arguments)
+    ToolStep::new("run_command", arguments)
 }
 
 fn limit(members: &mut Map<String, Value>, millis: u64) {

@@ -1,4 +1,4 @@
-//! `Step`: a call of a tool that is part of a provider's call; `Next`: what follows the steps so far.
+//! `ToolStep`: a call of a tool that is part of a provider's call; `Next`: what follows the steps so far.
 
 use haft::Outcome;
 use serde_json::Value;
@@ -8,12 +8,12 @@ use crate::conversation::AnswerText;
 
 /// A call of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct ToolStep {
     pub(crate) tool: &'static str,
     pub(crate) arguments: String,
 }
 
-impl Step {
+impl ToolStep {
     /// Creates a call of this tool.
     pub(crate) fn new(tool: &'static str, arguments: impl Into<Value>) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Step {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Next {
     /// Another call.
-    Call(Step),
+    Call(ToolStep),
     /// The answer.
     Answer(Box<AnswerText>),
 }
@@ -45,7 +45,7 @@ impl Next {
 }
 
 /// Handles a call with a single step, whose outcome is the answer.
-pub(crate) fn one(done: &[Outcome], step: impl FnOnce() -> Step) -> Next {
+pub(crate) fn one(done: &[Outcome], step: impl FnOnce() -> ToolStep) -> Next {
     match done.last() {
         None => Next::Call(step()),
         Some(outcome) => Next::of(outcome),

@@ -1,7 +1,7 @@
 //! The calls of a reply: which run, in which order, and what the model reads about those that do not.
 
 use haft_agent::testing::{ScriptedModel, function_call};
-use haft_agent::{Agent, End};
+use haft_agent::{Agent, RunEnd};
 use haft_wire::{CallKind, StopReason, TurnItem};
 
 use crate::support::{Log, agent, last_answers, text, watcher};
@@ -15,7 +15,7 @@ async fn a_task_of_several_turns_ends_with_its_answer() {
         .says("done");
     let mut agent = agent(&model, &log).with_watcher(watcher(&events));
     let finished = agent.run("do it").await.unwrap();
-    assert_eq!(finished.end, End::Done);
+    assert_eq!(finished.end, RunEnd::Done);
     assert_eq!(finished.text, "done");
     assert_eq!((finished.spent.turns, finished.spent.tokens()), (3, 45));
     assert_eq!(
@@ -72,7 +72,7 @@ async fn every_call_gets_an_honest_answer() {
             .calls([("a", name, arguments)])
             .says("so be it");
         let finished = agent(&model, &Log::default()).run("go").await.unwrap();
-        assert_eq!(finished.end, End::Done);
+        assert_eq!(finished.end, RunEnd::Done);
         let answers = last_answers(&model);
         let read = text(&answers[0]);
         assert!(read.contains(expect), "{name} {arguments}: {read}");
@@ -99,7 +99,7 @@ async fn a_reply_of_two_hundred_calls_is_answered_whole() {
     let calls = ids.iter().map(|id| (id.as_str(), "safe", "{}"));
     let model = ScriptedModel::new().calls(calls).says("ok");
     let finished = agent(&model, &log).run("go").await.unwrap();
-    assert_eq!(finished.end, End::Done);
+    assert_eq!(finished.end, RunEnd::Done);
     let answers = last_answers(&model);
     assert_eq!(answers.len(), 200);
     assert!(

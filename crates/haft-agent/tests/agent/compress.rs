@@ -7,7 +7,7 @@ use haft::testing::TestTool;
 use haft::{Executor, Policy, Session, ToolRegistry};
 use haft_agent::conversation::MemoryConversation;
 use haft_agent::testing::{ScriptedModel, function_call};
-use haft_agent::{Agent, Options};
+use haft_agent::{Agent, AgentOptions};
 use haft_wire::{Message, StopReason, TurnItem, Usage};
 
 use crate::support::{Log, noting};
@@ -41,9 +41,9 @@ fn agent(model: &ScriptedModel) -> Agent {
     }
     let executor =
         Executor::new(Policy::workspace()).with_artifacts(Arc::new(MemoryArtifacts::new()));
-    Agent::new(model.clone(), executor, Session::new(registry)).with_options(Options {
+    Agent::new(model.clone(), executor, Session::new(registry)).with_options(AgentOptions {
         window: Some(10_000),
-        ..Options::default()
+        ..AgentOptions::default()
     })
 }
 

@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use haft_agent::testing::{ScriptedModel, function_call};
-use haft_agent::{AgentError, Budget, End, Exceeded, Options, Prices};
+use haft_agent::{AgentError, AgentOptions, Budget, ExceededBudget, Prices, RunEnd};
 use haft_wire::{Message, StopReason, TurnItem, Usage};
 
 use crate::support::{Log, agent, last_answers, text};
 
-fn within(budget: Budget) -> Options {
-    Options {
+fn within(budget: Budget) -> AgentOptions {
+    AgentOptions {
         budget,
         prices: Some(Prices {
             input: 1_000_000.0,
             cached: 0.0,
             output: 0.0,
         }),
-        ..Options::default()
+        ..AgentOptions::default()
     }
 }
 
@@ -33,7 +33,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
                 turns: Some(2),
                 ..no
             },
-            Exceeded::Turns(2),
+            ExceededBudget::Turns(2),
             2,
         ),
         (
@@ -41,7 +41,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
                 tokens: Some(30),
                 ..no
             },
-            Exceeded::Tokens(30),
+            ExceededBudget::Tokens(30),
             2,
         ),
         // Each reply reads ten tokens, at a price of 1 each.
@@ -50,7 +50,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
                 money: Some(29.5),
                 ..no
             },
-            Exceeded::Money(29.5),
+            ExceededBudget::Money(29.5),
             3,
         ),
         // The prompt has two bytes, and a call with its answer a few more.
@@ -59,7 +59,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
                 bytes: Some(2),
                 ..no
             },
-            Exceeded::Bytes(2),
+            ExceededBudget::Bytes(2),
             1,
         ),
         (
@@ -67,7 +67,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
                 time: Some(Duration::ZERO),
                 ..no
             },
-            Exceeded::Time(Duration::ZERO),
+            ExceededBudget::Time(Duration::ZERO),
             0,
         ),
     ];
@@ -78,7 +78,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
         }
         let mut agent = agent(&model, &Log::default()).with_options(within(budget));
         let finished = agent.run("go").await.unwrap();
-        assert_eq!(finished.end, End::Budget(exceeded));
+        assert_eq!(finished.end, RunEnd::Budget(exceeded));
         assert_eq!(finished.spent.turns, turns, "{budget:?}");
         // Every call has its answer: the conversation can continue.
         assert!(!agent.is_open());
@@ -100,7 +100,7 @@ async fn a_model_that_repeats_a_failing_call_is_told_and_then_stopped() {
     }
     let mut agent = agent(&model, &Log::default());
     let finished = agent.run("go").await.unwrap();
-    let end = End::Repeating {
+    let end = RunEnd::Repeating {
         tool: "plain".to_owned(),
         times: 5,
     };
@@ -126,12 +126,12 @@ async fn a_model_that_repeats_a_failing_call_is_told_and_then_stopped() {
 async fn what_the_provider_says_of_a_stop_is_how_the_run_ends() {
     let text = |text: &str| vec![TurnItem::Text(text.to_owned())];
     for (stop, end) in [
-        (StopReason::End, End::Done),
-        (StopReason::Length, End::Length),
-        (StopReason::Filter, End::Filtered),
+        (StopReason::End, RunEnd::Done),
+        (StopReason::Length, RunEnd::Length),
+        (StopReason::Filter, RunEnd::Filtered),
         (
             StopReason::Other("odd".to_owned()),
-            End::Stopped("odd".to_owned()),
+            RunEnd::Stopped("odd".to_owned()),
         ),
     ] {
         let model = ScriptedModel::new().replies(text("x"), stop);
@@ -142,7 +142,10 @@ async fn what_the_provider_says_of_a_stop_is_how_the_run_ends() {
         .replies(text("first"), StopReason::Pause)
         .says("then");
     let finished = agent(&model, &Log::default()).run("go").await.unwrap();
-    assert_eq!((finished.end, finished.text.as_str()), (End::Done, "then"));
+    assert_eq!(
+        (finished.end, finished.text.as_str()),
+        (RunEnd::Done, "then")
+    );
     // The turn that paused is sent back.
     assert_eq!(model.requests()[1].messages.len(), 2);
 }
@@ -160,7 +163,7 @@ async fn a_run_is_cancelled_while_the_model_answers_and_while_a_tool_runs() {
         control.cancel();
     };
     let (finished, ()) = tokio::join!(agent.run("go"), cancel);
-    assert_eq!(finished.unwrap().end, End::Cancelled);
+    assert_eq!(finished.unwrap().end, RunEnd::Cancelled);
     assert_eq!(agent.run("go on").await.unwrap().text, "later");
 }
 
@@ -210,7 +213,14 @@ async fn stopping_the_calls_goes_on_with_the_run_and_cancelling_answers_them_all
         };
         let (finished, ()) = tokio::join!(agent.run("go"), stop);
         let end = finished.unwrap().end;
-        assert_eq!(end, if cancel { End::Cancelled } else { End::Done });
+        assert_eq!(
+            end,
+            if cancel {
+                RunEnd::Cancelled
+            } else {
+                RunEnd::Done
+            }
+        );
         if cancel {
             agent.run("go on").await.unwrap();
         }
@@ -229,20 +239,21 @@ async fn stopping_the_calls_goes_on_with_the_run_and_cancelling_answers_them_all
 
 #[tokio::test]
 async fn an_empty_prompt_is_refused_and_one_that_was_kept_is_left_out() {
-    use haft_agent::conversation::{Conversation as _, Entry, MemoryConversation};
+    use haft_agent::conversation::{Conversation as _, ConversationEntry, MemoryConversation};
     use haft_wire::ContentPart;
 
     let text = |text: &str| ContentPart::Text(text.to_owned());
     for blank in [vec![], vec![text("")], vec![text(" \n"), text("\t")]] {
         let kept = std::sync::Arc::new(MemoryConversation::new());
-        kept.append(&Entry::User(blank.clone())).unwrap();
+        kept.append(&ConversationEntry::User(blank.clone()))
+            .unwrap();
         let model = ScriptedModel::new().says("ok");
         let agent = agent(&model, &Log::default());
         let mut agent = agent.keep_in(kept).await.unwrap();
         let refused = agent.run_with(blank.clone()).await;
         assert!(matches!(refused, Err(AgentError::Empty)), "{refused:?}");
         assert!(model.requests().is_empty());
-        assert_eq!(agent.resume().await.unwrap().end, End::Done);
+        assert_eq!(agent.resume().await.unwrap().end, RunEnd::Done);
         assert!(model.requests().is_empty(), "there is nothing to ask");
         assert_eq!(agent.run("go").await.unwrap().text, "ok");
         assert_eq!(model.requests()[0].messages.len(), 1, "{blank:?}");
@@ -318,7 +329,7 @@ async fn what_a_provider_does_not_say_of_its_cost_is_estimated_and_bounded() {
         if read {
             let mut agent = agent.with_options(within(money));
             let end = agent.run("go on").await.unwrap().end;
-            assert_eq!(end, End::Budget(Exceeded::Money(100.0)));
+            assert_eq!(end, RunEnd::Budget(ExceededBudget::Money(100.0)));
         }
     }
 }

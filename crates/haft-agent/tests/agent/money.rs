@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use haft::approval::{Answer, Decision};
+use haft::approval::{ApproverReply, Decision};
 use haft::budget::{Budgets, EffectLimits, Ledger, Period};
 use haft::testing::ScriptedApprover;
 use haft::{Executor, Policy, Session, ToolRegistry};
 use haft_agent::testing::ScriptedModel;
-use haft_agent::{Agent, End, Exceeded, Options, Prices, spend_more};
+use haft_agent::{Agent, AgentOptions, ExceededBudget, Prices, RunEnd, spend_more};
 
 use crate::support::{Log, tools};
 
 /// Options under which a reply costs 10.
-fn priced() -> Options {
-    Options {
+fn priced() -> AgentOptions {
+    AgentOptions {
         prices: Some(Prices {
             input: 1_000_000.0,
             cached: 0.0,
             output: 0.0,
         }),
-        ..Options::default()
+        ..AgentOptions::default()
     }
 }
 
@@ -50,13 +50,13 @@ fn agent(budgets: Budgets, asks: bool, approver: ScriptedApprover) -> Agent {
     Agent::new(model(8), executor, session).with_options(priced())
 }
 
-fn yes() -> Answer {
+fn yes() -> ApproverReply {
     Decision::approve("ann", "test").into()
 }
 
 #[tokio::test]
 async fn a_run_costs_as_much_again_with_each_approval_and_ends_without_one() {
-    let ended = End::Budget(Exceeded::MoneyOf {
+    let ended = RunEnd::Budget(ExceededBudget::MoneyOf {
         limit: 15.0,
         period: Period::Run,
     });
@@ -92,7 +92,7 @@ async fn a_run_costs_as_much_again_with_each_approval_and_ends_without_one() {
 async fn a_day_counts_what_all_runs_cost() {
     let home = tempfile::tempdir().unwrap();
     let ledger = Ledger::in_folder(home.path());
-    let ended = End::Budget(Exceeded::MoneyOf {
+    let ended = RunEnd::Budget(ExceededBudget::MoneyOf {
         limit: 25.0,
         period: Period::Day,
     });

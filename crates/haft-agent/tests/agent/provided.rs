@@ -5,7 +5,7 @@ use haft::spec::Declaration;
 use haft::testing::TestTool;
 use haft::{Executor, Policy, Risk, Session, ToolError, ToolRegistry, ToolSpec};
 use haft_agent::testing::{ScriptedModel, function_call};
-use haft_agent::{Agent, Options, Provided};
+use haft_agent::{Agent, AgentOptions, ProviderTool};
 use haft_wire::{Call, CallKind, Dialect, StopReason, ToolOutput, TurnItem};
 use serde_json::{Value, json};
 
@@ -72,9 +72,9 @@ async fn run(dialect: Dialect, session: Session, calls: Vec<Call>) -> Vec<ToolOu
         .replies(items, StopReason::Calls)
         .says("ok");
     let executor = Executor::new(Policy::workspace());
-    let mut agent = Agent::new(model.clone(), executor, session).with_options(Options {
-        provided: Provided::ALL.to_vec(),
-        ..Options::default()
+    let mut agent = Agent::new(model.clone(), executor, session).with_options(AgentOptions {
+        provided: ProviderTool::ALL.to_vec(),
+        ..AgentOptions::default()
     });
     agent.run("go").await.unwrap();
     last_answers(&model)
@@ -372,11 +372,12 @@ async fn safety_checks_of_a_computer_call_are_seen_by_a_person_or_it_is_not_run(
         if approve {
             executor = executor.with_approver(haft::AutoApprove::up_to(Risk::High));
         }
-        let mut agent =
-            Agent::new(model.clone(), executor, Session::new(registry)).with_options(Options {
-                provided: vec![Provided::Computer],
-                ..Options::default()
-            });
+        let mut agent = Agent::new(model.clone(), executor, Session::new(registry)).with_options(
+            AgentOptions {
+                provided: vec![ProviderTool::Computer],
+                ..AgentOptions::default()
+            },
+        );
         agent.run("go").await.unwrap();
         assert_eq!(log.words().len(), usize::from(runs), "{risk:?} {approve}");
         let answers = last_answers(&model);

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Ending, Inbox as _, RequestStatus};
+use haft::approval::inbox::{Inbox as _, RequestEnding, RequestStatus};
 use haft::session::WaitMode;
 use haft::{Decision, Executor, Policy, Profile, RunId, Session};
-use haft_agent::conversation::{Entry, FileConversation, MemoryConversation};
+use haft_agent::conversation::{ConversationEntry, FileConversation, MemoryConversation};
 use haft_agent::testing::ScriptedModel;
-use haft_agent::{Agent, AgentError, Conversation, End};
+use haft_agent::{Agent, AgentError, Conversation, RunEnd};
 
 use crate::support::{Durable, Log, last_answers, text, tools};
 
@@ -62,7 +62,7 @@ async fn a_suspended_run_goes_on_after_the_decision_and_nothing_runs_twice() {
             ])
             .says("done");
         let mut first = process(&model, &log, &inbox, &file).await;
-        let End::Suspended(waiting) = first.run("go").await.unwrap().end else {
+        let RunEnd::Suspended(waiting) = first.run("go").await.unwrap().end else {
             panic!("not suspended");
         };
         assert_eq!(waiting[0].tool, "risky");
@@ -73,7 +73,11 @@ async fn a_suspended_run_goes_on_after_the_decision_and_nothing_runs_twice() {
 
         let mut second = process(&model, &log, &inbox, &file).await;
         let end = second.resume().await.unwrap().end;
-        assert_eq!(end, End::Suspended(waiting.clone()), "nothing was decided");
+        assert_eq!(
+            end,
+            RunEnd::Suspended(waiting.clone()),
+            "nothing was decided"
+        );
 
         let id = ApprovalId::new(waiting[0].approval.clone());
         let decision = if approve {
@@ -120,12 +124,13 @@ async fn a_call_that_may_have_run_is_told_as_such_and_not_run_again() {
     let entries = whole.entries().await.unwrap();
     // The process exits between each two entries.
     for cut in 1..entries.len() - 1 {
-        let begun = |entry: &Entry| matches!(entry, Entry::Begun(_));
-        let answered = |entry: &Entry| matches!(entry, Entry::Answered { .. });
+        let begun = |entry: &ConversationEntry| matches!(entry, ConversationEntry::Begun(_));
+        let answered =
+            |entry: &ConversationEntry| matches!(entry, ConversationEntry::Answered { .. });
         let before = &entries[..cut];
         if !before
             .iter()
-            .any(|entry| matches!(entry, Entry::Turn { .. }))
+            .any(|entry| matches!(entry, ConversationEntry::Turn { .. }))
         {
             continue;
         }
@@ -133,7 +138,7 @@ async fn a_call_that_may_have_run_is_told_as_such_and_not_run_again() {
         let model = ScriptedModel::new().says("ok");
         let kept: Arc<dyn Conversation> = Arc::new(MemoryConversation::of(before.to_vec()));
         let mut agent = process(&model, &log, &inbox, &kept).await;
-        assert_eq!(agent.resume().await.unwrap().end, End::Done, "{cut}");
+        assert_eq!(agent.resume().await.unwrap().end, RunEnd::Done, "{cut}");
         let begun = before.iter().filter(|entry| begun(entry)).count();
         let done = before.iter().filter(|entry| answered(entry)).count();
         assert_eq!(log.words().len(), 3 - begun, "{cut}: {:?}", log.words());
@@ -155,7 +160,7 @@ async fn an_approved_call_whose_process_ended_is_never_run_again() {
         .calls([("a", "risky", r#"{"n":1}"#)])
         .says("done");
     let mut agent = process(&model, &log, &inbox, &kept).await;
-    let End::Suspended(waiting) = agent.run("go").await.unwrap().end else {
+    let RunEnd::Suspended(waiting) = agent.run("go").await.unwrap().end else {
         panic!("not suspended");
     };
     let id = ApprovalId::new(waiting[0].approval.clone());
@@ -167,9 +172,9 @@ async fn an_approved_call_whose_process_ended_is_never_run_again() {
     assert_eq!(log.words().len(), 1);
     // The answer was lost with the process: everything up to the start of the approved call is recorded.
     let mut entries = kept.entries().await.unwrap();
-    let answered = |entry: &Entry| matches!(entry, Entry::Answered { .. });
+    let answered = |entry: &ConversationEntry| matches!(entry, ConversationEntry::Answered { .. });
     entries.truncate(entries.iter().position(answered).unwrap());
-    assert!(matches!(entries.last(), Some(Entry::Begun(_))));
+    assert!(matches!(entries.last(), Some(ConversationEntry::Begun(_))));
     let model = ScriptedModel::new().says("ok");
     let kept: Arc<dyn Conversation> = Arc::new(MemoryConversation::of(entries));
     let mut again = process(&model, &log, &inbox, &kept).await;
@@ -206,8 +211,8 @@ impl Became {
             }
             Self::Approved => _ = decide(Decision::approve("ann", "test")).await,
             Self::Denied => _ = decide(Decision::deny("ann", "test")).await,
-            Self::Expired => inbox.end(id, Ending::Expired, "").await.unwrap(),
-            Self::Withdrawn => inbox.end(id, Ending::Withdrawn, "").await.unwrap(),
+            Self::Expired => inbox.end(id, RequestEnding::Expired, "").await.unwrap(),
+            Self::Withdrawn => inbox.end(id, RequestEnding::Withdrawn, "").await.unwrap(),
             Self::Pending | Self::Gone => {}
         }
     }
@@ -245,7 +250,7 @@ async fn what_became_of_a_request_holds_whatever_the_rules_say_since() {
             .says("done")
             .says("more");
         let mut agent = process(&model, &log, &inbox, &kept).await;
-        let End::Suspended(waiting) = agent.run("go").await.unwrap().end else {
+        let RunEnd::Suspended(waiting) = agent.run("go").await.unwrap().end else {
             panic!("not suspended");
         };
         let id = ApprovalId::new(waiting[0].approval.clone());
@@ -265,7 +270,7 @@ async fn what_became_of_a_request_holds_whatever_the_rules_say_since() {
             let finished = agent.resume().await.unwrap();
             assert_eq!(
                 (&finished.end, &*finished.text),
-                (&End::Done, "done"),
+                (&RunEnd::Done, "done"),
                 "{row}"
             );
         }
@@ -288,7 +293,7 @@ async fn a_request_that_its_process_filed_and_did_not_live_to_note_is_the_call_s
         let mut agent = process(&model, &log, &inbox, &kept).await;
         agent.run("go").await.unwrap();
         let mut entries = kept.entries().await.unwrap();
-        let Some(Entry::Suspended { approval, .. }) = entries.pop() else {
+        let Some(ConversationEntry::Suspended { approval, .. }) = entries.pop() else {
             panic!("not suspended");
         };
         if decided {
@@ -298,7 +303,7 @@ async fn a_request_that_its_process_filed_and_did_not_live_to_note_is_the_call_s
         let kept: Arc<dyn Conversation> = Arc::new(MemoryConversation::of(entries));
         let mut again = process(&model, &log, &inbox, &kept).await;
         let end = again.resume().await.unwrap().end;
-        assert_eq!(end == End::Done, decided, "{end:?}");
+        assert_eq!(end == RunEnd::Done, decided, "{end:?}");
         assert_eq!(log.words().len(), usize::from(decided));
         if decided {
             assert_eq!(text(&last_answers(&model)[0]), r#"{"n":1}"#);

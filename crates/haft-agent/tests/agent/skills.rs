@@ -5,12 +5,12 @@ use std::sync::Arc;
 use haft::future::BoxFuture;
 use haft::result::ToolResult;
 use haft::session::Activation;
-use haft::skill::set::{Filter, Root};
+use haft::skill::set::{SkillFilter, SkillRoot};
 use haft::testing::TestTool;
 use haft::{CallContext, Executor, Policy, Session, SkillSet, ToolRegistry};
 use haft_agent::conversation::MemoryConversation;
 use haft_agent::testing::ScriptedModel;
-use haft_agent::{Agent, AgentError, Conversation, Options};
+use haft_agent::{Agent, AgentError, AgentOptions, Conversation};
 use serde_json::Value;
 
 use crate::support::{Log, last_answers, noting, text};
@@ -22,8 +22,8 @@ fn skills(home: &std::path::Path) -> Arc<SkillSet> {
     let body = "---\nname: careful\ndescription: Work with care.\nallowed_tools: [safe]\n---\nBe careful.\n";
     std::fs::write(folder.join("SKILL.md"), body).unwrap();
     Arc::new(SkillSet::new(
-        vec![Root::configured(home)],
-        Filter::default(),
+        vec![SkillRoot::configured(home)],
+        SkillFilter::default(),
     ))
 }
 
@@ -62,9 +62,9 @@ fn agent(model: &ScriptedModel, log: &Log, skills: &Arc<SkillSet>) -> Agent {
         Executor::new(Policy::workspace()),
         session(log),
     )
-    .with_options(Options {
+    .with_options(AgentOptions {
         system: "You help.".to_owned(),
-        ..Options::default()
+        ..AgentOptions::default()
     })
     .with_skills(Arc::clone(skills))
 }

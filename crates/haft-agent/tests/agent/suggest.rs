@@ -5,10 +5,10 @@ use std::sync::Arc;
 use haft::future::BoxFuture;
 use haft::result::ToolResult;
 use haft::testing::TestTool;
-use haft::{CallContext, Executor, Policy, Session, ToolRegistry, ToolSpec, View as _};
-use haft_agent::conversation::{Entry, MemoryConversation};
+use haft::{CallContext, Executor, Policy, Session, ToolRegistry, ToolSpec, ToolsetExt as _};
+use haft_agent::conversation::{ConversationEntry, MemoryConversation};
 use haft_agent::testing::ScriptedModel;
-use haft_agent::{Agent, Conversation, Options, suggest};
+use haft_agent::{Agent, AgentOptions, Conversation, suggest};
 use serde_json::Value;
 
 use crate::support::{Log, last_answers, noting, text};
@@ -50,7 +50,7 @@ const MANY: [&str; 20] = [
 async fn offered(kept: &Arc<MemoryConversation>) -> Vec<Vec<String>> {
     let entries = kept.entries().await.unwrap();
     let offered = entries.into_iter().filter_map(|entry| match entry {
-        Entry::Offered(names) => Some(names),
+        ConversationEntry::Offered(names) => Some(names),
         _ => None,
     });
     offered.collect()
@@ -149,9 +149,9 @@ async fn a_model_chooses_tools_and_one_that_cannot_leaves_them_to_the_search() {
             Executor::new(Policy::workspace()),
             session,
         );
-        let agent = agent.with_options(Options {
+        let agent = agent.with_options(AgentOptions {
             chooser: Some(Arc::new(chooser.clone())),
-            ..Options::default()
+            ..AgentOptions::default()
         });
         let mut agent = agent.keep_in(kept.clone()).await.unwrap();
         agent.run("bear").await.unwrap();

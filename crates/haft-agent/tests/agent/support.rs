@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft::approval::Decision;
 use haft::approval::inbox::{
-    Ending, Filter, Inbox, InboxError, StoredApproval, Submission, WaitingLimits,
+    Inbox, InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingLimits,
 };
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalRequest};
@@ -164,7 +164,7 @@ impl Inbox for Durable {
 
     fn list<'a>(
         &'a self,
-        filter: &'a Filter,
+        filter: &'a RequestFilter,
     ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
         self.0.list(filter)
     }
@@ -208,7 +208,7 @@ impl Inbox for Durable {
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
-        ending: Ending,
+        ending: RequestEnding,
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         self.0.end(id, ending, why)

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::app::App;
 use crate::config::Settings;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// Maximum size of a file of instructions, in bytes.
 const MAX_FILE_BYTES: u64 = 256 << 10;
@@ -20,7 +20,7 @@ pub(super) fn text(app: &App, settings: &Settings) -> Result<String, Problem> {
                 let path = Path::new(app.workspace()).join(file);
                 plain_file::read(&path, MAX_FILE_BYTES).map_err(|e| {
                     Problem::settings(format!("`agent.system`: read the instructions: {e}"))
-                        .at(Place::file(&path))
+                        .at(SourceLocation::file(&path))
                         .advise("write the text itself, or @FILE with a file below the workspace")
                 })
             }

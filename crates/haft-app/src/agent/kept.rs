@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
+use haft::approval::inbox::{RequestFilter, RequestStatus, StoredApproval};
 use haft::audit::index::RunFilter;
 use haft::audit::runs::{self, Holder};
 use haft::call::RunId;
 use haft::future::run_blocking;
 use haft_agent::conversation::{Conversation as _, FileConversation};
-use haft_agent::{Finished, over};
+use haft_agent::{RunResult, over};
 use haft_builtins::files::continue_reads;
 
 use crate::agent::{AgentTask, model, options};
@@ -37,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
-pub struct KeptRun {
+pub struct ConversationItem {
     /// The run's id.
     pub run: RunId,
     /// The folder that it works in.
@@ -52,9 +52,9 @@ pub struct KeptRun {
 
 /// A page of agents' runs, newest first.
 #[derive(Debug, Clone)]
-pub struct KeptRuns {
+pub struct ConversationPage {
     /// The runs.
-    pub runs: Vec<KeptRun>,
+    pub runs: Vec<ConversationItem>,
     /// The run after which the next page starts, if there is one.
     pub next: Option<RunId>,
 }
@@ -67,7 +67,7 @@ pub async fn kept_runs(
     at: &Site,
     settings: &Settings,
     filter: RunFilter,
-) -> Result<KeptRuns, Problem> {
+) -> Result<ConversationPage, Problem> {
     let index = stores::stores(at, settings)?.index;
     let filter = RunFilter {
         principal: Some(parts::principal(&at.environment)),
@@ -85,7 +85,7 @@ pub async fn kept_runs(
         let Some(workspace) = entry.start.workspace.filter(|_| is_kept(&folder)) else {
             continue;
         };
-        kept.push(KeptRun {
+        kept.push(ConversationItem {
             prompt: conversation_file::task(&folder)
                 .map(|text| settings.redactor.redact(&text).into_owned()),
             run: entry.run,
@@ -94,16 +94,16 @@ pub async fn kept_runs(
             folder,
         });
     }
-    Ok(KeptRuns { runs: kept, next })
+    Ok(ConversationPage { runs: kept, next })
 }
 
 /// A run whose conversation is resumed.
-struct Earlier {
+struct EarlierRun {
     run: RunId,
     folder: PathBuf,
 }
 
-impl Earlier {
+impl EarlierRun {
     fn is_finished(&self) -> Result<bool, Problem> {
         let closed = runs::closed(&self.folder).map_err(|e| self.unreadable(&e))?;
         Ok(closed.is_some())
@@ -210,7 +210,7 @@ impl App {
 
     /// Returns a request of the run that is decided and that a process may be acting on.
     async fn acted_on(&self, run: &RunId) -> Result<Option<ApprovalId>, Problem> {
-        let filter = Filter {
+        let filter = RequestFilter {
             status: vec![
                 RequestStatus::Approved,
                 RequestStatus::Denied,
@@ -220,7 +220,7 @@ impl App {
                 RequestStatus::Done,
             ],
             run: Some(run.clone()),
-            ..Filter::default()
+            ..RequestFilter::default()
         };
         let mut found = None;
         let keep = |entry: StoredApproval| {
@@ -248,7 +248,7 @@ impl App {
         &self,
         settings: &Settings,
         task: &AgentTask,
-    ) -> Result<Option<(RunId, Finished)>, Problem> {
+    ) -> Result<Option<(RunId, RunResult)>, Problem> {
         let Some(run) = &task.resume else {
             return Ok(None);
         };
@@ -273,7 +273,7 @@ impl App {
     /// Continues a finished run in a new one, with a copy of its conversation.
     async fn continue_finished(
         &self,
-        last: &Earlier,
+        last: &EarlierRun,
         options: RunOptions,
     ) -> Result<(RunHandle, FileConversation), Problem> {
         let known = self.index().get(&last.run).await;
@@ -302,8 +302,8 @@ impl App {
     }
 
     /// Returns the last of the runs that continue this one, one after the other; itself if there is none.
-    fn last_of(&self, run: &RunId, folder: PathBuf) -> Result<Earlier, Problem> {
-        let mut last = Earlier {
+    fn last_of(&self, run: &RunId, folder: PathBuf) -> Result<EarlierRun, Problem> {
+        let mut last = EarlierRun {
             run: run.clone(),
             folder,
         };
@@ -320,7 +320,7 @@ impl App {
     }
 
     /// Returns the run that continues the one with this folder, if it has its conversation.
-    fn next(&self, folder: &Path) -> Result<Option<Earlier>, Problem> {
+    fn next(&self, folder: &Path) -> Result<Option<EarlierRun>, Problem> {
         let later = continued::successor(folder).map_err(|e| {
             Problem::failed(format!(
                 "read which run continues {}: {e}",
@@ -329,7 +329,7 @@ impl App {
         })?;
         let Some(run) = later else { return Ok(None) };
         let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
-        Ok(is_kept(&folder).then_some(Earlier { run, folder }))
+        Ok(is_kept(&folder).then_some(EarlierRun { run, folder }))
     }
 
     /// Refuses a run of another folder: its conversation is about other files.

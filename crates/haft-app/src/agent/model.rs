@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft_agent::provider::{ModelNameError, PROVIDERS};
 use haft_agent::{HttpModel, HttpSettings, Model, ModelName};
 use haft_builtins::web::http::Http;
-use haft_scripted::{Scenario, Server, scenarios, serve};
+use haft_scripted::{Scenario, ScenarioServer, scenarios, serve};
 
 use crate::agent::{AgentTask, of_model};
 use crate::app::App;
@@ -44,7 +44,7 @@ pub(super) struct ModelChoice {
     pub(super) name: String,
     pub(super) model: Arc<dyn Model>,
     /// The server of a scenario, which runs until dropped.
-    pub(super) served: Option<Server>,
+    pub(super) served: Option<ScenarioServer>,
 }
 
 /// Returns the name of a task's model; `None` if none is set.

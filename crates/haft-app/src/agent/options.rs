@@ -1,6 +1,6 @@
 //! The options of an agent from settings: instructions, budgets, prices.
 
-use haft_agent::{Budget, Options, Prices, Provided};
+use haft_agent::{AgentOptions, Budget, Prices, ProviderTool};
 
 use crate::agent::instructions;
 use crate::app::App;
@@ -13,7 +13,7 @@ pub(super) fn options(
     settings: &Settings,
     model: &str,
     max_turns: Option<u32>,
-) -> Result<Options, Problem> {
+) -> Result<AgentOptions, Problem> {
     let prices = prices(settings, model);
     let money = settings.amount(&["agent", "max_cost"]);
     if prices.is_none()
@@ -28,7 +28,7 @@ pub(super) fn options(
     }
     let turns = u32::try_from(settings.get(typed::AGENT_TURNS)).unwrap_or(u32::MAX);
     let most = settings.whole("agent.max_reply_tokens");
-    Ok(Options {
+    Ok(AgentOptions {
         system: instructions::text(app, settings)?,
         budget: Budget {
             turns: Some(max_turns.unwrap_or(turns)),
@@ -42,7 +42,7 @@ pub(super) fn options(
         provided: provided(settings)?,
         window: whole(settings, &["models", model, "window"]),
         max_tokens: most.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
-        ..Options::default()
+        ..AgentOptions::default()
     })
 }
 
@@ -62,13 +62,17 @@ fn budget_of_money(settings: &Settings) -> Option<&'static str> {
 }
 
 /// Reads the tools that providers define, by their words in settings.
-fn provided(settings: &Settings) -> Result<Vec<Provided>, Problem> {
-    let known = |word: &str| Provided::ALL.into_iter().find(|one| one.as_str() == word);
+fn provided(settings: &Settings) -> Result<Vec<ProviderTool>, Problem> {
+    let known = |word: &str| {
+        ProviderTool::ALL
+            .into_iter()
+            .find(|one| one.as_str() == word)
+    };
     let mut all = Vec::new();
     for (value, source) in settings.items("agent.provided") {
         let word = value.as_str().unwrap_or_default();
         let Some(one) = known(word) else {
-            let words: Vec<&str> = Provided::ALL.iter().map(|one| one.as_str()).collect();
+            let words: Vec<&str> = ProviderTool::ALL.iter().map(|one| one.as_str()).collect();
             let problem = Problem::settings(format!(
                 "`agent.provided`: {word:?} is not a provider-defined tool"
             ));

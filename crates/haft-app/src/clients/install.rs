@@ -1,14 +1,14 @@
 //! Adds haft to the settings of a client, and removes it: the rest of the file stays the same, byte for byte.
 
-use crate::clients::settings_file::SettingsFile;
-use crate::clients::{Client, Launch, Level};
+use crate::clients::settings_file::EditableFile;
+use crate::clients::{ClientProgram, InstallScope, Launch};
 use crate::problem::Problem;
 use crate::site::Site;
 
 use entry::ClientEntry;
-use record::Original;
-pub use target::Edit;
-use target::Target;
+use record::SettingsBackup;
+pub use target::InstallEdit;
+use target::InstallTarget;
 
 mod entry;
 pub mod exclude;
@@ -21,12 +21,12 @@ pub(crate) mod target;
 /// # Errors
 /// A [`Problem`] if the client has no such file, or the file cannot be read, parsed or written.
 pub fn install(
-    client: &'static Client,
-    level: Level,
+    client: &'static ClientProgram,
+    level: InstallScope,
     site: &Site,
     launch: &Launch,
     dry_run: bool,
-) -> Result<Edit, Problem> {
+) -> Result<InstallEdit, Problem> {
     let put = |text: &str| entry::put(client, text, launch);
     target(client, level, site)?.put_in(&site.home, &put, dry_run)
 }
@@ -37,24 +37,28 @@ pub fn install(
 /// # Errors
 /// As for [`install`].
 pub fn uninstall(
-    client: &'static Client,
-    level: Level,
+    client: &'static ClientProgram,
+    level: InstallScope,
     site: &Site,
     dry_run: bool,
-) -> Result<Edit, Problem> {
+) -> Result<InstallEdit, Problem> {
     target(client, level, site)?.take_out(&site.home, dry_run)
 }
 
-fn target(client: &'static Client, level: Level, site: &Site) -> Result<Target, Problem> {
+fn target(
+    client: &'static ClientProgram,
+    level: InstallScope,
+    site: &Site,
+) -> Result<InstallTarget, Problem> {
     let named = client.file(level, site)?;
     let advice = format!(
         "paste the settings yourself: haft mcp snippet {}",
         client.name
     );
-    let within = (level == Level::Project).then_some(site.workspace.as_path());
-    let file = SettingsFile::locate(&named, client.name, advice, within)?;
-    let original = Original::of(&site.home, "clients", &file.path);
-    Ok(Target {
+    let within = (level == InstallScope::Project).then_some(site.workspace.as_path());
+    let file = EditableFile::locate(&named, client.name, advice, within)?;
+    let original = SettingsBackup::of(&site.home, "clients", &file.path);
+    Ok(InstallTarget {
         content: Box::new(ClientEntry(client)),
         file,
         original,

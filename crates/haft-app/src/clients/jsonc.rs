@@ -4,16 +4,21 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use reader::{BLANKS, Object, Tree, object_at, root, tree};
+use reader::{BLANKS, JsoncObject, JsoncTree, object_at, root, tree};
 
 pub(crate) use lists::{append, put_first, take};
-pub(crate) use reader::{Step, Wrong};
+pub(crate) use reader::{EditError, JsonPathSegment};
 
 mod lists;
 mod reader;
 
 /// Sets `name` to `value` in the object `servers` of the root, creating that object if it is missing.
-pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
+pub(super) fn put(
+    text: &str,
+    servers: &str,
+    name: &str,
+    value: &Value,
+) -> Result<String, EditError> {
     let after = put_preserving_text(text, servers, name, value)?;
     let mut expected = tree(text)?;
     // Only an object is a document by itself.
@@ -28,11 +33,11 @@ fn put_preserving_text(
     servers: &str,
     name: &str,
     value: &Value,
-) -> Result<String, Wrong> {
+) -> Result<String, EditError> {
     let Some(root) = root(text)? else {
         return Ok(fresh(text, &json!({ servers: { name: value } })));
     };
-    let style = Style::of(text, &root);
+    let style = JsoncStyle::of(text, &root);
     let Some((_, member)) = root.find(servers)? else {
         let inner = json!({ name: value });
         return Ok(insert_member(text, &root, servers, &inner, &style));
@@ -49,7 +54,7 @@ fn put_preserving_text(
 }
 
 /// Removes `name` from the object `servers` of the root; returns `None` if it is not there.
-pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
+pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, EditError> {
     let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
     };
@@ -62,7 +67,7 @@ pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
 }
 
 /// Removes the member `name` from the root if it is an object without members.
-pub(crate) fn remove_empty(text: &str, name: &str) -> Result<String, Wrong> {
+pub(crate) fn remove_empty(text: &str, name: &str) -> Result<String, EditError> {
     let Some(root) = root(text)? else {
         return Ok(text.to_owned());
     };
@@ -86,19 +91,19 @@ pub(crate) fn has(text: &str, name: &str) -> bool {
 }
 
 /// Parses the whole text; a blank one is an object without members.
-pub(crate) fn read(text: &str) -> Result<Value, Wrong> {
+pub(crate) fn read(text: &str) -> Result<Value, EditError> {
     Ok(tree(text)?.value())
 }
 
 /// Returns the value of `name` in the object `servers` of the root.
-pub(super) fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, Wrong> {
+pub(super) fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, EditError> {
     let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
     };
     Ok(object.find(name)?.map(|(_, member)| member.tree.value()))
 }
 
-fn servers_of(text: &str, servers: &str) -> Result<Option<Object>, Wrong> {
+fn servers_of(text: &str, servers: &str) -> Result<Option<JsoncObject>, EditError> {
     let Some(root) = root(text)? else {
         return Ok(None);
     };
@@ -110,11 +115,11 @@ fn servers_of(text: &str, servers: &str) -> Result<Option<Object>, Wrong> {
 
 /// Parses the result of an edit and fails unless it is exactly what it should be: a file that a client cannot read, or with another
 /// meaning, is never written.
-fn check(after: String, expected: &Tree, servers: &str) -> Result<String, Wrong> {
+fn check(after: String, expected: &JsoncTree, servers: &str) -> Result<String, EditError> {
     if tree(&after).as_ref() == Ok(expected) {
         return Ok(after);
     }
-    Err(Wrong {
+    Err(EditError {
         what: format!(
             "`{servers}` is written in a way that cannot be edited without changing something else"
         ),
@@ -138,15 +143,15 @@ fn newline_of(text: &str) -> &'static str {
 }
 
 /// The formatting of the file.
-struct Style {
+struct JsoncStyle {
     unit: String,
     newline: &'static str,
     /// Whether everything is on one line.
     compact: bool,
 }
 
-impl Style {
-    fn of(text: &str, root: &Object) -> Self {
+impl JsoncStyle {
+    fn of(text: &str, root: &JsoncObject) -> Self {
         let first = root.members.first();
         let unit = first
             .filter(|member| is_first_on_line(text, member.start))
@@ -177,7 +182,13 @@ impl Style {
 }
 
 /// Returns the text with one more member at the end of the object.
-fn insert_member(text: &str, object: &Object, key: &str, value: &Value, style: &Style) -> String {
+fn insert_member(
+    text: &str,
+    object: &JsoncObject,
+    key: &str,
+    value: &Value,
+    style: &JsoncStyle,
+) -> String {
     insert_last_member(text, object, style, &|base, lines| {
         let key = Value::String(key.to_owned());
         format!("{key}: {}", style.render(value, base, lines))
@@ -188,8 +199,8 @@ fn insert_member(text: &str, object: &Object, key: &str, value: &Value, style: &
 /// further lines, and whether it may have any.
 fn insert_last_member(
     text: &str,
-    object: &Object,
-    style: &Style,
+    object: &JsoncObject,
+    style: &JsoncStyle,
     member: &dyn Fn(&str, bool) -> String,
 ) -> String {
     let first = object.members.first();
@@ -237,7 +248,7 @@ fn insert_last_member(
 }
 
 /// Returns the text without a member of the object. Comments stay, and so does the line break before the member: it may end a comment.
-fn without(text: &str, object: &Object, nth: usize) -> String {
+fn without(text: &str, object: &JsoncObject, nth: usize) -> String {
     let member = &object.members[nth];
     let mut head = text[..member.start].to_owned();
     // If the last member is removed, the comma of the one before it goes, too.

@@ -9,14 +9,14 @@ use haft::file_lock::FileLock;
 
 use crate::config::FILE_NAME;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// Maximum size in bytes, larger than any settings file: Claude Code stores much more in its own than settings.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The file, by its canonical path.
 #[derive(Debug)]
-pub(crate) struct SettingsFile {
+pub(crate) struct EditableFile {
     pub(crate) path: PathBuf,
     /// The program that it belongs to.
     client: &'static str,
@@ -29,7 +29,7 @@ pub(crate) struct SettingsFile {
 /// What to do about a link that cannot be followed.
 const NO_FILE: &str = "it is a link to a missing file: create that file, or remove the link";
 
-impl SettingsFile {
+impl EditableFile {
     /// Returns a settings file of haft itself. Links are followed. A new file is readable by its owner alone, since it
     /// may hold secrets; a workspace's `haft.toml`, which others share, gets the usual permissions.
     pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
@@ -38,7 +38,7 @@ impl SettingsFile {
             let problem = Problem::failed(format!("cannot find the settings: {e}"));
             let is_link = named.is_symlink();
             problem
-                .at(Place::file(named))
+                .at(SourceLocation::file(named))
                 .advise(if is_link { NO_FILE } else { advice })
         })?;
         Ok(Self {
@@ -59,16 +59,18 @@ impl SettingsFile {
         let path = resolve_path(named).map_err(|e| {
             let problem = Problem::failed(format!("cannot find the settings of {client}: {e}"));
             let is_link = named.is_symlink();
-            problem
-                .at(Place::file(named))
-                .advise(if is_link { NO_FILE } else { advice.as_str() })
+            problem.at(SourceLocation::file(named)).advise(if is_link {
+                NO_FILE
+            } else {
+                advice.as_str()
+            })
         })?;
         if within.is_some_and(|project| !path.starts_with(project)) {
             return Err(Problem::usage(format!(
                 "the settings of {client} lead out of the project, to {}",
                 path.display()
             ))
-            .at(Place::file(named))
+            .at(SourceLocation::file(named))
             .advise("replace the link with a file, or install for the user"));
         }
         Ok(Self {
@@ -152,7 +154,7 @@ impl SettingsFile {
         }
         let what = format!("{} changed its settings at the same time", self.client);
         Err(Problem::failed(what)
-            .at(Place::file(&self.path))
+            .at(SourceLocation::file(&self.path))
             .advise("nothing of it was overwritten; try again"))
     }
 
@@ -199,7 +201,7 @@ impl SettingsFile {
     fn failed(&self, what: &str, error: &io::Error) -> Problem {
         let what = format!("{what} the settings of {}: {error}", self.client);
         Problem::failed(what)
-            .at(Place::file(&self.path))
+            .at(SourceLocation::file(&self.path))
             .advise(self.advice.clone())
     }
 }

@@ -4,7 +4,7 @@
 use toml::{Table, Value};
 
 use crate::clients::Launch;
-use crate::clients::jsonc::Wrong;
+use crate::clients::jsonc::EditError;
 
 /// Returns the table that starts haft.
 pub(super) fn table(servers: &str, name: &str, launch: &Launch) -> String {
@@ -18,12 +18,22 @@ pub(super) fn table(servers: &str, name: &str, launch: &Launch) -> String {
 }
 
 /// Appends haft's table, replacing an existing one.
-pub(super) fn put(text: &str, servers: &str, name: &str, launch: &Launch) -> Result<String, Wrong> {
+pub(super) fn put(
+    text: &str,
+    servers: &str,
+    name: &str,
+    launch: &Launch,
+) -> Result<String, EditError> {
     put_table(text, servers, name, &table(servers, name, launch))
 }
 
 /// Appends a table with its header, replacing one with its name.
-pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<String, Wrong> {
+pub(crate) fn put_table(
+    text: &str,
+    servers: &str,
+    name: &str,
+    own: &str,
+) -> Result<String, EditError> {
     let before = parse(text)?;
     let rest = remove(text, servers, name)?;
     let mut out = rest.unwrap_or_else(|| text.to_owned());
@@ -37,7 +47,7 @@ pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Res
     let mut expected = strip(before, servers, name);
     let new = parse(own)?;
     let new = table_at(&new, servers).and_then(|all| all.get(name));
-    let new = new.cloned().ok_or_else(|| Wrong {
+    let new = new.cloned().ok_or_else(|| EditError {
         what: format!("the new value is not a table `{servers}.{name}`"),
         at: 0..0,
     })?;
@@ -49,7 +59,7 @@ pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Res
 }
 
 /// Removes haft's table and its subtables; returns `None` if it is not there.
-pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, Wrong> {
+pub(crate) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, EditError> {
     let before = parse(text)?;
     let there = table_at(&before, servers).and_then(|all| all.get(name));
     if there.is_none() {
@@ -96,12 +106,12 @@ pub(super) fn entry(
     text: &str,
     servers: &str,
     name: &str,
-) -> Result<Option<(serde_json::Value, String)>, Wrong> {
+) -> Result<Option<(serde_json::Value, String)>, EditError> {
     let table = parse(text)?;
     let Some(own) = table_at(&table, servers).and_then(|all| all.get(name)) else {
         return Ok(None);
     };
-    let unreadable = |what: String| Wrong { what, at: 0..0 };
+    let unreadable = |what: String| EditError { what, at: 0..0 };
     let json = serde_json::to_value(own).map_err(|e| unreadable(e.to_string()))?;
     let mut all = Table::new();
     if let Some(at) = get_or_create_table(&mut all, servers) {
@@ -146,9 +156,9 @@ fn remove_empty_tables(table: &mut Table, dotted: &str) {
     }
 }
 
-fn parse(text: &str) -> Result<Table, Wrong> {
+fn parse(text: &str) -> Result<Table, EditError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    toml::from_str::<Table>(text).map_err(|e| Wrong {
+    toml::from_str::<Table>(text).map_err(|e| EditError {
         what: e.message().to_owned(),
         at: e.span().unwrap_or(0..0),
     })
@@ -187,8 +197,8 @@ fn strip(mut table: Table, servers: &str, name: &str) -> Table {
 }
 
 /// Fails unless the edited text is exactly what it should be: it was edited by lines, which multi-line strings could confuse.
-fn check(text: &str, expected: &Table, servers: &str) -> Result<(), Wrong> {
-    let mut now = parse(text).map_err(|wrong| Wrong {
+fn check(text: &str, expected: &Table, servers: &str) -> Result<(), EditError> {
+    let mut now = parse(text).map_err(|wrong| EditError {
         what: format!("`{servers}` is not written as a table: {}", wrong.what),
         at: 0..0,
     })?;
@@ -196,7 +206,7 @@ fn check(text: &str, expected: &Table, servers: &str) -> Result<(), Wrong> {
     if now == *expected {
         return Ok(());
     }
-    Err(Wrong {
+    Err(EditError {
         what: format!("`{servers}` is not written in a way that can be edited"),
         at: 0..0,
     })

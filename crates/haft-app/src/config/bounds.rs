@@ -2,9 +2,9 @@
 
 use toml::Value;
 
-use crate::config::layer::Layer;
+use crate::config::layer::SettingsLayer;
 use crate::config::value;
-use crate::config::{Settings, Source};
+use crate::config::{Settings, ValueOrigin};
 use crate::problem::Problem;
 
 /// The first may be at most the second; if the flag is set, it must be less.
@@ -48,7 +48,7 @@ fn number(settings: &Settings, dotted: &str) -> Option<f64> {
     value::seconds(&settings.at(dotted)?.value)
 }
 
-fn place(settings: &Settings, dotted: &str) -> Option<crate::problem::Place> {
+fn place(settings: &Settings, dotted: &str) -> Option<crate::problem::SourceLocation> {
     settings.at(dotted)?.sources.first()?.place.clone()
 }
 
@@ -60,8 +60,8 @@ fn follow(settings: &mut Settings, dotted: &str, bound: f64) -> bool {
     };
     if !matches!(
         entry.sources.as_slice(),
-        [Source {
-            layer: Layer::BuiltIn,
+        [ValueOrigin {
+            layer: SettingsLayer::BuiltIn,
             ..
         }]
     ) {

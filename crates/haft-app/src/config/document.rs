@@ -3,31 +3,31 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::config::keys::{Key, KeyLookup, Kind, find, nearest};
+use crate::config::keys::{KeyLookup, SettingKey, SettingType, find, nearest};
 use crate::config::value;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// Maximum size of a settings file, in bytes: anything larger is not one.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
 /// A key as given by one layer.
 #[derive(Debug, Clone)]
-pub struct Given {
+pub struct LayerEntry {
     /// The concrete path, with names in place of `*`.
     pub path: Vec<String>,
     /// The key's row in the table.
-    pub key: &'static Key,
+    pub key: &'static SettingKey,
     /// The value as written, of the right type.
     pub value: toml::Value,
     /// The position of the value.
-    pub place: Place,
+    pub place: SourceLocation,
     /// For a list: the position of each item.
-    pub items: Vec<Place>,
+    pub items: Vec<SourceLocation>,
 }
 
 /// A text and its name.
 #[derive(Debug, Clone, Copy)]
-struct Reader<'a> {
+struct DocumentReader<'a> {
     source: &'a str,
     text: &'a str,
     /// Whether errors quote the text.
@@ -38,8 +38,8 @@ struct Reader<'a> {
 ///
 /// # Errors
 /// A [`Problem`] with line and column if the text is not TOML.
-pub fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
-    Reader {
+pub fn parse(source: &str, text: &str) -> Result<Vec<LayerEntry>, Problem> {
+    DocumentReader {
         source,
         text,
         quotes: true,
@@ -51,8 +51,8 @@ pub fn parse(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
 ///
 /// # Errors
 /// A [`Problem`] with line and column if the text is not TOML.
-pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
-    Reader {
+pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<LayerEntry>, Problem> {
+    DocumentReader {
         source,
         text,
         quotes: false,
@@ -64,17 +64,19 @@ pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<Given>, Problem> {
 ///
 /// # Errors
 /// A [`Problem`] if the key cannot be parsed.
-pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given, Problem> {
-    let place = Place::named(source);
+pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<LayerEntry, Problem> {
+    let place = SourceLocation::named(source);
     let key = known(&path, &place)?;
     let literal = || toml::Value::String(text.to_owned());
     let parsed = DeValue::parse(text).ok().map(|v| plain(v.get_ref()));
     let value = match (key.kind, parsed) {
-        (Kind::Text | Kind::Choice(_), Some(toml::Value::String(s))) => toml::Value::String(s),
-        (Kind::Text | Kind::Choice(_), _) => literal(),
+        (SettingType::Text | SettingType::Choice(_), Some(toml::Value::String(s))) => {
+            toml::Value::String(s)
+        }
+        (SettingType::Text | SettingType::Choice(_), _) => literal(),
         // A single rule or name may be given without brackets.
-        (Kind::Items | Kind::Rules, None) => toml::Value::Array(vec![literal()]),
-        (Kind::Items | Kind::Rules, Some(toml::Value::String(s))) => {
+        (SettingType::Items | SettingType::Rules, None) => toml::Value::Array(vec![literal()]),
+        (SettingType::Items | SettingType::Rules, Some(toml::Value::String(s))) => {
             toml::Value::Array(vec![toml::Value::String(s)])
         }
         (_, Some(value)) => value,
@@ -87,12 +89,16 @@ pub fn parse_single(source: &str, path: Vec<String>, text: &str) -> Result<Given
 ///
 /// # Errors
 /// The key is unknown, or the value does not fit it.
-pub fn from_value(source: &str, path: Vec<String>, value: toml::Value) -> Result<Given, Problem> {
-    let place = Place::named(source);
+pub fn from_value(
+    source: &str,
+    path: Vec<String>,
+    value: toml::Value,
+) -> Result<LayerEntry, Problem> {
+    let place = SourceLocation::named(source);
     let key = known(&path, &place)?;
     value::check(key, &value).map_err(|wrong| mismatch(&path, &wrong, place.clone()))?;
     let items = value.as_array().map_or(0, Vec::len);
-    Ok(Given {
+    Ok(LayerEntry {
         path,
         key,
         value,
@@ -102,7 +108,7 @@ pub fn from_value(source: &str, path: Vec<String>, value: toml::Value) -> Result
 }
 
 /// Returns the key of a path.
-fn known(path: &[String], place: &Place) -> Result<&'static Key, Problem> {
+fn known(path: &[String], place: &SourceLocation) -> Result<&'static SettingKey, Problem> {
     match find(path) {
         KeyLookup::Key(key) => Ok(key),
         KeyLookup::Section => Err(Problem::settings(format!(
@@ -135,16 +141,16 @@ pub fn dotted(text: &str) -> Option<Vec<String>> {
     }
 }
 
-impl Reader<'_> {
-    fn read(self) -> Result<Vec<Given>, Problem> {
+impl DocumentReader<'_> {
+    fn read(self) -> Result<Vec<LayerEntry>, Problem> {
         let table = DeTable::parse(self.text).map_err(|error| self.syntax(&error))?;
         let mut given = Vec::new();
         self.table(&mut Vec::new(), table.get_ref(), &mut given)?;
         Ok(given)
     }
 
-    fn place(&self, range: std::ops::Range<usize>) -> Place {
-        let place = Place::in_text(self.source, self.text, range);
+    fn place(&self, range: std::ops::Range<usize>) -> SourceLocation {
+        let place = SourceLocation::in_text(self.source, self.text, range);
         if self.quotes {
             place
         } else {
@@ -165,7 +171,7 @@ impl Reader<'_> {
         &self,
         path: &mut Vec<String>,
         table: &DeTable<'_>,
-        into: &mut Vec<Given>,
+        into: &mut Vec<LayerEntry>,
     ) -> Result<(), Problem> {
         for (name, value) in table {
             path.push(name.get_ref().to_string());
@@ -194,9 +200,9 @@ impl Reader<'_> {
     fn key(
         &self,
         path: &[String],
-        key: &'static Key,
+        key: &'static SettingKey,
         spanned: &Spanned<DeValue<'_>>,
-    ) -> Result<Given, Problem> {
+    ) -> Result<LayerEntry, Problem> {
         let value = plain(spanned.get_ref());
         let items: Vec<_> = match spanned.get_ref() {
             DeValue::Array(array) => array.iter().map(|item| self.place(item.span())).collect(),
@@ -210,7 +216,7 @@ impl Reader<'_> {
             let at = wrong.item.and_then(|i| items.get(i)).unwrap_or(&place);
             mismatch(path, &wrong, at.clone())
         })?;
-        Ok(Given {
+        Ok(LayerEntry {
             path: path.to_vec(),
             key,
             value,
@@ -220,7 +226,7 @@ impl Reader<'_> {
     }
 }
 
-fn unknown(path: &[String], place: Place) -> Problem {
+fn unknown(path: &[String], place: SourceLocation) -> Problem {
     let problem = Problem::settings(format!("unknown setting `{}`", path.join("."))).at(place);
     match nearest(path) {
         Some(near) => problem.advise(format!("did you mean `{near}`?")),
@@ -228,7 +234,7 @@ fn unknown(path: &[String], place: Place) -> Problem {
     }
 }
 
-fn mismatch(path: &[String], wrong: &value::Wrong, place: Place) -> Problem {
+fn mismatch(path: &[String], wrong: &value::TypeMismatch, place: SourceLocation) -> Problem {
     Problem::settings(format!(
         "`{}` takes {}, not {}",
         path.join("."),

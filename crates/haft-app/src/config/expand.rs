@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use toml::Value;
 
-use crate::config::document::Given;
-use crate::config::keys::Kind;
+use crate::config::document::LayerEntry;
+use crate::config::keys::SettingType;
 use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::Problem;
@@ -36,12 +36,12 @@ impl Expander<'_> {
     ///
     /// # Errors
     /// A [`Problem`] that names the variable or file that cannot be read.
-    pub fn expand(&self, given: &Given, secrets: &mut Secrets) -> Result<Value, Problem> {
+    pub fn expand(&self, given: &LayerEntry, secrets: &mut Secrets) -> Result<Value, Problem> {
         let mut used = Secrets::default();
         let expanded = self.value(&given.value, &mut used).and_then(|value| {
             collect_logins(given, &value, &mut used);
             // Rules are shown in full: in denials, explanations and records.
-            if given.key.kind == Kind::Rules && !used.values.is_empty() {
+            if given.key.kind == SettingType::Rules && !used.values.is_empty() {
                 return Err("a rule cannot contain a secret: rules are shown in full".to_owned());
             }
             Ok(value)
@@ -158,7 +158,7 @@ const SECRET_WORDS: [&str; 8] = [
 
 /// Learns secrets from the whole value: the login of a URL that contains references; from a server's headers and variables, those that log
 /// in, without the scheme (`Bearer`, `Basic`) before them.
-fn collect_logins(given: &Given, value: &Value, used: &mut Secrets) {
+fn collect_logins(given: &LayerEntry, value: &Value, used: &mut Secrets) {
     if let (Value::String(url), false) = (value, used.values.is_empty()) {
         add_login(used, url);
     }

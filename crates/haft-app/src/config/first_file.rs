@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use crate::config::keys::{KEYS, Key, Kind};
+use crate::config::keys::{KEYS, SettingKey, SettingType};
 
 /// Returns the text of the file.
 pub fn text() -> String {
@@ -19,7 +19,7 @@ pub fn text() -> String {
         line(&mut out, key, key.path);
     }
     // Each section starts once, wherever its keys are in the list.
-    let mut sections: Vec<(&str, Vec<(&Key, &str)>)> = Vec::new();
+    let mut sections: Vec<(&str, Vec<(&SettingKey, &str)>)> = Vec::new();
     for key in plain.into_iter().chain(named) {
         let (head, leaf) = key.path.rsplit_once('.').unwrap_or(("", key.path));
         if leaf == "**" {
@@ -42,20 +42,20 @@ pub fn text() -> String {
     out
 }
 
-fn line(out: &mut String, key: &Key, name: &str) {
+fn line(out: &mut String, key: &SettingKey, name: &str) {
     let value = if key.default.is_empty() {
         example(key)
     } else {
         key.default.into()
     };
     let choices = match key.kind {
-        Kind::Choice(words) => format!(" ({})", words.join(", ")),
+        SettingType::Choice(words) => format!(" ({})", words.join(", ")),
         _ => String::new(),
     };
     let _ = writeln!(out, "# {name} = {value}  # {}{choices}", key.doc);
 }
 
-fn example(key: &Key) -> Cow<'static, str> {
+fn example(key: &SettingKey) -> Cow<'static, str> {
     let fixed = match (key.path, key.kind) {
         ("policy.allow", _) => "[\"Bash(git status)\", \"Edit(/src/**)\"]",
         ("policy.ask", _) => "[\"Bash(git push *)\"]",
@@ -67,14 +67,14 @@ fn example(key: &Key) -> Cow<'static, str> {
         ("tools.*.bind", _) => "{ max_lines = 100 }",
         ("tools.*.i18n", _) => "{ de = \"Liest eine Datei\" }",
         ("locale", _) => "\"en\"",
-        (_, Kind::Choice([first, ..])) => return format!("\"{first}\"").into(),
-        (_, Kind::Flag) => "true",
-        (_, Kind::Whole(_)) => "1024",
-        (_, Kind::Seconds) => "60",
-        (_, Kind::Amount) => "2.5",
-        (_, Kind::Items | Kind::Rules) => "[]",
-        (_, Kind::Text | Kind::Choice(_)) => "\"\"",
-        (_, Kind::Map | Kind::Anything) => "{}",
+        (_, SettingType::Choice([first, ..])) => return format!("\"{first}\"").into(),
+        (_, SettingType::Flag) => "true",
+        (_, SettingType::Whole(_)) => "1024",
+        (_, SettingType::Seconds) => "60",
+        (_, SettingType::Amount) => "2.5",
+        (_, SettingType::Items | SettingType::Rules) => "[]",
+        (_, SettingType::Text | SettingType::Choice(_)) => "\"\"",
+        (_, SettingType::Map | SettingType::Anything) => "{}",
     };
     fixed.into()
 }

@@ -4,13 +4,13 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use haft::policy::{Places, Policy, Profile, RuleSet, RuleText};
+use haft::policy::{Policy, PolicyContext, Profile, RuleSet, RuleText};
 use toml::{Table, Value};
 
-use crate::config::document::{self, Given, MAX_BYTES};
-use crate::config::layer::{Layer, SettingsFile, Sheet};
+use crate::config::document::{self, LayerEntry, MAX_BYTES};
+use crate::config::layer::{LayerContent, SettingsFile, SettingsLayer};
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// What earlier versions wrote when the last rule was removed: rules added after it made the file unreadable.
 const EMPTY_LIST: &str = "allow = []";
@@ -59,7 +59,7 @@ fn damaged_rules(what: &str, shown: &str) -> Problem {
         Problem::settings(format!(
             "cannot read the rules saved with approvals: {what}"
         ))
-        .at(Place::named(shown)),
+        .at(SourceLocation::named(shown)),
     )
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn entries(table: &Table) -> &[Value] {
 }
 
 /// Parses an entry as a rule, with the code that parses rules at the start; or returns why it is invalid.
-pub(crate) fn rule(entry: &Value, places: &Places) -> Result<RuleText, String> {
+pub(crate) fn rule(entry: &Value, places: &PolicyContext) -> Result<RuleText, String> {
     let read: Result<RuleText, _> = entry.clone().try_into();
     let rule = read.map_err(|e: toml::de::Error| format!("read a rule: {}", e.message()))?;
     let allow = RuleSet {
@@ -85,7 +85,7 @@ pub(crate) fn rule(entry: &Value, places: &Places) -> Result<RuleText, String> {
     };
     let mut builder = Policy::builder(Profile::ReadOnly)
         .classes(haft_builtins::classes())
-        .rules(allow.in_layer(Layer::Always.as_str()));
+        .rules(allow.in_layer(SettingsLayer::Always.as_str()));
     if let Some(root) = &places.workspace {
         builder = builder.workspace_root(Path::new(root));
     }
@@ -102,7 +102,10 @@ pub(crate) fn rule(entry: &Value, places: &Places) -> Result<RuleText, String> {
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, or contains another setting that is wrong.
-pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<String>)>, Problem> {
+pub(crate) fn layer(
+    path: &Path,
+    places: &PolicyContext,
+) -> Result<Option<(LayerContent, Vec<String>)>, Problem> {
     let shown = path.display().to_string();
     let Some(text) = text_of(path, &shown)? else {
         return Ok(None);
@@ -133,8 +136,8 @@ pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<S
             retain_given(key, &mut loads);
         }
     }
-    let sheet = Sheet {
-        layer: Layer::Always,
+    let sheet = LayerContent {
+        layer: SettingsLayer::Always,
         file: Some(SettingsFile::new(path, &text)),
         given,
     };
@@ -149,7 +152,7 @@ fn retain(table: &mut Table, loads: &mut dyn FnMut(&Value) -> bool) {
     }
 }
 
-fn retain_given(key: &mut Given, loads: &mut dyn FnMut(&Value) -> bool) {
+fn retain_given(key: &mut LayerEntry, loads: &mut dyn FnMut(&Value) -> bool) {
     let Value::Array(entries) = &mut key.value else {
         return;
     };

@@ -1,15 +1,15 @@
 //! The table of settings: each key's type, default, meaning, and what an untrusted folder may do with it, in one place.
 
-use Kind::{Amount, Anything, Choice, Flag, Items, Map, Rules, Seconds, Text, Whole};
+use SettingType::{Amount, Anything, Choice, Flag, Items, Map, Rules, Seconds, Text, Whole};
 use Untrusted::{Adds, Ignored, Only, Stricter};
 
 /// A known key.
 #[derive(Debug)]
-pub struct Key {
+pub struct SettingKey {
     /// Its dotted path; `*` stands for a user-defined name, `**` at the end for any depth.
     pub path: &'static str,
     /// The values that it takes.
-    pub kind: Kind,
+    pub kind: SettingType,
     /// The built-in value as TOML; empty if there is none.
     pub default: &'static str,
     /// A one-line description for the user.
@@ -20,7 +20,7 @@ pub struct Key {
 
 /// The values that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SettingType {
     /// `true` or `false`.
     Flag,
     /// A whole number that is at least this.
@@ -59,12 +59,12 @@ pub enum Untrusted {
 
 const fn key(
     path: &'static str,
-    kind: Kind,
+    kind: SettingType,
     default: &'static str,
     untrusted: Untrusted,
     doc: &'static str,
-) -> Key {
-    Key {
+) -> SettingKey {
+    SettingKey {
         path,
         kind,
         default,
@@ -81,7 +81,7 @@ const STRENGTHS: &[&str] = &["none", "landlock+seccomp", "no-proc", "full"];
 
 /// All keys, in the order in which `config show` prints them.
 #[rustfmt::skip]
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[SettingKey] = &[
     key("policy.profile", Choice(PROFILES), "\"workspace\"", Stricter, "the verdict where no rule matches"),
     key("policy.allow", Rules, "", Ignored, "rules for calls that may run"),
     key("policy.ask", Rules, "", Adds, "rules for calls that need approval"),
@@ -238,7 +238,7 @@ pub const KEYS: &[Key] = &[
 #[derive(Debug, Clone, Copy)]
 pub enum KeyLookup {
     /// A key.
-    Key(&'static Key),
+    Key(&'static SettingKey),
     /// A table with keys below it.
     Section,
     /// Neither.
@@ -250,9 +250,9 @@ pub fn find(path: &[String]) -> KeyLookup {
     let mut section = false;
     for key in KEYS {
         match fits(key.path, path) {
-            Fit::Whole => return KeyLookup::Key(key),
-            Fit::Begins => section = true,
-            Fit::Not => {}
+            KeyMatch::Whole => return KeyLookup::Key(key),
+            KeyMatch::Begins => section = true,
+            KeyMatch::Not => {}
         }
     }
     if section {
@@ -262,33 +262,33 @@ pub fn find(path: &[String]) -> KeyLookup {
     }
 }
 
-enum Fit {
+enum KeyMatch {
     Whole,
     Begins,
     Not,
 }
 
-fn fits(pattern: &str, path: &[String]) -> Fit {
+fn fits(pattern: &str, path: &[String]) -> KeyMatch {
     let mut parts = pattern.split('.');
     for segment in path {
         match parts.next() {
-            Some("**") => return Fit::Whole,
+            Some("**") => return KeyMatch::Whole,
             Some("*") => {}
             Some(part) if part == segment => {}
-            Some(_) | None => return Fit::Not,
+            Some(_) | None => return KeyMatch::Not,
         }
     }
     if parts.next().is_none() {
-        Fit::Whole
+        KeyMatch::Whole
     } else {
-        Fit::Begins
+        KeyMatch::Begins
     }
 }
 
 /// Returns the known key most similar to an unknown one, with the user's own names filled in.
 pub fn nearest(path: &[String]) -> Option<String> {
     let wrong = path.join(".");
-    let candidate = |key: &Key| {
+    let candidate = |key: &SettingKey| {
         let named: Vec<&str> = key
             .path
             .split('.')

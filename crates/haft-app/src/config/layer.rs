@@ -1,19 +1,19 @@
-//! `Layer`: the sources of settings, weakest first, and how each is read.
+//! `SettingsLayer`: the sources of settings, weakest first, and how each is read.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::config::FILE_NAME;
-use crate::config::document::{self, Given, MAX_BYTES};
+use crate::config::document::{self, LayerEntry, MAX_BYTES};
 use crate::config::keys::PROFILES;
 use crate::environment::Environment;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// A source of settings; a later one overrides earlier ones, key by key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum SettingsLayer {
     /// Compiled in.
     BuiltIn,
     /// `/etc/haft/config.toml`.
@@ -34,11 +34,11 @@ pub enum Layer {
     Option,
     /// `--profile NAME`.
     Profile,
-    /// The program that embeds the application ([`Program`](super::program::Program)).
+    /// The program that embeds the application ([`ProgramSettings`](super::program::ProgramSettings)).
     Program,
 }
 
-impl Layer {
+impl SettingsLayer {
     /// Returns the name in `config explain` and `policy explain`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl Layer {
     }
 }
 
-impl fmt::Display for Layer {
+impl fmt::Display for SettingsLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -89,16 +89,16 @@ pub(crate) fn is_empty(text: &str) -> bool {
 
 /// The contents of a layer.
 #[derive(Debug)]
-pub struct Sheet {
+pub struct LayerContent {
     /// The layer.
-    pub layer: Layer,
+    pub layer: SettingsLayer,
     /// The file, if it is one.
     pub file: Option<SettingsFile>,
     /// Its keys.
-    pub given: Vec<Given>,
+    pub given: Vec<LayerEntry>,
 }
 
-impl Sheet {
+impl LayerContent {
     /// Returns the folder that references in it are relative to.
     pub fn base<'a>(&'a self, workspace: &'a Path) -> &'a Path {
         self.file
@@ -112,7 +112,11 @@ impl Sheet {
 ///
 /// # Errors
 /// A [`Problem`] that names the position, the key and the values it takes.
-pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>, Problem> {
+pub fn from_file(
+    layer: SettingsLayer,
+    path: &Path,
+    shown: &str,
+) -> Result<Option<LayerContent>, Problem> {
     let text = plain_file::read(path, MAX_BYTES);
     read_layer(layer, path, shown, text)
 }
@@ -122,17 +126,20 @@ pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>
 ///
 /// # Errors
 /// A [`Problem`] that names the position, the key and the values it takes.
-pub fn from_workspace(layer: Layer, workspace: &Path) -> Result<Option<Sheet>, Problem> {
+pub fn from_workspace(
+    layer: SettingsLayer,
+    workspace: &Path,
+) -> Result<Option<LayerContent>, Problem> {
     let text = plain_file::read_beneath(workspace, FILE_NAME, MAX_BYTES);
     read_layer(layer, &workspace.join(FILE_NAME), FILE_NAME, text)
 }
 
 fn read_layer(
-    layer: Layer,
+    layer: SettingsLayer,
     path: &Path,
     shown: &str,
     text: io::Result<String>,
-) -> Result<Option<Sheet>, Problem> {
+) -> Result<Option<LayerContent>, Problem> {
     let text = match text {
         Ok(text) => text,
         // If the home is a file, there can be no settings in it.
@@ -141,15 +148,15 @@ fn read_layer(
         }
         Err(e) => {
             return Err(Problem::settings(format!("cannot read the settings: {e}"))
-                .at(Place::named(shown))
+                .at(SourceLocation::named(shown))
                 .advise("make it a readable UTF-8 file, or move it away"));
         }
     };
-    Ok(Some(Sheet {
+    Ok(Some(LayerContent {
         layer,
         file: Some(SettingsFile::new(path, &text)),
         given: match layer {
-            Layer::Untrusted => document::parse_unquoted(shown, &text)?,
+            SettingsLayer::Untrusted => document::parse_unquoted(shown, &text)?,
             _ => document::parse(shown, &text)?,
         },
     }))
@@ -159,7 +166,7 @@ fn read_layer(
 ///
 /// # Errors
 /// A [`Problem`] that names the position, the key and the values it takes.
-pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
+pub fn from_environment(environment: &Environment) -> Result<LayerContent, Problem> {
     let mut given = Vec::new();
     for (name, value) in environment.iter() {
         let Some(rest) = name
@@ -171,8 +178,8 @@ pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
         let path = rest.split("__").map(str::to_lowercase).collect();
         given.push(document::parse_single(name, path, value)?);
     }
-    Ok(Sheet {
-        layer: Layer::Environment,
+    Ok(LayerContent {
+        layer: SettingsLayer::Environment,
         file: None,
         given,
     })
@@ -182,7 +189,7 @@ pub fn from_environment(environment: &Environment) -> Result<Sheet, Problem> {
 ///
 /// # Errors
 /// A [`Problem`] that names the position, the key and the values it takes.
-pub fn from_options(options: &[String]) -> Result<Sheet, Problem> {
+pub fn from_options(options: &[String]) -> Result<LayerContent, Problem> {
     let mut given = Vec::new();
     for option in options {
         let shown = format!("-c {option}");
@@ -192,8 +199,8 @@ pub fn from_options(options: &[String]) -> Result<Sheet, Problem> {
         })?;
         given.push(document::parse_single(&shown, path, value)?);
     }
-    Ok(Sheet {
-        layer: Layer::Option,
+    Ok(LayerContent {
+        layer: SettingsLayer::Option,
         file: None,
         given,
     })
@@ -211,7 +218,7 @@ fn split(option: &str) -> Option<(Vec<String>, &str)> {
 ///
 /// # Errors
 /// A [`Problem`] that names the position, the key and the values it takes.
-pub fn from_profile(profile: &str) -> Result<Sheet, Problem> {
+pub fn from_profile(profile: &str) -> Result<LayerContent, Problem> {
     if !PROFILES.contains(&profile) {
         let near = PROFILES
             .iter()
@@ -224,8 +231,8 @@ pub fn from_profile(profile: &str) -> Result<Sheet, Problem> {
         );
     }
     let path = vec!["policy".to_owned(), "profile".to_owned()];
-    Ok(Sheet {
-        layer: Layer::Profile,
+    Ok(LayerContent {
+        layer: SettingsLayer::Profile,
         file: None,
         given: vec![document::parse_single(
             &format!("--profile {profile}"),

@@ -1,11 +1,11 @@
-//! `Program`: settings given in memory by the program that embeds the application.
+//! `ProgramSettings`: settings given in memory by the program that embeds the application.
 
 use std::fmt;
 
 use toml::Value;
 
-use crate::config::document::{self, Given};
-use crate::config::layer::{Layer, Sheet};
+use crate::config::document::{self, LayerEntry};
+use crate::config::layer::{LayerContent, SettingsLayer};
 use crate::problem::Problem;
 
 /// Settings of the program that embeds the application. They are the strongest layer. Besides them, only the rules for which users chose
@@ -18,23 +18,23 @@ use crate::problem::Problem;
 /// assert!(!program.reads_machine());
 /// ```
 #[derive(Clone, Default)]
-pub struct Program {
+pub struct ProgramSettings {
     given: Vec<(String, Value)>,
     machine: bool,
 }
 
-impl fmt::Debug for Program {
+impl fmt::Debug for ProgramSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Values may be secrets.
         let keys = self.given.iter().map(|(key, _)| key);
-        f.debug_struct("Program")
+        f.debug_struct("ProgramSettings")
             .field("keys", &keys.collect::<Vec<_>>())
             .field("machine", &self.machine)
             .finish()
     }
 }
 
-impl Program {
+impl ProgramSettings {
     /// Sets a value for a key, written as in `haft.toml`. It overrides an earlier value; lists are combined. Whether the key is known and
     /// takes such a value is checked when the settings are resolved.
     pub fn set(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
@@ -61,10 +61,10 @@ impl Program {
     }
 
     /// Returns the settings as layers, in order: each may set a key again.
-    pub(crate) fn to_layers(&self) -> Result<Vec<Sheet>, Problem> {
+    pub(crate) fn to_layers(&self) -> Result<Vec<LayerContent>, Problem> {
         let sheet = |(key, value): &(String, Value)| {
-            Ok(Sheet {
-                layer: Layer::Program,
+            Ok(LayerContent {
+                layer: SettingsLayer::Program,
                 file: None,
                 given: vec![given(key, value)?],
             })
@@ -73,7 +73,7 @@ impl Program {
     }
 }
 
-fn given(key: &str, value: &Value) -> Result<Given, Problem> {
+fn given(key: &str, value: &Value) -> Result<LayerEntry, Problem> {
     let path = document::dotted(key).ok_or_else(|| {
         Problem::settings(format!("`{key}` is not a setting's key"))
             .advise("write it as in haft.toml: `limits.max_calls`")

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::config::keys::{KEYS, Key, Kind};
+use crate::config::keys::{KEYS, SettingKey, SettingType};
 
 /// Returns the schema (2020-12).
 pub fn schema() -> Value {
@@ -28,7 +28,7 @@ fn object() -> Map<String, Value> {
     map
 }
 
-fn insert(at: &mut Map<String, Value>, parts: &[&str], key: &Key) {
+fn insert(at: &mut Map<String, Value>, parts: &[&str], key: &SettingKey) {
     match parts {
         [] => {}
         ["**"] => {
@@ -52,7 +52,7 @@ fn insert(at: &mut Map<String, Value>, parts: &[&str], key: &Key) {
     }
 }
 
-fn descend(below: &mut Value, rest: &[&str], key: &Key) {
+fn descend(below: &mut Value, rest: &[&str], key: &SettingKey) {
     if !below.is_object() {
         *below = Value::Object(object());
     }
@@ -61,7 +61,7 @@ fn descend(below: &mut Value, rest: &[&str], key: &Key) {
     }
 }
 
-fn leaf(key: &Key) -> Value {
+fn leaf(key: &SettingKey) -> Value {
     let rule = json!({
         "type": "object",
         "properties": {
@@ -73,16 +73,18 @@ fn leaf(key: &Key) -> Value {
         "required": ["rule"], "additionalProperties": false,
     });
     let mut schema = match key.kind {
-        Kind::Flag => json!({"type": "boolean"}),
-        Kind::Whole(least) => json!({"type": "integer", "minimum": least}),
-        Kind::Seconds => json!({"type": "number", "exclusiveMinimum": 0}),
-        Kind::Amount => json!({"type": "number", "minimum": 0}),
-        Kind::Text => json!({"type": "string"}),
-        Kind::Choice(words) => json!({"type": "string", "enum": words}),
-        Kind::Items => json!({"type": "array", "items": {"type": "string"}}),
-        Kind::Rules => json!({"type": "array", "items": {"anyOf": [{"type": "string"}, rule]}}),
-        Kind::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        Kind::Anything => json!({}),
+        SettingType::Flag => json!({"type": "boolean"}),
+        SettingType::Whole(least) => json!({"type": "integer", "minimum": least}),
+        SettingType::Seconds => json!({"type": "number", "exclusiveMinimum": 0}),
+        SettingType::Amount => json!({"type": "number", "minimum": 0}),
+        SettingType::Text => json!({"type": "string"}),
+        SettingType::Choice(words) => json!({"type": "string", "enum": words}),
+        SettingType::Items => json!({"type": "array", "items": {"type": "string"}}),
+        SettingType::Rules => {
+            json!({"type": "array", "items": {"anyOf": [{"type": "string"}, rule]}})
+        }
+        SettingType::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        SettingType::Anything => json!({}),
     };
     if let Value::Object(map) = &mut schema {
         map.insert("description".into(), json!(key.doc));

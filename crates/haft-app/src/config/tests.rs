@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::config::program::Program;
-use crate::config::{Inputs, Settings};
+use crate::config::program::ProgramSettings;
+use crate::config::{LayerInputs, Settings};
 use crate::environment::Environment;
 use crate::problem::Problem;
 
@@ -18,7 +18,7 @@ struct Layers {
     variables: &'static [(&'static str, &'static str)],
     options: &'static [&'static str],
     profile: Option<&'static str>,
-    program: Option<Program>,
+    program: Option<ProgramSettings>,
 }
 
 fn resolve(layers: &Layers) -> Result<Settings, Problem> {
@@ -40,7 +40,7 @@ fn resolve(layers: &Layers) -> Result<Settings, Problem> {
     variables.extend(layers.variables);
     let options: Vec<String> = layers.options.iter().map(|&o| o.to_owned()).collect();
     let extra = root.join("extra.toml");
-    Settings::resolve(&Inputs {
+    Settings::resolve(&LayerInputs {
         environment: &Environment::from(variables.as_slice()),
         workspace: &root.join("work"),
         trusted: layers.trusted,
@@ -95,7 +95,7 @@ fn a_later_layer_wins_key_by_key() {
 #[test]
 fn a_program_s_settings_are_the_only_layer_unless_it_wants_the_machine_s() {
     let key = "limits.max_calls";
-    let program = Program::default()
+    let program = ProgramSettings::default()
         .set(key, 7)
         .set("policy.deny", vec!["p"])
         .set("policy.deny", vec!["q"]);
@@ -135,7 +135,7 @@ fn a_program_s_settings_are_the_only_layer_unless_it_wants_the_machine_s() {
         ("policy.profile", "takes one of"),
     ];
     for (key, says) in wrong {
-        let program = Some(Program::default().set(key, "x"));
+        let program = Some(ProgramSettings::default().set(key, "x"));
         let problem = resolve(&Layers {
             program,
             ..Layers::default()

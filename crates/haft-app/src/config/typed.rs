@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toml::Value;
 
-use crate::config::{Settings, Source, value};
+use crate::config::{Settings, ValueOrigin, value};
 
 /// A setting that always has a value of this type: the table of keys has a default for it.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Settings {
     }
 
     /// Returns the origin of a setting's value.
-    pub fn source<T>(&self, setting: Setting<T>) -> Option<&Source> {
+    pub fn source<T>(&self, setting: Setting<T>) -> Option<&ValueOrigin> {
         self.at(setting.key)?.sources.first()
     }
 }

@@ -3,14 +3,14 @@
 use haft::text::clip;
 use toml::Value;
 
-use crate::config::keys::{Key, Kind, Untrusted};
+use crate::config::keys::{SettingKey, SettingType, Untrusted};
 
 /// Maximum number of characters of a value that a message shows.
 const MAX_SHOWN: usize = 60;
 
 /// How a value violates its key's type.
 #[derive(Debug)]
-pub struct Wrong {
+pub struct TypeMismatch {
     /// What the key takes.
     pub expected: String,
     /// The value that was given.
@@ -24,19 +24,19 @@ pub struct Wrong {
 /// Checks a value against its key's type.
 ///
 /// # Errors
-/// [`Wrong`], with what the key takes.
-pub fn check(key: &Key, value: &Value) -> Result<(), Wrong> {
+/// [`TypeMismatch`], with what the key takes.
+pub fn check(key: &SettingKey, value: &Value) -> Result<(), TypeMismatch> {
     let fits = match (key.kind, value) {
-        (Kind::Flag, Value::Boolean(_)) | (Kind::Text, Value::String(_)) | (Kind::Anything, _) => {
-            true
-        }
-        (Kind::Whole(least), Value::Integer(number)) => *number >= least,
-        (Kind::Seconds, value) => seconds(value).is_some(),
-        (Kind::Amount, value) => amount(value).is_some(),
-        (Kind::Choice(words), Value::String(word)) => words.contains(&word.as_str()),
-        (Kind::Map, Value::Table(table)) => table.values().all(Value::is_str),
-        (Kind::Items, Value::Array(items)) => return each(key, items, Value::is_str),
-        (Kind::Rules, Value::Array(items)) => return each(key, items, is_rule),
+        (SettingType::Flag, Value::Boolean(_))
+        | (SettingType::Text, Value::String(_))
+        | (SettingType::Anything, _) => true,
+        (SettingType::Whole(least), Value::Integer(number)) => *number >= least,
+        (SettingType::Seconds, value) => seconds(value).is_some(),
+        (SettingType::Amount, value) => amount(value).is_some(),
+        (SettingType::Choice(words), Value::String(word)) => words.contains(&word.as_str()),
+        (SettingType::Map, Value::Table(table)) => table.values().all(Value::is_str),
+        (SettingType::Items, Value::Array(items)) => return each(key, items, Value::is_str),
+        (SettingType::Rules, Value::Array(items)) => return each(key, items, is_rule),
         _ => false,
     };
     if fits {
@@ -46,15 +46,15 @@ pub fn check(key: &Key, value: &Value) -> Result<(), Wrong> {
     }
 }
 
-fn each(key: &Key, items: &[Value], fits: fn(&Value) -> bool) -> Result<(), Wrong> {
+fn each(key: &SettingKey, items: &[Value], fits: fn(&Value) -> bool) -> Result<(), TypeMismatch> {
     match items.iter().position(|item| !fits(item)) {
         Some(at) => Err(wrong(key, &items[at], Some(at))),
         None => Ok(()),
     }
 }
 
-fn wrong(key: &Key, value: &Value, item: Option<usize>) -> Wrong {
-    Wrong {
+fn wrong(key: &SettingKey, value: &Value, item: Option<usize>) -> TypeMismatch {
+    TypeMismatch {
         expected: expected(key.kind),
         got: match value {
             Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {
@@ -113,21 +113,21 @@ fn number(value: &Value) -> Option<f64> {
 }
 
 /// Describes what a kind takes.
-pub fn expected(kind: Kind) -> String {
+pub fn expected(kind: SettingType) -> String {
     match kind {
-        Kind::Flag => "true or false".to_owned(),
-        Kind::Whole(least) => format!("a whole number of at least {least}"),
-        Kind::Seconds => "a number of seconds above 0".to_owned(),
-        Kind::Amount => "a number of at least 0".to_owned(),
-        Kind::Text => "a text".to_owned(),
-        Kind::Choice(words) => format!("one of {}", quote_words(words)),
-        Kind::Items => "a list of texts".to_owned(),
-        Kind::Rules => {
+        SettingType::Flag => "true or false".to_owned(),
+        SettingType::Whole(least) => format!("a whole number of at least {least}"),
+        SettingType::Seconds => "a number of seconds above 0".to_owned(),
+        SettingType::Amount => "a number of at least 0".to_owned(),
+        SettingType::Text => "a text".to_owned(),
+        SettingType::Choice(words) => format!("one of {}", quote_words(words)),
+        SettingType::Items => "a list of texts".to_owned(),
+        SettingType::Rules => {
             "a list of rules (texts, or tables with rule, match, no_match, reason, tool, arguments)"
                 .to_owned()
         }
-        Kind::Map => "a table of texts".to_owned(),
-        Kind::Anything => "any value".to_owned(),
+        SettingType::Map => "a table of texts".to_owned(),
+        SettingType::Anything => "any value".to_owned(),
     }
 }
 
@@ -147,19 +147,19 @@ pub fn article(kind: &str) -> String {
 }
 
 /// Returns whether an untrusted folder may replace `old` with `new`.
-pub fn may_tighten(key: &Key, old: Option<&Value>, new: &Value) -> bool {
+pub fn may_tighten(key: &SettingKey, old: Option<&Value>, new: &Value) -> bool {
     match key.untrusted {
         Untrusted::Ignored => false,
         Untrusted::Adds => true,
         Untrusted::Only(word) => new.to_string() == word,
         Untrusted::Stricter => old.is_some_and(|old| match key.kind {
-            Kind::Choice(words) => {
+            SettingType::Choice(words) => {
                 let rank =
                     |value: &Value| words.iter().position(|word| value.as_str() == Some(word));
                 rank(new) > rank(old)
             }
-            Kind::Whole(_) => new.as_integer() < old.as_integer(),
-            Kind::Seconds => match (seconds(new), seconds(old)) {
+            SettingType::Whole(_) => new.as_integer() < old.as_integer(),
+            SettingType::Seconds => match (seconds(new), seconds(old)) {
                 (Some(new), Some(old)) => new < old,
                 _ => false,
             },

@@ -20,9 +20,9 @@ const LOCK_FILE: &str = "servers/notified.lock";
 
 /// The turn to show a notice.
 #[derive(Debug)]
-pub(super) struct Turn(FileLock);
+pub(super) struct NoticeTurn(FileLock);
 
-impl Turn {
+impl NoticeTurn {
     /// Takes the turn; returns how long to wait if it is too early.
     pub(super) fn take(home: &Home) -> io::Result<Result<Self, Duration>> {
         let path = home.join(LOCK_FILE);
@@ -61,7 +61,7 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
-    use super::{MIN_INTERVAL, RETRY_DELAY, Turn};
+    use super::{MIN_INTERVAL, NoticeTurn, RETRY_DELAY};
     use crate::environment::Environment;
     use crate::home::Home;
 
@@ -69,12 +69,12 @@ mod tests {
     fn one_process_at_a_time_shows_one_notice_in_a_period() {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::locate(Some(folder.path()), &Environment::default()).unwrap();
-        let turn = Turn::take(&home).unwrap().unwrap();
-        assert_eq!(Turn::take(&home).unwrap().unwrap_err(), RETRY_DELAY);
+        let turn = NoticeTurn::take(&home).unwrap().unwrap();
+        assert_eq!(NoticeTurn::take(&home).unwrap().unwrap_err(), RETRY_DELAY);
         // Nothing was shown, so the next turn may be taken.
         drop(turn);
-        Turn::take(&home).unwrap().unwrap().record_notice();
-        let wait = Turn::take(&home).unwrap().unwrap_err();
+        NoticeTurn::take(&home).unwrap().unwrap().record_notice();
+        let wait = NoticeTurn::take(&home).unwrap().unwrap_err();
         assert!(wait > RETRY_DELAY && wait <= MIN_INTERVAL, "{wait:?}");
     }
 }

@@ -59,14 +59,14 @@ impl Notice {
 
 /// A program that shows notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Program {
+pub(crate) enum NoticeProgram {
     /// On the free desktops.
     NotifySend,
     /// On macOS.
     Osascript,
 }
 
-impl Program {
+impl NoticeProgram {
     /// Returns the program of this system.
     pub(super) fn of_this_system() -> Self {
         if cfg!(target_os = "macos") {
@@ -158,7 +158,7 @@ fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Notice, Program, plain};
+    use super::{Notice, NoticeProgram, plain};
 
     fn notice(body: &str) -> Notice {
         Notice {
@@ -167,7 +167,7 @@ mod tests {
         }
     }
 
-    fn words(program: Program, body: &str) -> Vec<String> {
+    fn words(program: NoticeProgram, body: &str) -> Vec<String> {
         let arguments = program.arguments(&Notice::combine(vec![notice(body)]));
         let texts = arguments.iter().map(|argument| argument.to_str().unwrap());
         texts.map(str::to_owned).collect()
@@ -187,14 +187,14 @@ mod tests {
             ),
         ];
         for (body, expect) in rows {
-            let all = words(Program::NotifySend, body);
+            let all = words(NoticeProgram::NotifySend, body);
             let end = all.iter().position(|word| word == "--").unwrap();
             assert_eq!(end, all.len() - 3, "{all:?}");
             let text = all.last().unwrap();
             assert_eq!(*text, format!("{expect}\nDecide with: haft console"));
             // The script is the same for any text.
-            let all = words(Program::Osascript, body);
-            assert_eq!(all[..7], words(Program::Osascript, "")[..7]);
+            let all = words(NoticeProgram::Osascript, body);
+            assert_eq!(all[..7], words(NoticeProgram::Osascript, "")[..7]);
             assert_eq!(all[6], "--");
             assert!(all[8].starts_with(&plain(body)));
         }

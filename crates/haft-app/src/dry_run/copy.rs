@@ -1,4 +1,4 @@
-//! `Copy`: a bounded copy of a folder, file by file, with modes, times and links; removed when dropped.
+//! `FolderCopy`: a bounded copy of a folder, file by file, with modes, times and links; removed when dropped.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, FileTimes, Metadata};
@@ -18,14 +18,14 @@ const MAX_DEPTH: usize = 200;
 
 /// A copy of a folder.
 #[derive(Debug)]
-pub(super) struct Copy {
+pub(super) struct FolderCopy {
     /// The folder to remove: it contains the copy under the original's name.
     outer: PathBuf,
     root: PathBuf,
     left_out: Vec<String>,
 }
 
-impl Copy {
+impl FolderCopy {
     /// Copies a folder into a new folder in `place`, without the `hidden` paths.
     pub(super) fn make(from: &Path, place: &Path, hidden: &[PathBuf]) -> Result<Self, Problem> {
         let failed = |e: io::Error| {
@@ -47,7 +47,7 @@ impl Copy {
             root: root.clone(),
             left_out: Vec::new(),
         };
-        let mut work = Work {
+        let mut work = CopyProgress {
             from,
             hidden,
             device: fs::symlink_metadata(from).map_err(failed)?.dev(),
@@ -76,7 +76,7 @@ impl Copy {
     }
 }
 
-impl Drop for Copy {
+impl Drop for FolderCopy {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_dir_all(&self.outer) {
             tracing::warn!(folder = %self.outer.display(), %error, "remove the copy of a dry run");
@@ -84,7 +84,7 @@ impl Drop for Copy {
     }
 }
 
-struct Work<'a> {
+struct CopyProgress<'a> {
     from: &'a Path,
     hidden: &'a [PathBuf],
     /// The file system of the folder.
@@ -94,7 +94,7 @@ struct Work<'a> {
     left_out: &'a mut Vec<String>,
 }
 
-impl Work<'_> {
+impl CopyProgress<'_> {
     fn folder(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
         if depth > MAX_DEPTH {
             return Err(too_large(format!(
@@ -188,7 +188,7 @@ mod tests {
         symlink("/nowhere", from.join("dangling")).unwrap();
         let place = home.path().join("tmp");
         fs::create_dir(&place).unwrap();
-        let copy = Copy::make(&from, &place, &[from.join("secret")]).unwrap();
+        let copy = FolderCopy::make(&from, &place, &[from.join("secret")]).unwrap();
         let at = |name: &str| copy.root().join(name);
         assert_eq!(copy.root().file_name(), from.file_name());
         assert_eq!(fs::read_to_string(at("a/b/file")).unwrap(), "text");

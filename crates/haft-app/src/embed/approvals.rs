@@ -1,10 +1,10 @@
 //! `Approvals`: lists and decides the approval requests of an embedded application.
 
-use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
+use haft::approval::inbox::{RequestFilter, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Decision, listing};
 
 use crate::app::App;
-use crate::decide::Refused;
+use crate::decide::DecisionError;
 use crate::problem::Problem;
 
 /// Maximum number of requests in a list.
@@ -34,11 +34,11 @@ impl<'a> Approvals<'a> {
     /// # Errors
     /// The inbox cannot be read.
     pub async fn pending_of(self, tenant: &str) -> Result<Vec<StoredApproval>, Problem> {
-        let filter = Filter {
+        let filter = RequestFilter {
             tenant: tenant.to_owned(),
             status: vec![RequestStatus::Pending],
             limit: MAX_REQUESTS,
-            ..Filter::default()
+            ..RequestFilter::default()
         };
         let mut found = Vec::new();
         let inbox = &**self.app.executor().inbox();
@@ -63,6 +63,6 @@ impl<'a> Approvals<'a> {
     /// Nothing is decided then.
     pub async fn decide(self, id: &ApprovalId, decision: Decision) -> Result<(), Problem> {
         let decided = self.app.decide(id, decision).await;
-        decided.map(|_| ()).map_err(Refused::problem)
+        decided.map(|_| ()).map_err(DecisionError::problem)
     }
 }

@@ -5,23 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::approval::{ApprovalRequest, Approver, Decision};
-use haft::policy::{Commands, PolicyBuilder, PolicyParts, RuleText};
+use haft::policy::{CommandPolicy, PolicyBuilder, PolicyParts, RuleText};
 use haft::tool::Tool;
 use haft::toolset::into_tool::{IntoTool, IntoTools};
 use haft::toolset::registry::RegistryError;
 use toml::Value;
 
 use crate::app::App;
-use crate::config::program::Program;
-use crate::embed::deciding::Deciding;
+use crate::config::program::ProgramSettings;
+use crate::embed::deciding::FunctionApprover;
 use crate::embed::standard::Standard;
 use crate::embed::{Haft, Inner};
 use crate::environment::Environment;
 use crate::home::Home;
-use crate::host::{Host, MakeApprover, WhenAsked};
+use crate::host::{Host, MakeApprover, PendingCallMode};
 use crate::notices::Notices;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
 
 /// Builds a [`Haft`]. The defaults are safe: no tools, no approver and so calls that need approval are denied, the profile `workspace`, no
@@ -37,8 +37,8 @@ pub struct HaftBuilder {
     wrong: Option<RegistryError>,
     policy: Option<PolicyParts>,
     approver: Option<Arc<dyn Approver>>,
-    when_asked: Option<WhenAsked>,
-    settings: Program,
+    when_asked: Option<PendingCallMode>,
+    settings: ProgramSettings,
     environment: Option<Environment>,
     notices: Notices,
 }
@@ -116,11 +116,11 @@ impl HaftBuilder {
         self,
         decide: impl Fn(&ApprovalRequest) -> Decision + Send + Sync + 'static,
     ) -> Self {
-        self.approver(Deciding(decide))
+        self.approver(FunctionApprover(decide))
     }
 
     /// Sets what happens to calls that need approval. By default they wait if there is an approver, and are denied at once otherwise.
-    pub fn when_asked(mut self, when: WhenAsked) -> Self {
+    pub fn when_asked(mut self, when: PendingCallMode) -> Self {
         self.when_asked = Some(when);
         self
     }
@@ -162,7 +162,7 @@ impl HaftBuilder {
             )));
         }
         let when_asked = self.effective_when_asked();
-        if when_asked == WhenAsked::Suspend && self.state.is_none() {
+        if when_asked == PendingCallMode::Suspend && self.state.is_none() {
             let what = "calls are to be suspended, and there is no state folder for their requests";
             return Err(Problem::usage(what).advise("name one: `.state(folder)`"));
         }
@@ -194,11 +194,11 @@ impl HaftBuilder {
         })))
     }
 
-    fn effective_when_asked(&self) -> WhenAsked {
+    fn effective_when_asked(&self) -> PendingCallMode {
         self.when_asked.unwrap_or(if self.approver.is_some() {
-            WhenAsked::Wait
+            PendingCallMode::Wait
         } else {
-            WhenAsked::Deny
+            PendingCallMode::Deny
         })
     }
 
@@ -216,7 +216,7 @@ impl HaftBuilder {
         };
         if !workspace.is_dir() {
             return Err(Problem::usage("the workspace is not a folder")
-                .at(Place::file(&workspace))
+                .at(SourceLocation::file(&workspace))
                 .advise("make it first"));
         }
         let site = Site::new(&workspace, home, environment)?;
@@ -225,7 +225,7 @@ impl HaftBuilder {
         if named && site.workspace.starts_with(state) {
             let what = "the workspace lies in the state folder, which no tool may touch";
             return Err(Problem::usage(what)
-                .at(Place::file(&site.workspace))
+                .at(SourceLocation::file(&site.workspace))
                 .advise("keep the two apart, or the state folder in the workspace"));
         }
         Ok(site)
@@ -241,19 +241,19 @@ impl HaftBuilder {
         let folder = home.join("workspace");
         plain_file::private_folder(&folder).map_err(|e| {
             Problem::failed(format!("cannot create an empty workspace: {e}"))
-                .at(Place::file(&folder))
+                .at(SourceLocation::file(&folder))
         })?;
         Ok(folder)
     }
 
     /// Converts the builder's options to settings. Those that the program set itself come last, so that they win.
-    fn program(&mut self, when_asked: WhenAsked) -> Result<Program, Problem> {
-        let mode = if when_asked == WhenAsked::Deny {
+    fn program(&mut self, when_asked: PendingCallMode) -> Result<ProgramSettings, Problem> {
+        let mode = if when_asked == PendingCallMode::Deny {
             "deny"
         } else {
             "ask"
         };
-        let mut program = Program::default()
+        let mut program = ProgramSettings::default()
             .set("approval.mode", mode)
             .set("tools.disable", self.standard.unselected());
         if let Some(policy) = &mut self.policy {
@@ -263,8 +263,8 @@ impl HaftBuilder {
                     .advise("set it only once: `Haft::builder().workspace(folder)`"));
             }
             let commands = match policy.commands {
-                Commands::Copy => "copy",
-                Commands::Ask => "ask",
+                CommandPolicy::Copy => "copy",
+                CommandPolicy::Ask => "ask",
             };
             let rules = std::mem::take(&mut policy.rules);
             program = program

@@ -1,20 +1,20 @@
-//! `Deciding`: a function of the program as an approver.
+//! `FunctionApprover`: a function of the program as an approver.
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::future::BoxFuture;
 
 /// Decides each request with a function. Does not answer questions to the user.
-pub(super) struct Deciding<F>(pub(super) F);
+pub(super) struct FunctionApprover<F>(pub(super) F);
 
-impl<F> Approver for Deciding<F>
+impl<F> Approver for FunctionApprover<F>
 where
     F: Fn(&ApprovalRequest) -> Decision + Send + Sync,
 {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         let answer = if request.is_question() {
-            Answer::Nobody
+            ApproverReply::Nobody
         } else {
-            Answer::Decided(self.0(request))
+            ApproverReply::Decided(self.0(request))
         };
         Box::pin(async { answer })
     }

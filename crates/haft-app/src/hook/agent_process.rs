@@ -16,7 +16,7 @@ const LONGEST: usize = 64;
 pub(super) fn name() -> String {
     let mut id = parent_id();
     for _ in 0..DEEP {
-        let Some(process) = Process::read(id) else {
+        let Some(process) = ProcessStat::read(id) else {
             break;
         };
         if !STARTERS.contains(&&*process.program) || process.parent <= 1 {
@@ -34,13 +34,13 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// What Linux says about a process.
-struct Process {
+struct ProcessStat {
     program: String,
     parent: u32,
     started: u64,
 }
 
-impl Process {
+impl ProcessStat {
     fn read(id: u32) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
     }
@@ -66,13 +66,13 @@ mod tests {
     fn a_process_is_read_whatever_its_program_is_called() {
         let rest = "S 41 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2";
         for program in ["node", "a (b) c", ") S 1 (", ""] {
-            let process = Process::parse(&format!("42 ({program}) {rest}\n")).unwrap();
+            let process = ProcessStat::parse(&format!("42 ({program}) {rest}\n")).unwrap();
             assert_eq!(
                 (&*process.program, process.parent, process.started),
                 (program, 41, 987_654)
             );
         }
-        assert!(Process::parse("42 (node) S 41").is_none());
+        assert!(ProcessStat::parse("42 (node) S 41").is_none());
         assert!(is_name(&name()), "{}", name());
         assert!(!is_name("1/2") && !is_name(""));
     }

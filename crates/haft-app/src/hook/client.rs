@@ -9,10 +9,10 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
 
 use crate::environment::Environment;
-use crate::hook::{Hooks, Incoming, agent_process};
+use crate::hook::{HookInvocation, Hooks, agent_process};
 use crate::plain_file;
-use crate::running::background::Wanted;
-use crate::running::{Server, servers};
+use crate::running::background::ConsoleRequest;
+use crate::running::{RunningServer, servers};
 use crate::site::{Overrides, Site};
 
 /// Maximum size of a server's answer, in bytes.
@@ -80,7 +80,7 @@ impl HookProcess {
         self.start_server();
         let hooks = Hooks::new(&self.site, false);
         let reply = hooks
-            .answer(Incoming {
+            .answer(HookInvocation {
                 agent: self.agent,
                 bytes: &bytes,
                 folder: Some(&self.folder),
@@ -152,7 +152,7 @@ impl HookProcess {
     }
 
     /// The server to ask: the one in the background, else the newest.
-    fn server(&self) -> Option<Server> {
+    fn server(&self) -> Option<RunningServer> {
         let all = servers(&self.site.home).ok()?.into_iter();
         let mut all = all.filter(|server| {
             let record = &server.record;
@@ -162,7 +162,7 @@ impl HookProcess {
         if first.is_background() {
             return Some(first);
         }
-        Some(all.find(Server::is_background).unwrap_or(first))
+        Some(all.find(RunningServer::is_background).unwrap_or(first))
     }
 
     /// Starts the server in the background, for the calls after this one.
@@ -170,7 +170,7 @@ impl HookProcess {
         let started = self.site.trust().and_then(|trust| {
             let trusted = trust.trusts(&self.site.workspace);
             let settings = self.site.settings(&Overrides::default(), trusted)?;
-            Wanted::new(&self.site, &settings).unasked().begin()
+            ConsoleRequest::new(&self.site, &settings).unasked().begin()
         });
         if let Err(problem) = started {
             tracing::warn!(%problem, "start a server for hooks");
@@ -180,7 +180,7 @@ impl HookProcess {
 
 /// Completes when a server that has a call to answer answers nothing else either, because it stopped or hangs. A server that waits for a
 /// person still answers.
-async fn until_silent(server: &Server) {
+async fn until_silent(server: &RunningServer) {
     let limits = FetchLimits {
         connect: CONNECT,
         whole: CONNECT,

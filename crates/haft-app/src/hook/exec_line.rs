@@ -24,7 +24,7 @@ impl ExecLine {
     /// Rewrites a line so that haft's program runs it. `folder` is where it starts, below the workspace. `None` if the line only changes
     /// the shell's folder.
     pub(super) fn of(app: &App, program: &str, line: &str, folder: &str) -> Option<Self> {
-        let shell = Shell {
+        let shell = AgentShell {
             app,
             program,
             folder: folder.to_owned(),
@@ -49,7 +49,7 @@ impl ExecLine {
 }
 
 /// The agent's shell.
-struct Shell<'a> {
+struct AgentShell<'a> {
     app: &'a App,
     /// haft's own program.
     program: &'a str,
@@ -57,7 +57,7 @@ struct Shell<'a> {
     folder: String,
 }
 
-impl Shell<'_> {
+impl AgentShell<'_> {
     /// The line that runs another by `haft exec`. Its standard input is closed: what the agent leaves open there never ends.
     fn exec_line(&self, line: &str) -> Option<String> {
         let words = [

@@ -1,4 +1,4 @@
-//! `Folder`: a folder in which agents work: its application, and the agents' sessions there.
+//! `AgentFolder`: a folder in which agents work: its application, and the agents' sessions there.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,14 +12,14 @@ use tokio::task::AbortHandle;
 
 use crate::app::App;
 use crate::config::Settings;
-use crate::hook::foreign::Surroundings;
-use crate::hook::key::Key;
+use crate::hook::foreign::ForeignToolContext;
+use crate::hook::key::SessionKey;
 use crate::hook::session::AgentSession;
 use crate::hook::settings::HookSettings;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
-use crate::reload::{Load, Reloader};
+use crate::reload::{LoadSettings, Reloader};
 use crate::site::{Overrides, Site};
 
 /// Maximum number of open sessions per folder.
@@ -28,19 +28,19 @@ const MOST: usize = 256;
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// The place of a session, empty while it is being started.
-type Slot = Arc<OnceCell<Arc<AgentSession>>>;
+type SessionSlot = Arc<OnceCell<Arc<AgentSession>>>;
 
 /// A folder in which agents work.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct AgentFolder {
     pub(super) app: App,
     outside: Arc<Outside>,
-    sessions: Mutex<HashMap<Key, Slot>>,
+    sessions: Mutex<HashMap<SessionKey, SessionSlot>>,
     watching: AbortHandle,
     used: Mutex<Instant>,
 }
 
-impl Folder {
+impl AgentFolder {
     /// Builds the folder's application from its settings and those of the user.
     pub(super) fn open(site: &Site, folder: &Path) -> Result<Self, Problem> {
         let site = Site::new(folder, site.home.clone(), site.environment.clone())?;
@@ -55,7 +55,7 @@ impl Folder {
             ..Host::default()
         };
         let app = App::build(&site, &settings, host)?;
-        let reload: Load = Box::new(load);
+        let reload: LoadSettings = Box::new(load);
         let watching = tokio::spawn(Reloader::new(&app, &settings, None, reload).watch());
         Ok(Self {
             outside: Arc::new(Outside::new(app.files().clone())),
@@ -80,13 +80,13 @@ impl Folder {
     /// Returns the session with this key, started if there is none. `follows` is whether later events of it come to this process, too.
     pub(super) async fn session(
         &self,
-        key: &Key,
+        key: &SessionKey,
         follows: bool,
     ) -> Result<Arc<AgentSession>, Problem> {
         *self.used.lock() = Instant::now();
         self.end_idle();
         let slot = self.slot(key)?;
-        let at = Surroundings {
+        let at = ForeignToolContext {
             agent: key.agent,
             outside: Arc::clone(&self.outside),
             calls: Arc::default(),
@@ -110,12 +110,12 @@ impl Folder {
     }
 
     /// The session with this key, if it is open.
-    pub(super) fn known(&self, key: &Key) -> Option<Arc<AgentSession>> {
+    pub(super) fn known(&self, key: &SessionKey) -> Option<Arc<AgentSession>> {
         self.sessions.lock().get(key)?.get().cloned()
     }
 
     /// Ends the session with this key.
-    pub(super) async fn end(&self, key: &Key) {
+    pub(super) async fn end(&self, key: &SessionKey) {
         let slot = self.sessions.lock().remove(key);
         if let Some(slot) = slot {
             end(slot).await;
@@ -143,12 +143,12 @@ impl Folder {
     /// How long no call has come; `None` while one waits for a decision.
     pub(super) fn quiet(&self) -> Option<Duration> {
         let sessions = self.sessions.lock();
-        let waits = |slot: &Slot| slot.get().is_none_or(|session| session.idle().is_none());
+        let waits = |slot: &SessionSlot| slot.get().is_none_or(|session| session.idle().is_none());
         (!sessions.values().any(waits)).then(|| self.used.lock().elapsed())
     }
 
     /// Returns the place of a session. One that takes no more calls loses its place to a new one.
-    fn slot(&self, key: &Key) -> Result<Slot, Problem> {
+    fn slot(&self, key: &SessionKey) -> Result<SessionSlot, Problem> {
         let mut sessions = self.sessions.lock();
         let over = sessions
             .get(key)
@@ -159,7 +159,7 @@ impl Folder {
         }
         if !sessions.contains_key(key) && sessions.len() >= MOST {
             // Agents do not report the end of every session, so the one that has been idle for longest makes room.
-            let idle = |slot: &Slot| slot.get().and_then(|session| session.idle());
+            let idle = |slot: &SessionSlot| slot.get().and_then(|session| session.idle());
             let quiet = sessions
                 .iter()
                 .filter_map(|(key, slot)| Some((idle(slot)?, key.clone())));
@@ -177,7 +177,7 @@ impl Folder {
     /// Ends the sessions that have been idle for [`IDLE`]: agents do not report the end of every session.
     fn end_idle(&self) {
         let mut sessions = self.sessions.lock();
-        let is_old = |slot: &Slot| {
+        let is_old = |slot: &SessionSlot| {
             let idle = slot.get().and_then(|session| session.idle());
             idle.is_some_and(|idle| idle > IDLE)
         };
@@ -187,14 +187,14 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for AgentFolder {
     fn drop(&mut self) {
         self.watching.abort();
     }
 }
 
 /// Ends the session in a slot. Its run ends with the last call that is still being answered.
-async fn end(slot: Slot) {
+async fn end(slot: SessionSlot) {
     if let Some(session) = slot.get() {
         session.end().await;
     }

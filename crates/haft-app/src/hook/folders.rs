@@ -1,4 +1,4 @@
-//! `Folders`: the folders in which agents work, with an application for each, built when the first call comes.
+//! `AgentFolders`: the folders in which agents work, with an application for each, built when the first call comes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use crate::hook::folder::Folder;
-use crate::hook::key::Key;
+use crate::hook::folder::AgentFolder;
+use crate::hook::key::SessionKey;
 use crate::problem::Problem;
 use crate::site::Site;
 
@@ -19,17 +19,17 @@ const MOST: usize = 64;
 const IDLE: Duration = Duration::from_secs(60 * 60);
 
 /// The place of a folder, empty while its application is being built.
-type Slot = Arc<OnceCell<Arc<Folder>>>;
+type FolderSlot = Arc<OnceCell<Arc<AgentFolder>>>;
 
 /// The open folders of one user.
 #[derive(Debug)]
-pub(super) struct Folders {
+pub(super) struct AgentFolders {
     /// Where the user's state and variables are.
     pub(super) site: Site,
-    slots: Mutex<HashMap<PathBuf, Slot>>,
+    slots: Mutex<HashMap<PathBuf, FolderSlot>>,
 }
 
-impl Folders {
+impl AgentFolders {
     /// Creates the set; no folder is open yet.
     pub(super) fn new(site: &Site) -> Self {
         Self {
@@ -42,10 +42,10 @@ impl Folders {
     ///
     /// # Errors
     /// Its settings do not load, or calls wait for decisions in as many folders as can be open.
-    pub(super) async fn open(&self, path: &Path) -> Result<Arc<Folder>, Problem> {
+    pub(super) async fn open(&self, path: &Path) -> Result<Arc<AgentFolder>, Problem> {
         self.close_idle();
         let slot = self.slot(path)?;
-        let open = || async { Folder::open(&self.site, path).map(Arc::new) };
+        let open = || async { AgentFolder::open(&self.site, path).map(Arc::new) };
         match slot.get_or_try_init(open).await {
             Ok(folder) => Ok(Arc::clone(folder)),
             Err(problem) => {
@@ -56,7 +56,11 @@ impl Folders {
     }
 
     /// The folders in which a session of an agent is open, `first` before the others: an agent may work in several.
-    pub(super) fn of_session(&self, key: &Key, first: Option<&Path>) -> Vec<Arc<Folder>> {
+    pub(super) fn of_session(
+        &self,
+        key: &SessionKey,
+        first: Option<&Path>,
+    ) -> Vec<Arc<AgentFolder>> {
         let slots = self.slots.lock();
         let open = slots
             .iter()
@@ -84,7 +88,7 @@ impl Folders {
     }
 
     /// The folder's slot, made if there is none.
-    fn slot(&self, path: &Path) -> Result<Slot, Problem> {
+    fn slot(&self, path: &Path) -> Result<FolderSlot, Problem> {
         let mut slots = self.slots.lock();
         if !slots.contains_key(path) && slots.len() >= MOST && !make_room(&mut slots) {
             let what = format!("calls in {MOST} folders already wait for decisions");
@@ -104,7 +108,7 @@ impl Folders {
     /// Closes the folders in which no agent has worked for [`IDLE`].
     fn close_idle(&self) {
         let mut slots = self.slots.lock();
-        let is_idle = |slot: &Slot| {
+        let is_idle = |slot: &FolderSlot| {
             let idle = slot.get().and_then(|folder| folder.idle());
             idle.is_some_and(|idle| idle > IDLE)
         };
@@ -115,7 +119,7 @@ impl Folders {
 }
 
 /// Closes the folder that has had no call for the longest time. False if calls wait for decisions in every folder.
-fn make_room(slots: &mut HashMap<PathBuf, Slot>) -> bool {
+fn make_room(slots: &mut HashMap<PathBuf, FolderSlot>) -> bool {
     let quiet = slots
         .iter()
         .filter_map(|(path, slot)| Some((slot.get()?.quiet()?, path)));
@@ -125,7 +129,7 @@ fn make_room(slots: &mut HashMap<PathBuf, Slot>) -> bool {
     slot.map(|slot| tokio::spawn(close(slot))).is_some()
 }
 
-async fn close(slot: Slot) {
+async fn close(slot: FolderSlot) {
     if let Some(folder) = slot.get() {
         folder.shut().await;
     }

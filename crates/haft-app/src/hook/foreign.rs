@@ -20,8 +20,8 @@ use serde_json::value::RawValue;
 
 use crate::hook::location::Doubt;
 use crate::hook::open_call::{CallDetails, CallInRun, CallKey};
-use crate::hook::open_calls::OpenCalls;
-use crate::hook::reading::Reading;
+use crate::hook::open_calls::OpenAgentCalls;
+use crate::hook::reading::ToolInterpretation;
 
 /// Maximum number of tokens of a result that the record keeps. The agent has the whole result.
 const RESULT: usize = 2_000;
@@ -43,23 +43,23 @@ pub(super) struct ForeignTool {
     tool: String,
     is_jailed: bool,
     outside: Arc<Outside>,
-    calls: Arc<OpenCalls>,
+    calls: Arc<OpenAgentCalls>,
     /// Whether the agent's later events come to this process.
     follows: bool,
 }
 
 /// What the tools of a session have in common.
 #[derive(Debug, Clone)]
-pub(super) struct Surroundings {
+pub(super) struct ForeignToolContext {
     pub(super) agent: Agent,
     pub(super) outside: Arc<Outside>,
-    pub(super) calls: Arc<OpenCalls>,
+    pub(super) calls: Arc<OpenAgentCalls>,
     pub(super) follows: bool,
 }
 
 impl ForeignTool {
     /// The tool that the agent calls `tool`, in one reading of that name.
-    pub(super) fn new(reading: &Reading, tool: &str, at: Surroundings) -> Self {
+    pub(super) fn new(reading: &ToolInterpretation, tool: &str, at: ForeignToolContext) -> Self {
         let agent = at.agent;
         let open = reading.is_open_world();
         let spec = ToolSpec {

@@ -8,7 +8,7 @@ use haft_hook::{CallAction, HookCall, HookEvent, rewrite_line};
 use serde_json::value::RawValue;
 
 use crate::hook::exec_line::ExecLine;
-use crate::hook::folder::Folder;
+use crate::hook::folder::AgentFolder;
 use crate::hook::preapproval;
 use crate::own_program::own_program;
 use crate::problem::Problem;
@@ -29,7 +29,7 @@ impl JailedCall {
     /// # Errors
     /// haft's program file was removed.
     pub(super) fn of(
-        folder: &Folder,
+        folder: &AgentFolder,
         event: &HookEvent,
         call: &HookCall,
         start: &Path,
@@ -61,7 +61,7 @@ impl JailedCall {
     /// `None` if it may.
     pub(super) async fn refusal(
         &self,
-        folder: &Folder,
+        folder: &AgentFolder,
         event: &HookEvent,
         within: Duration,
     ) -> Result<Option<String>, Problem> {
@@ -80,7 +80,7 @@ fn only_line(call: &HookCall) -> Option<&str> {
 
 /// The folder below the workspace in which a call's command starts: the one that the call names, else `start`. `None` if it is elsewhere or
 /// unknown, since `haft exec` works in the workspace alone.
-fn command_folder(folder: &Folder, call: &HookCall, start: &Path) -> Option<String> {
+fn command_folder(folder: &AgentFolder, call: &HookCall, start: &Path) -> Option<String> {
     let own = call.actions.iter().find_map(|action| match action {
         CallAction::Command(command) => command.cwd.as_deref(),
         _ => None,

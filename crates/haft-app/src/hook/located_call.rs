@@ -6,12 +6,12 @@ use std::time::Instant;
 use haft::permission::Verdict as ByName;
 use haft_hook::{HookCall, HookEvent, HookVerdict};
 
-use crate::hook::folder::Folder;
+use crate::hook::folder::AgentFolder;
 use crate::hook::jailed_call::JailedCall;
 use crate::hook::location::{Doubt, Location};
 use crate::hook::open_call::AgentCall;
-use crate::hook::readings::{Readings, readings};
-use crate::hook::session::{AgentSession, Terms};
+use crate::hook::readings::{ToolInterpretations, readings};
+use crate::hook::session::{AgentSession, AnswerTerms};
 use crate::problem::Problem;
 
 /// A call of an agent, and where it is made.
@@ -20,7 +20,7 @@ pub(super) struct LocatedCall<'a> {
     pub(super) event: &'a HookEvent,
     pub(super) call: &'a HookCall,
     pub(super) location: Location,
-    pub(super) folder: Arc<Folder>,
+    pub(super) folder: Arc<AgentFolder>,
     pub(super) session: Arc<AgentSession>,
     /// The folder that the call works in, as rules see it.
     pub(super) cwd: String,
@@ -38,7 +38,11 @@ struct JailPlan {
 
 impl LocatedCall<'_> {
     /// Judges the call, in the jailed form that it has if `wraps`, else as the agent made it.
-    pub(super) async fn judge(&self, wraps: bool, terms: Terms) -> Result<HookVerdict, Problem> {
+    pub(super) async fn judge(
+        &self,
+        wraps: bool,
+        terms: AnswerTerms,
+    ) -> Result<HookVerdict, Problem> {
         let policy = self.folder.app.executor().policy();
         let readings = readings(
             self.event.agent,
@@ -60,7 +64,11 @@ impl LocatedCall<'_> {
     }
 
     /// The jailed form of the call. `None` if it has none, if it is uncertain where it works, or if a rule denies its tool by name.
-    fn plan_jail(&self, readings: &Readings, again: bool) -> Result<Option<JailPlan>, Problem> {
+    fn plan_jail(
+        &self,
+        readings: &ToolInterpretations,
+        again: bool,
+    ) -> Result<Option<JailPlan>, Problem> {
         if !self.location.doubts.is_empty() {
             return Ok(None);
         }
@@ -84,9 +92,9 @@ impl LocatedCall<'_> {
     /// Judges first the call that `haft exec` will make, and then the agent's call that starts it.
     async fn judge_jailed(
         &self,
-        readings: Readings,
+        readings: ToolInterpretations,
         plan: JailPlan,
-        terms: Terms,
+        terms: AnswerTerms,
     ) -> Result<HookVerdict, Problem> {
         let JailPlan { jailed, doubt } = plan;
         let begun = Instant::now();
@@ -95,10 +103,10 @@ impl LocatedCall<'_> {
             return Ok(HookVerdict::Deny { reason });
         }
         // One line of a shell has one name.
-        let readings = Readings::only(readings.first.into_jailed()?);
+        let readings = ToolInterpretations::only(readings.first.into_jailed()?);
         let doubts: Vec<Doubt> = doubt.into_iter().collect();
         let elapsed = begun.elapsed();
-        let terms = Terms {
+        let terms = AnswerTerms {
             // What the agent's prompt asks about would run as the agent made it.
             by_agent: false,
             within: terms.within.saturating_sub(elapsed),

@@ -1,4 +1,4 @@
-//! `OpenCall`: one call of an agent from its first hook until the agent reports how it ended.
+//! `OpenAgentCall`: one call of an agent from its first hook until the agent reports how it ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -71,7 +71,7 @@ pub(super) struct CallInRun<'a> {
 
 /// A call of an agent.
 #[derive(Debug)]
-pub(super) struct OpenCall {
+pub(super) struct OpenAgentCall {
     /// haft's name of the tool.
     tool: String,
     /// The agent's name of the tool.
@@ -82,17 +82,17 @@ pub(super) struct OpenCall {
     run: RunId,
     /// The agent's id of the call; it changes when the agent makes the call again.
     id: Mutex<Option<String>>,
-    stage: watch::Sender<Stage>,
+    stage: watch::Sender<CallStage>,
     /// What the agent's own prompt asks, where the decision is left to it.
-    prompt: Mutex<Option<Prompt>>,
-    clearance: Mutex<Option<Clearance>>,
+    prompt: Mutex<Option<PromptedCall>>,
+    clearance: Mutex<Option<ExecutorClearance>>,
     /// How many hooks wait for the decision or have got it.
     hooks: AtomicUsize,
 }
 
 /// How far a call has come.
 #[derive(Debug, Clone)]
-enum Stage {
+enum CallStage {
     /// The executor judges it, or a person has yet to decide.
     Undecided,
     /// The agent may run it, or asks its user first.
@@ -103,7 +103,7 @@ enum Stage {
 
 /// What the agent's prompt asks.
 #[derive(Debug)]
-struct Prompt {
+struct PromptedCall {
     /// The call of the executor whose decision is left to the prompt.
     call: CallId,
     reason: String,
@@ -111,7 +111,7 @@ struct Prompt {
 
 /// How the executor cleared a call.
 #[derive(Debug)]
-struct Clearance {
+struct ExecutorClearance {
     /// The call of the executor.
     call: CallId,
     /// Whether a person approved this very call.
@@ -122,14 +122,14 @@ struct Clearance {
 
 /// A call that the agent may run, or asks its user about.
 #[derive(Debug)]
-pub(super) struct ClearedCall {
+pub(super) struct ClearanceReceiver {
     /// Receives how the call ended.
     pub(super) report: oneshot::Receiver<CallReport>,
     /// Whether the agent's own prompt asks first.
     pub(super) is_prompted: bool,
 }
 
-impl OpenCall {
+impl OpenAgentCall {
     /// A call that is made in this run and is not decided yet. `tool` is haft's name of the tool.
     pub(super) fn new(tool: &str, call: &AgentCall<'_>, run: &RunId) -> Self {
         Self {
@@ -139,7 +139,7 @@ impl OpenCall {
             details: call.details(),
             run: run.clone(),
             id: Mutex::new(call.id.map(str::to_owned)),
-            stage: watch::Sender::new(Stage::Undecided),
+            stage: watch::Sender::new(CallStage::Undecided),
             prompt: Mutex::default(),
             clearance: Mutex::default(),
             hooks: AtomicUsize::new(0),
@@ -186,12 +186,12 @@ impl OpenCall {
 
     /// Whether the executor has yet to decide.
     pub(super) fn is_undecided(&self) -> bool {
-        matches!(*self.stage.borrow(), Stage::Undecided)
+        matches!(*self.stage.borrow(), CallStage::Undecided)
     }
 
     /// Whether the agent may run the call, or asks its user about it.
     pub(super) fn is_cleared(&self) -> bool {
-        matches!(*self.stage.borrow(), Stage::Cleared)
+        matches!(*self.stage.borrow(), CallStage::Cleared)
     }
 
     /// Whether the call is cleared and its end is still to be reported.
@@ -218,7 +218,7 @@ impl OpenCall {
     /// Whether this call of the executor cleared it.
     pub(super) fn is_cleared_by(&self, by: CallInRun<'_>) -> bool {
         let clearance = self.clearance.lock();
-        let by_it = |clearance: &Clearance| clearance.call == *by.call;
+        let by_it = |clearance: &ExecutorClearance| clearance.call == *by.call;
         self.run == *by.run && clearance.as_ref().is_some_and(by_it)
     }
 
@@ -245,22 +245,22 @@ impl OpenCall {
 
     /// Leaves the decision about this request to the agent's prompt.
     pub(super) fn set_prompt(&self, request: &ApprovalRequest) {
-        *self.prompt.lock() = Some(Prompt {
+        *self.prompt.lock() = Some(PromptedCall {
             call: request.call.clone(),
             reason: request.reason.clone(),
         });
     }
 
     /// Lets the agent run the call. `is_approved` is whether a person approved this very call.
-    pub(super) fn clear(&self, by: &CallId, is_approved: bool) -> ClearedCall {
+    pub(super) fn clear(&self, by: &CallId, is_approved: bool) -> ClearanceReceiver {
         let (sender, report) = oneshot::channel();
-        *self.clearance.lock() = Some(Clearance {
+        *self.clearance.lock() = Some(ExecutorClearance {
             call: by.clone(),
             is_approved,
             report: Some(sender),
         });
-        self.stage.send_replace(Stage::Cleared);
-        ClearedCall {
+        self.stage.send_replace(CallStage::Cleared);
+        ClearanceReceiver {
             report,
             is_prompted: self.prompt.lock().is_some(),
         }
@@ -269,9 +269,9 @@ impl OpenCall {
     /// Refuses the call unless it is decided already.
     pub(super) fn refuse(&self, reason: String) {
         self.stage.send_if_modified(|stage| {
-            let is_undecided = matches!(stage, Stage::Undecided);
+            let is_undecided = matches!(stage, CallStage::Undecided);
             if is_undecided {
-                *stage = Stage::Refused(reason);
+                *stage = CallStage::Refused(reason);
             }
             is_undecided
         });
@@ -296,13 +296,13 @@ impl OpenCall {
 /// A hook that waits for the decision about a call.
 #[derive(Debug)]
 pub(super) struct WaitingHook {
-    call: Arc<OpenCall>,
+    call: Arc<OpenAgentCall>,
     is_answered: bool,
 }
 
 impl WaitingHook {
     /// A hook that waits for this call. The caller holds the lock of the session's calls, so that every other hook sees it counted.
-    pub(super) fn new(call: &Arc<OpenCall>) -> Self {
+    pub(super) fn new(call: &Arc<OpenAgentCall>) -> Self {
         call.hooks.fetch_add(1, Ordering::AcqRel);
         Self {
             call: Arc::clone(call),
@@ -311,21 +311,21 @@ impl WaitingHook {
     }
 
     /// The call that it waits for.
-    pub(super) fn call(&self) -> &Arc<OpenCall> {
+    pub(super) fn call(&self) -> &Arc<OpenAgentCall> {
         &self.call
     }
 
     /// Waits for the verdict; `None` if there is none in time.
     pub(super) async fn verdict(mut self, within: Duration) -> Option<HookVerdict> {
         let mut stage = self.call.stage.subscribe();
-        let decided = stage.wait_for(|stage| !matches!(stage, Stage::Undecided));
+        let decided = stage.wait_for(|stage| !matches!(stage, CallStage::Undecided));
         let decided = tokio::time::timeout(within, decided).await.ok()?.ok()?;
         self.is_answered = true;
         Some(match &*decided {
-            Stage::Refused(reason) => HookVerdict::Deny {
+            CallStage::Refused(reason) => HookVerdict::Deny {
                 reason: reason.clone(),
             },
-            Stage::Undecided | Stage::Cleared => match &*self.call.prompt.lock() {
+            CallStage::Undecided | CallStage::Cleared => match &*self.call.prompt.lock() {
                 Some(prompt) => HookVerdict::Ask {
                     reason: prompt.reason.clone(),
                 },

@@ -1,4 +1,4 @@
-//! `OpenCalls`: the calls of a session that are not over yet, and which hook, decision and report belongs to which of them.
+//! `OpenAgentCalls`: the calls of a session that are not over yet, and which hook, decision and report belongs to which of them.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use haft_hook::CallReport;
 use parking_lot::Mutex;
 
 use crate::hook::open_call::{
-    AgentCall, CallDetails, CallInRun, CallKey, ClearedCall, OpenCall, WaitingHook,
+    AgentCall, CallDetails, CallInRun, CallKey, ClearanceReceiver, OpenAgentCall, WaitingHook,
 };
 
 /// Maximum number of calls per session that are followed at a time.
@@ -18,9 +18,9 @@ const MOST_BYTES: usize = 64 << 20;
 
 /// The open calls of a session. Calls with the same tool and arguments are alike: each can take the place of any other.
 #[derive(Debug, Default)]
-pub(super) struct OpenCalls(Mutex<Vec<Arc<OpenCall>>>);
+pub(super) struct OpenAgentCalls(Mutex<Vec<Arc<OpenAgentCall>>>);
 
-impl OpenCalls {
+impl OpenAgentCalls {
     /// Has a hook wait for a call that is open already: the same call, which another hook has announced, or a call that no hook waits for
     /// any more and that the agent makes again.
     ///
@@ -28,7 +28,7 @@ impl OpenCalls {
     pub(super) fn join(&self, tool: &str, call: &AgentCall<'_>) -> Option<WaitingHook> {
         let calls = self.0.lock();
         let mut alike = alike(&calls, tool, call);
-        let is_same = |open: &&Arc<OpenCall>| open.has_id(call.id) && open.takes_hooks();
+        let is_same = |open: &&Arc<OpenAgentCall>| open.has_id(call.id) && open.takes_hooks();
         if let Some(same) = alike.clone().find(is_same) {
             return Some(WaitingHook::new(same));
         }
@@ -57,7 +57,7 @@ impl OpenCalls {
         if !make_room(&calls, call.arguments.len()) {
             return None;
         }
-        let call = Arc::new(OpenCall::new(tool, call, run));
+        let call = Arc::new(OpenAgentCall::new(tool, call, run));
         let hook = WaitingHook::new(&call);
         calls.push(call);
         Some(hook)
@@ -104,14 +104,14 @@ impl OpenCalls {
         key: CallKey<'_>,
         by: CallInRun<'_>,
         is_approved: bool,
-    ) -> Option<ClearedCall> {
+    ) -> Option<ClearanceReceiver> {
         let calls = self.0.lock();
         let mut undecided = calls
             .iter()
             .filter(|call| call.run() == by.run && call.is(key) && call.is_undecided());
         // A call that is left to the agent's prompt is never cleared in place of one that is not, nor the other way round.
-        let prompted = |call: &&Arc<OpenCall>| call.prompting_call().as_ref() == Some(by.call);
-        let unprompted = |call: &&Arc<OpenCall>| call.prompting_call().is_none();
+        let prompted = |call: &&Arc<OpenAgentCall>| call.prompting_call().as_ref() == Some(by.call);
+        let unprompted = |call: &&Arc<OpenAgentCall>| call.prompting_call().is_none();
         let call = undecided
             .clone()
             .find(prompted)
@@ -148,7 +148,7 @@ impl OpenCalls {
 
     /// Forgets the call that an ended call of the executor cleared. Where it cleared none, it refuses one like `like` that is undecided,
     /// and the hooks that wait for that one get the reason.
-    pub(super) fn end(&self, ended: &CallId, like: &OpenCall, reason: String) {
+    pub(super) fn end(&self, ended: &CallId, like: &OpenAgentCall, reason: String) {
         let mut calls = self.0.lock();
         let by = CallInRun {
             run: like.run(),
@@ -173,23 +173,23 @@ impl OpenCalls {
 
 /// The calls that are not over and have this tool and these arguments.
 fn alike<'c>(
-    calls: &'c [Arc<OpenCall>],
+    calls: &'c [Arc<OpenAgentCall>],
     tool: &'c str,
     call: &AgentCall<'c>,
-) -> impl Iterator<Item = &'c Arc<OpenCall>> + Clone {
+) -> impl Iterator<Item = &'c Arc<OpenAgentCall>> + Clone {
     let key = CallKey {
         tool,
         arguments: call.arguments,
     };
-    let is_alike = move |open: &&Arc<OpenCall>| open.is(key) && open.is_followed();
+    let is_alike = move |open: &&Arc<OpenAgentCall>| open.is(key) && open.is_followed();
     calls.iter().filter(is_alike)
 }
 
 /// Makes room for a call with so many bytes of arguments; false if too many calls are undecided. Agents do not report the end of every
 /// call, so the oldest calls that run are given up first.
-fn make_room(calls: &[Arc<OpenCall>], bytes: usize) -> bool {
+fn make_room(calls: &[Arc<OpenAgentCall>], bytes: usize) -> bool {
     let followed = || calls.iter().filter(|call| call.is_followed());
-    let size = |call: &OpenCall| call.key().arguments.len();
+    let size = |call: &OpenAgentCall| call.key().arguments.len();
     let mut count = followed().count();
     let mut held: usize = followed().map(|call| size(call)).sum();
     let has_room =
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    fn clear(calls: &OpenCalls, run: &RunId, by: &str) -> ClearedCall {
+    fn clear(calls: &OpenAgentCalls, run: &RunId, by: &str) -> ClearanceReceiver {
         let key = CallKey {
             tool: TOOL,
             arguments: call("").arguments,
@@ -257,7 +257,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_decision_is_for_three_hooks_of_one_call_id() {
-        let (calls, run) = (OpenCalls::default(), RunId::new("r"));
+        let (calls, run) = (OpenAgentCalls::default(), RunId::new("r"));
         let first = calls.begin(TOOL, &call("t-1"), &run).unwrap();
         let second = calls.join(TOOL, &call("t-1")).unwrap();
         assert!(calls.join(TOOL, &call("t-2")).is_none());
@@ -272,7 +272,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_id_is_a_new_call_once_the_agent_reported_its_end() {
-        let (calls, run) = (OpenCalls::default(), RunId::new("r"));
+        let (calls, run) = (OpenAgentCalls::default(), RunId::new("r"));
         let first = calls.begin(TOOL, &call("t-1"), &run).unwrap();
         let cleared = clear(&calls, &run, "c-1");
         assert!(is_allowed(first).await);
@@ -288,7 +288,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_call_that_was_approved_when_no_hook_waited_is_for_the_next_hook() {
-        let (calls, run) = (OpenCalls::default(), RunId::new("r"));
+        let (calls, run) = (OpenAgentCalls::default(), RunId::new("r"));
         drop(calls.begin(TOOL, &call("t-1"), &run).unwrap());
         let cleared = clear(&calls, &run, "c-1");
         let next = calls.join(TOOL, &call("t-2")).unwrap();

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::future::BoxFuture;
 use haft_hook::Agent;
 
-use crate::hook::open_calls::OpenCalls;
+use crate::hook::open_calls::OpenAgentCalls;
 
 /// The approver of a session whose agent asks its user by itself.
 pub(super) struct AgentPrompt {
     pub(super) agent: Agent,
-    pub(super) calls: Arc<OpenCalls>,
+    pub(super) calls: Arc<OpenAgentCalls>,
 }
 
 impl Approver for AgentPrompt {
-    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
-        Box::pin(async { Answer::Nobody })
+    fn ask<'a>(&'a self, _request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
+        Box::pin(async { ApproverReply::Nobody })
     }
 
     fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {

@@ -1,4 +1,4 @@
-//! `Reading`: one tool that the name of an agent's tool may mean, with haft's name for it and the class whose rules apply.
+//! `ToolInterpretation`: one tool that the name of an agent's tool may mean, with haft's name for it and the class whose rules apply.
 
 use haft::spec::{ToolClass, ToolName};
 use haft::text::hex;
@@ -12,7 +12,7 @@ const LONGEST: usize = 96;
 
 /// The name and the class of an agent's tool, in one reading of the agent's name for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct ToolInterpretation {
     pub(super) name: ToolName,
     pub(super) class: Option<ToolClass>,
     /// Whether it belongs to an MCP server of the agent.
@@ -21,7 +21,7 @@ pub(super) struct Reading {
     pub(super) is_jailed: bool,
 }
 
-impl Reading {
+impl ToolInterpretation {
     /// Names a tool `AGENT.TOOL`, or `SERVER.TOOL` if it belongs to an MCP server: the name that the same tool has behind haft.
     pub(super) fn new(agent: Agent, tool: &str, actions: &[CallAction]) -> Result<Self, Problem> {
         let server = actions.iter().find_map(|action| match action {
@@ -142,13 +142,13 @@ mod tests {
             ),
         ];
         for (tool, actions, name) in rows {
-            let reading = Reading::new(Agent::Claude, tool, &actions).unwrap();
+            let reading = ToolInterpretation::new(Agent::Claude, tool, &actions).unwrap();
             assert_eq!(reading.name.as_str(), name);
         }
         let names: Vec<String> = ["a b", "a/b", "a_b", &long, &format!("{long}y")]
             .iter()
             .map(|tool| {
-                Reading::new(Agent::Claude, tool, &[])
+                ToolInterpretation::new(Agent::Claude, tool, &[])
                     .unwrap()
                     .name
                     .to_string()

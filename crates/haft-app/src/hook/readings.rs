@@ -1,10 +1,10 @@
-//! `Readings`: every tool that the name of an agent's tool may mean. Agents write a server and its tool as one name (`mcp__S__T`, `S_T`),
+//! `ToolInterpretations`: every tool that the name of an agent's tool may mean. Agents write a server and its tool as one name (`mcp__S__T`, `S_T`),
 //! or leave the server out, so one name can mean several tools. Each of them is judged, and the strictest verdict holds.
 
 use haft::policy::Policy;
 use haft_hook::{Agent, CallAction};
 
-use crate::hook::reading::Reading;
+use crate::hook::reading::ToolInterpretation;
 use crate::problem::Problem;
 
 /// Maximum number of places at which a name may be split. A name with more is denied.
@@ -18,15 +18,15 @@ const BEFORE: [&str; 3] = ["mcp__", "mcp_", "MCP:"];
 
 /// The tools that a name may mean.
 #[derive(Debug)]
-pub(super) struct Readings {
+pub(super) struct ToolInterpretations {
     /// The reading whose name the call gets where all are judged alike.
-    pub(super) first: Reading,
-    pub(super) others: Vec<Reading>,
+    pub(super) first: ToolInterpretation,
+    pub(super) others: Vec<ToolInterpretation>,
 }
 
-impl Readings {
+impl ToolInterpretations {
     /// The readings of a name that means one tool.
-    pub(super) fn only(first: Reading) -> Self {
+    pub(super) fn only(first: ToolInterpretation) -> Self {
         Self {
             first,
             others: Vec::new(),
@@ -43,10 +43,10 @@ pub(super) fn readings(
     tool: &str,
     actions: &[CallAction],
     policy: &Policy,
-) -> Result<Readings, Problem> {
-    let mut all = Readings::only(Reading::new(agent, tool, actions)?);
+) -> Result<ToolInterpretations, Problem> {
+    let mut all = ToolInterpretations::only(ToolInterpretation::new(agent, tool, actions)?);
     let mut add = |server: &str, tool: &str| -> Result<(), Problem> {
-        let reading = Reading::of_server(agent, server, tool, actions)?;
+        let reading = ToolInterpretation::of_server(agent, server, tool, actions)?;
         if reading != all.first && !all.others.contains(&reading) {
             all.others.push(reading);
         }
@@ -82,12 +82,12 @@ pub(super) fn readings(
 }
 
 /// One way to split a name into a server and its tool.
-struct Split<'n> {
+struct NameSplit<'n> {
     server: &'n str,
     tool: &'n str,
 }
 
-fn split(name: &str) -> Result<Vec<Split<'_>>, Problem> {
+fn split(name: &str) -> Result<Vec<NameSplit<'_>>, Problem> {
     let without = BEFORE.iter().filter_map(|before| name.strip_prefix(before));
     let mut all = Vec::new();
     for name in [name].into_iter().chain(without) {
@@ -102,7 +102,7 @@ fn split(name: &str) -> Result<Vec<Split<'_>>, Problem> {
             for at in places {
                 let (server, tool) = (&name[..at], &name[at + between.len()..]);
                 if !server.is_empty() && !tool.is_empty() {
-                    all.push(Split { server, tool });
+                    all.push(NameSplit { server, tool });
                 }
             }
         }

@@ -1,17 +1,17 @@
-//! `RunNotes`: notes on disk of which runs a session of an agent has, so that a call made again finds what was decided about it. Where a
+//! `SessionRunNotes`: notes on disk of which runs a session of an agent has, so that a call made again finds what was decided about it. Where a
 //! server follows the session that is one run as a rule; hooks that judge by themselves at the same time have one each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use haft::approval::inbox::{Filter, InboxError, RequestStatus, StoredApproval};
+use haft::approval::inbox::{InboxError, RequestFilter, RequestStatus, StoredApproval};
 use haft::call::RunId;
 use haft::text::hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
-use crate::hook::key::Key;
+use crate::hook::key::SessionKey;
 use crate::hook::open_call::CallKey;
 use crate::plain_file;
 use crate::run::{RunHandle, RunOptions};
@@ -31,13 +31,13 @@ const MOST_REQUESTS: usize = 1_000;
 
 /// The notes of a session's runs: for each run an empty file with the run's id as its name.
 #[derive(Debug)]
-pub(super) struct RunNotes {
+pub(super) struct SessionRunNotes {
     folder: PathBuf,
 }
 
-impl RunNotes {
+impl SessionRunNotes {
     /// The notes about this session, in the folder's application.
-    pub(super) fn of(app: &App, key: &Key) -> Self {
+    pub(super) fn of(app: &App, key: &SessionKey) -> Self {
         let mut hasher = Sha256::new();
         let process = key.process.as_deref().unwrap_or_default();
         for part in [app.workspace(), key.agent.name(), &key.session, process] {
@@ -165,12 +165,12 @@ async fn pick_requests<T>(
     status: &[RequestStatus],
     pick: impl Fn(&StoredApproval) -> Option<T>,
 ) -> Result<Vec<T>, InboxError> {
-    let filter = Filter {
+    let filter = RequestFilter {
         tenant: app.principal().tenant.to_string(),
         status: status.to_vec(),
         run: Some(run.clone()),
         limit: MOST_REQUESTS,
-        ..Filter::default()
+        ..RequestFilter::default()
     };
     let mut picked = Vec::new();
     let visit = |entry: StoredApproval| picked.extend(pick(&entry));

@@ -13,15 +13,15 @@ use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::app::App;
-use crate::hook::foreign::{ForeignTool, Surroundings};
-use crate::hook::key::Key;
+use crate::hook::foreign::{ForeignTool, ForeignToolContext};
+use crate::hook::key::SessionKey;
 use crate::hook::open_call::{AgentCall, CallKey, WaitingHook};
 use crate::hook::prompt::AgentPrompt;
-use crate::hook::reading::Reading;
-use crate::hook::readings::Readings;
+use crate::hook::reading::ToolInterpretation;
+use crate::hook::readings::ToolInterpretations;
 use crate::hook::session_runs::{ChosenRun, SessionRuns};
 use crate::problem::Problem;
-use crate::run::{CallTerms, RunOptions};
+use crate::run::{CallOptions, RunOptions};
 
 /// Maximum number of tools per session; a call of a further one is denied.
 const MOST_TOOLS: usize = 2_000;
@@ -33,7 +33,7 @@ const BEFORE: Duration = Duration::from_secs(1);
 pub(super) struct AgentSession {
     runs: SessionRuns,
     tools: Arc<ToolRegistry>,
-    at: Surroundings,
+    at: ForeignToolContext,
     app: App,
     /// Held while a call is looked up and begun, so that two alike calls see each other.
     entering: AsyncMutex<()>,
@@ -43,7 +43,7 @@ pub(super) struct AgentSession {
 
 /// How a call is to be answered.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Terms {
+pub(super) struct AnswerTerms {
     /// Whether the agent's own prompt asks what a person has to decide.
     pub(super) by_agent: bool,
     /// Whether the agent is about to ask its user about a call that an earlier event has announced.
@@ -56,7 +56,11 @@ pub(super) struct Terms {
 
 impl AgentSession {
     /// Starts the session's run, or resumes it if one of its calls was still to be decided.
-    pub(super) async fn start(app: &App, key: &Key, at: Surroundings) -> Result<Self, Problem> {
+    pub(super) async fn start(
+        app: &App,
+        key: &SessionKey,
+        at: ForeignToolContext,
+    ) -> Result<Self, Problem> {
         let tools = Arc::new(ToolRegistry::new());
         let options = RunOptions {
             client: Some(at.agent.title().to_owned()),
@@ -88,9 +92,9 @@ impl AgentSession {
     /// Returns the verdict about a call; `None` if there is none in time.
     pub(super) async fn judge(
         self: &Arc<Self>,
-        readings: Readings,
+        readings: ToolInterpretations,
         call: AgentCall<'_>,
-        terms: Terms,
+        terms: AnswerTerms,
     ) -> Result<Option<haft_hook::HookVerdict>, Problem> {
         *self.used.lock() = Instant::now();
         let tool = self.register(self.strictest(readings, &call), call.tool)?;
@@ -133,7 +137,7 @@ impl AgentSession {
     }
 
     /// Returns the tool under whose name the call is judged most strictly.
-    fn strictest(&self, readings: Readings, call: &AgentCall<'_>) -> Reading {
+    fn strictest(&self, readings: ToolInterpretations, call: &AgentCall<'_>) -> ToolInterpretation {
         if readings.others.is_empty() {
             return readings.first;
         }
@@ -150,7 +154,7 @@ impl AgentSession {
     }
 
     /// Returns what the policy says about a call of this tool, before the call is made.
-    fn verdict(&self, reading: &Reading, call: &AgentCall<'_>) -> Verdict {
+    fn verdict(&self, reading: &ToolInterpretation, call: &AgentCall<'_>) -> Verdict {
         let tool = ForeignTool::new(reading, call.tool, self.at.clone());
         let Ok(effects) = tool.effects(&call.details()) else {
             // A call whose effects cannot be stated is refused when it is made.
@@ -162,7 +166,12 @@ impl AgentSession {
     }
 
     /// Returns what rules say about an agent's tool by its name and its input, whatever the call does.
-    pub(super) fn verdict_by_name(&self, reading: &Reading, tool: &str, input: &str) -> Verdict {
+    pub(super) fn verdict_by_name(
+        &self,
+        reading: &ToolInterpretation,
+        tool: &str,
+        input: &str,
+    ) -> Verdict {
         let tool = ForeignTool::new(reading, tool, self.at.clone());
         let policy = self.app.executor().policy();
         let run = self.runs.first().session().history();
@@ -172,9 +181,13 @@ impl AgentSession {
     /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name
     /// that it has there: if the session has a tool of this name with another class, the class becomes part of the
     /// name.
-    fn register(&self, reading: Reading, agent_tool: &str) -> Result<Reading, Problem> {
+    fn register(
+        &self,
+        reading: ToolInterpretation,
+        agent_tool: &str,
+    ) -> Result<ToolInterpretation, Problem> {
         let known = haft::toolset::Toolset::snapshot(&*self.tools);
-        let has_same_class = |reading: &Reading| {
+        let has_same_class = |reading: &ToolInterpretation| {
             let entry = known.entry(reading.name.as_str());
             entry.map(|entry| entry.spec().class == reading.class)
         };
@@ -199,9 +212,9 @@ impl AgentSession {
     /// Joins the call if it is open already; begins it in a run of the session otherwise. The call continues if its hook stops waiting.
     async fn enter(
         self: &Arc<Self>,
-        reading: &Reading,
+        reading: &ToolInterpretation,
         call: &AgentCall<'_>,
-        terms: Terms,
+        terms: AnswerTerms,
     ) -> Result<WaitingHook, Problem> {
         let _one = self.entering.lock().await;
         let (calls, tool) = (&self.at.calls, reading.name.as_str());
@@ -231,7 +244,7 @@ impl AgentSession {
         Ok(hook)
     }
 
-    async fn call(&self, call: ToolCall, terms: Terms, chosen: ChosenRun) -> Outcome {
+    async fn call(&self, call: ToolCall, terms: AnswerTerms, chosen: ChosenRun) -> Outcome {
         let prompt = || {
             Arc::new(AgentPrompt {
                 agent: self.at.agent,
@@ -239,7 +252,7 @@ impl AgentSession {
             })
         };
         let wait = terms.within;
-        let terms = CallTerms {
+        let terms = CallOptions {
             wait: Some(wait.saturating_sub(BEFORE.min(wait / 4))),
             approver: terms.by_agent.then(|| prompt() as _),
             asked_in: chosen.asked_in,

@@ -7,9 +7,9 @@ use haft::call::RunId;
 use parking_lot::Mutex;
 
 use crate::app::App;
-use crate::hook::key::Key;
+use crate::hook::key::SessionKey;
 use crate::hook::open_call::CallKey;
-use crate::hook::run_notes::RunNotes;
+use crate::hook::run_notes::SessionRunNotes;
 use crate::problem::Problem;
 use crate::run::{RunHandle, RunOptions};
 
@@ -21,7 +21,7 @@ const MOST: usize = 64;
 pub(super) struct SessionRuns {
     app: App,
     options: RunOptions,
-    notes: RunNotes,
+    notes: SessionRunNotes,
     first: Arc<RunHandle>,
     more: Mutex<Vec<Arc<RunHandle>>>,
 }
@@ -36,8 +36,12 @@ pub(super) struct ChosenRun {
 
 impl SessionRuns {
     /// Starts the session's run, or resumes it if one of its calls was still to be decided.
-    pub(super) async fn start(app: &App, key: &Key, options: RunOptions) -> Result<Self, Problem> {
-        let notes = RunNotes::of(app, key);
+    pub(super) async fn start(
+        app: &App,
+        key: &SessionKey,
+        options: RunOptions,
+    ) -> Result<Self, Problem> {
+        let notes = SessionRunNotes::of(app, key);
         let first = if let Some(run) = notes.resume(app, &options).await {
             run
         } else {

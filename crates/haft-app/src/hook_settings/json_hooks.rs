@@ -3,23 +3,23 @@
 use haft_hook::Agent;
 use serde_json::{Value, json};
 
-use crate::clients::install::record::Record;
-use crate::clients::install::target::{Content, Entry};
-use crate::clients::jsonc::{self, Step, Wrong};
+use crate::clients::install::record::InstallRecord;
+use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::jsonc::{self, EditError, JsonPathSegment};
 use crate::hook_settings::by_hand;
-use crate::hook_settings::places::Layout;
+use crate::hook_settings::places::HookLayout;
 use crate::hook_settings::program::is_ours;
 
 /// The hooks of an agent in a file of JSON.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonHooks {
     pub(crate) agent: Agent,
-    pub(crate) layout: Layout,
+    pub(crate) layout: HookLayout,
 }
 
 /// An entry of haft in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct HookPosition {
     pub(crate) event: String,
     /// Its position in the event's list, or that of its group.
     pub(crate) item: usize,
@@ -35,13 +35,13 @@ pub(crate) struct Spot {
     pub(crate) is_alone: bool,
 }
 
-fn wrong<T>(what: String) -> Result<T, Wrong> {
-    Err(Wrong { what, at: 0..0 })
+fn wrong<T>(what: String) -> Result<T, EditError> {
+    Err(EditError { what, at: 0..0 })
 }
 
 impl JsonHooks {
     /// Returns haft's entries in a text, in their order.
-    pub(crate) fn spots(&self, text: &str) -> Result<Vec<Spot>, Wrong> {
+    pub(crate) fn spots(&self, text: &str) -> Result<Vec<HookPosition>, EditError> {
         let root = jsonc::read(text)?;
         self.check_root(&root)?;
         let mut spots = Vec::new();
@@ -62,7 +62,7 @@ impl JsonHooks {
             };
             for (at, item) in items.iter().enumerate() {
                 let found = self.spots_of(event, at, item).into_iter();
-                spots.extend(found.map(|spot| Spot {
+                spots.extend(found.map(|spot| HookPosition {
                     behind: items.len() - at - 1,
                     ..spot
                 }));
@@ -71,9 +71,9 @@ impl JsonHooks {
         Ok(spots)
     }
 
-    fn spots_of(&self, event: &str, at: usize, item: &Value) -> Vec<Spot> {
+    fn spots_of(&self, event: &str, at: usize, item: &Value) -> Vec<HookPosition> {
         let matcher = item.get("matcher").and_then(Value::as_str);
-        let spot = |handler: Option<usize>, found: &Value, is_alone: bool| Spot {
+        let spot = |handler: Option<usize>, found: &Value, is_alone: bool| HookPosition {
             event: event.to_owned(),
             item: at,
             handler,
@@ -102,7 +102,7 @@ impl JsonHooks {
     fn events<'v>(
         &self,
         root: &'v Value,
-    ) -> Result<Option<&'v serde_json::Map<String, Value>>, Wrong> {
+    ) -> Result<Option<&'v serde_json::Map<String, Value>>, EditError> {
         let mut at = root;
         for name in self.layout.parent {
             let Some(inner) = at.get(name) else {
@@ -116,7 +116,7 @@ impl JsonHooks {
         Ok(at.as_object())
     }
 
-    fn check_root(&self, root: &Value) -> Result<(), Wrong> {
+    fn check_root(&self, root: &Value) -> Result<(), EditError> {
         for (name, known) in &self.layout.root {
             let found = root.get(name);
             if let Some(found) = found.filter(|found| *found != known) {
@@ -132,7 +132,7 @@ impl JsonHooks {
     }
 
     /// Adds haft to every event that lacks it. Existing entries stay as they are: Codex trusts an entry by its text and position.
-    pub(crate) fn put(&self, text: &str) -> Result<String, Wrong> {
+    pub(crate) fn put(&self, text: &str) -> Result<String, EditError> {
         let spots = self.spots(text)?;
         let mut out = text.to_owned();
         for entry in &self.layout.entries {
@@ -149,9 +149,9 @@ impl JsonHooks {
         Ok(out)
     }
 
-    fn without_spots(&self, text: &str, spots: &[Spot]) -> Result<String, Wrong> {
+    fn without_spots(&self, text: &str, spots: &[HookPosition]) -> Result<String, EditError> {
         let mut out = text.to_owned();
-        let mut gone: Option<&Spot> = None;
+        let mut gone: Option<&HookPosition> = None;
         for spot in spots.iter().rev() {
             let is_gone =
                 gone.is_some_and(|gone| gone.event == spot.event && gone.item == spot.item);
@@ -159,9 +159,11 @@ impl JsonHooks {
                 continue;
             }
             let mut path = self.list_of(&spot.event);
-            path.push(Step::Item(spot.item));
+            path.push(JsonPathSegment::Item(spot.item));
             match spot.handler {
-                Some(nth) if !spot.is_alone => path.extend([Step::Key("hooks"), Step::Item(nth)]),
+                Some(nth) if !spot.is_alone => {
+                    path.extend([JsonPathSegment::Key("hooks"), JsonPathSegment::Item(nth)]);
+                }
                 _ => gone = Some(spot),
             }
             out = jsonc::take(&out, &path)?;
@@ -170,13 +172,17 @@ impl JsonHooks {
     }
 
     /// Returns the path to the list of an event.
-    fn list_of<'a>(&'a self, event: &'a str) -> Vec<Step<'a>> {
+    fn list_of<'a>(&'a self, event: &'a str) -> Vec<JsonPathSegment<'a>> {
         let parent = self.layout.parent.iter();
-        parent.copied().chain([event]).map(Step::Key).collect()
+        parent
+            .copied()
+            .chain([event])
+            .map(JsonPathSegment::Key)
+            .collect()
     }
 
     /// Removes the lists that only haft was in.
-    fn without_empty(&self, text: &str, spots: &[Spot]) -> Result<String, Wrong> {
+    fn without_empty(&self, text: &str, spots: &[HookPosition]) -> Result<String, EditError> {
         let mut out = text.to_owned();
         for spot in spots {
             let root = jsonc::read(&out)?;
@@ -191,7 +197,7 @@ impl JsonHooks {
     }
 }
 
-impl Content for JsonHooks {
+impl InstallContent for JsonHooks {
     fn owner(&self) -> &'static str {
         self.agent.title()
     }
@@ -200,9 +206,9 @@ impl Content for JsonHooks {
         by_hand(self.agent)
     }
 
-    fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
+    fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
         let is_there = !self.spots(text)?.is_empty();
-        Ok(is_there.then(|| Entry::unrecorded(true)))
+        Ok(is_there.then(|| InstalledEntry::unrecorded(true)))
     }
 
     fn has_parent(&self, text: &str) -> bool {
@@ -212,7 +218,11 @@ impl Content for JsonHooks {
             .is_none_or(|name| jsonc::has(text, name))
     }
 
-    fn without(&self, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong> {
+    fn without(
+        &self,
+        text: &str,
+        record: Option<&InstallRecord>,
+    ) -> Result<Option<String>, EditError> {
         let spots = self.spots(text)?;
         if spots.is_empty() {
             return Ok(None);

@@ -9,47 +9,47 @@ use haft_hook::setup::{
 use haft_hook::{Agent, registrations};
 use serde_json::Value;
 
-use crate::clients::Level;
+use crate::clients::InstallScope;
 use crate::environment::Environment;
-use crate::hook_settings::program::Program;
+use crate::hook_settings::program::HookLauncher;
 use crate::problem::Problem;
 use crate::site::Site;
 
 /// A file of an agent that haft is registered in.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct HookTarget {
     pub(crate) path: PathBuf,
-    pub(crate) form: Form,
+    pub(crate) form: HookFileFormat,
     /// When it is used, if several files can hold the same hooks.
     pub(crate) condition: PlaceCondition,
 }
 
 /// The form of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum HookFileFormat {
     /// JSON with a list for each event.
-    Json(Layout),
+    Json(HookLayout),
     /// TOML with a list of tables for each event.
-    Toml(Vec<Entry>),
+    Toml(Vec<HookRegistration>),
     /// A file that belongs to haft as a whole.
     Whole { text: String, is_program: bool },
 }
 
 /// The entry of one event.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct HookRegistration {
     pub(crate) event: String,
     pub(crate) value: Value,
 }
 
 /// The layout of hooks in a JSON file.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct HookLayout {
     /// The names above the events.
     pub(crate) parent: &'static [&'static str],
     /// The members at the top that must be there.
     pub(crate) root: Vec<(&'static str, Value)>,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<HookRegistration>,
     /// Whether the file is for haft alone.
     pub(crate) is_own: bool,
 }
@@ -105,23 +105,23 @@ pub(crate) fn folder(agent: Agent, environment: &Environment) -> Option<PathBuf>
 /// There is no home folder.
 pub(crate) fn places(
     agent: Agent,
-    level: Level,
+    level: InstallScope,
     site: &Site,
-    program: &Program,
-) -> Result<Vec<Place>, Problem> {
+    program: &HookLauncher,
+) -> Result<Vec<HookTarget>, Problem> {
     let scope = match level {
-        Level::User => RegistrationScope::User,
-        Level::Project => RegistrationScope::Project,
+        InstallScope::User => RegistrationScope::User,
+        InstallScope::Project => RegistrationScope::Project,
     };
     let setup: Setup = registrations(agent, program.name_for(agent));
-    let mut all: Vec<Place> = Vec::new();
+    let mut all: Vec<HookTarget> = Vec::new();
     for place in setup.places.iter().filter(|place| place.scope == scope) {
         for file in &place.files {
             let path = path_of(file, level, site)?;
             if all.iter().any(|known| known.path == path) {
                 continue;
             }
-            all.push(Place {
+            all.push(HookTarget {
                 form: form(agent, file, program),
                 condition: place.condition,
                 path,
@@ -131,8 +131,8 @@ pub(crate) fn places(
     Ok(all)
 }
 
-fn path_of(file: &AgentFile, level: Level, site: &Site) -> Result<PathBuf, Problem> {
-    if level == Level::Project {
+fn path_of(file: &AgentFile, level: InstallScope, site: &Site) -> Result<PathBuf, Problem> {
+    if level == InstallScope::Project {
         return Ok(site.workspace.join(file.path));
     }
     let moved = |moved: FolderVariable| {
@@ -148,21 +148,21 @@ fn path_of(file: &AgentFile, level: Level, site: &Site) -> Result<PathBuf, Probl
     })
 }
 
-fn form(agent: Agent, file: &AgentFile, program: &Program) -> Form {
+fn form(agent: Agent, file: &AgentFile, program: &HookLauncher) -> HookFileFormat {
     match &file.content {
         AgentFileContent::Shared {
             format,
             root,
             entries,
         } => {
-            let own = entries.iter().map(|entry| Entry {
+            let own = entries.iter().map(|entry| HookRegistration {
                 event: entry.event.to_owned(),
                 value: with_options(&entry.value, agent, program),
             });
             let is_below = entries.first().is_some_and(|entry| entry.keys.len() > 1);
             match format {
-                SettingsFormat::Toml => Form::Toml(own.collect()),
-                _ => Form::Json(Layout {
+                SettingsFormat::Toml => HookFileFormat::Toml(own.collect()),
+                _ => HookFileFormat::Json(HookLayout {
                     parent: if is_below { &["hooks"] } else { &[] },
                     root: root.clone(),
                     entries: own.collect(),
@@ -174,7 +174,7 @@ fn form(agent: Agent, file: &AgentFile, program: &Program) -> Form {
             .unwrap_or_else(|| {
                 let line = format!(" hook {}\n", agent.name());
                 let tail = format!(" hook {}{}\n", agent.name(), program.tail());
-                Form::Whole {
+                HookFileFormat::Whole {
                     text: if *executable {
                         text.replace(&line, &tail)
                     } else {
@@ -187,14 +187,14 @@ fn form(agent: Agent, file: &AgentFile, program: &Program) -> Form {
 }
 
 /// Returns the form of a file of haft's own that is JSON with hooks. The user may have added others, so it is edited like any other file.
-fn own_json(agent: Agent, text: &str, program: &Program) -> Option<Form> {
+fn own_json(agent: Agent, text: &str, program: &HookLauncher) -> Option<HookFileFormat> {
     let json: Value = serde_json::from_str(text).ok()?;
     let Value::Object(root) = &json else {
         return None;
     };
     let mut entries = Vec::new();
     for (event, list) in root.get("hooks")?.as_object()? {
-        entries.push(Entry {
+        entries.push(HookRegistration {
             event: event.clone(),
             value: with_options(list.get(0)?, agent, program),
         });
@@ -204,7 +204,7 @@ fn own_json(agent: Agent, text: &str, program: &Program) -> Option<Form> {
     let version = root
         .get("version")
         .map(|version| ("version", version.clone()));
-    Some(Form::Json(Layout {
+    Some(HookFileFormat::Json(HookLayout {
         parent: &["hooks"],
         root: version.into_iter().collect(),
         entries,
@@ -221,7 +221,7 @@ pub(crate) fn decides(event: &str) -> bool {
 }
 
 /// Appends this program's options to the command lines of an entry.
-fn with_options(value: &Value, agent: Agent, program: &Program) -> Value {
+fn with_options(value: &Value, agent: Agent, program: &HookLauncher) -> Value {
     let end = format!(" hook {}", agent.name());
     match value {
         Value::String(line) if line.ends_with(&end) => {

@@ -1,4 +1,4 @@
-//! `Program`: the command `haft hook AGENT` that agents run, and how it is recognized in settings.
+//! `HookLauncher`: the command `haft hook AGENT` that agents run, and how it is recognized in settings.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,7 +16,7 @@ const COMMANDS: [&str; 3] = ["command", "bash", "exec"];
 
 /// How agents start haft.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Program {
+pub struct HookLauncher {
     /// Its name if it is on `PATH`, else its full path.
     pub name: String,
     /// Its full path.
@@ -25,7 +25,7 @@ pub struct Program {
     pub options: Vec<String>,
 }
 
-impl Program {
+impl HookLauncher {
     /// Returns the program as an agent is to name it. Editors start from a desktop with a `PATH` of its own, and plugins may as well, so
     /// these agents get the full path.
     pub(crate) fn name_for(&self, agent: Agent) -> &str {

@@ -6,11 +6,11 @@ use haft_hook::{Agent, gaps, registrations};
 use haft_sandbox::Places;
 use serde::Serialize;
 
-use crate::clients::Level;
+use crate::clients::InstallScope;
 use crate::hook_settings::facts::{Switch, since, switch};
-use crate::hook_settings::json_hooks::Spot;
-use crate::hook_settings::places::{self, Place, decides};
-use crate::hook_settings::program::Program;
+use crate::hook_settings::json_hooks::HookPosition;
+use crate::hook_settings::places::{self, HookTarget, decides};
+use crate::hook_settings::program::HookLauncher;
 use crate::hook_settings::switches;
 use crate::hook_settings::version::{self, find_program};
 use crate::hook_settings::{MAX_BYTES, events, spots};
@@ -20,7 +20,7 @@ use crate::site::Site;
 /// Whether an agent asks haft about its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Governed {
+pub enum HookCoverage {
     /// Every event that decides is registered, and nothing is known to prevent haft from being asked.
     Yes,
     /// Some of them are missing, or there are warnings.
@@ -46,13 +46,13 @@ pub struct AgentStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
     /// Whether it asks haft about its calls.
-    pub governed: Governed,
+    pub governed: HookCoverage,
     /// The files that register haft.
     pub files: Vec<HookFile>,
     /// The events that haft should be registered for but is not.
     pub missing: Vec<String>,
     /// The events that the installed version does not have yet.
-    pub unsupported: Vec<Unsupported>,
+    pub unsupported: Vec<UnsupportedEvent>,
     /// What prevents haft from being asked, and what to do about it.
     pub warnings: Vec<String>,
     /// Whether a call is denied when the hook fails; `None` if that depends on the version and the version is unknown.
@@ -82,7 +82,7 @@ pub struct HookFile {
 
 /// An event that the installed version does not have.
 #[derive(Debug, Clone, Serialize)]
-pub struct Unsupported {
+pub struct UnsupportedEvent {
     /// Its name.
     pub event: String,
     /// The first version that has it.
@@ -110,12 +110,12 @@ pub fn all(site: &Site, places: &Places) -> Vec<AgentStatus> {
 
 /// Returns the status of one agent without looking for its program.
 pub fn read(agent: Agent, site: &Site) -> AgentStatus {
-    Look::new(agent, site).status()
+    StatusBuilder::new(agent, site).status()
 }
 
 /// Returns the status of one agent. Asks its program for its version. Blocks.
 pub fn status(agent: Agent, site: &Site, places: &Places) -> AgentStatus {
-    let mut look = Look::new(agent, site);
+    let mut look = StatusBuilder::new(agent, site);
     match find_program(agent, &site.environment, places) {
         Ok(Some(found)) => {
             look.program = Some(found.program);
@@ -130,19 +130,19 @@ pub fn status(agent: Agent, site: &Site, places: &Places) -> AgentStatus {
 }
 
 /// A status in the making.
-struct Look<'a> {
+struct StatusBuilder<'a> {
     agent: Agent,
     site: &'a Site,
     program: Option<PathBuf>,
     version: Option<String>,
     files: Vec<HookFile>,
-    spots: Vec<Spot>,
+    spots: Vec<HookPosition>,
     known: Vec<String>,
     warnings: Vec<String>,
     is_off: bool,
 }
 
-impl<'a> Look<'a> {
+impl<'a> StatusBuilder<'a> {
     fn new(agent: Agent, site: &'a Site) -> Self {
         let mut look = Self {
             agent,
@@ -155,15 +155,15 @@ impl<'a> Look<'a> {
             warnings: Vec::new(),
             is_off: false,
         };
-        for level in [Level::User, Level::Project] {
+        for level in [InstallScope::User, InstallScope::Project] {
             look.read(level);
         }
         look
     }
 
     /// Reads the files of a level.
-    fn read(&mut self, level: Level) {
-        let program = Program::default();
+    fn read(&mut self, level: InstallScope) {
+        let program = HookLauncher::default();
         let Ok(all) = places::places(self.agent, level, self.site, &program) else {
             return;
         };
@@ -194,7 +194,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn add(&mut self, level: Level, place: &Place, found: Vec<Spot>) {
+    fn add(&mut self, level: InstallScope, place: &HookTarget, found: Vec<HookPosition>) {
         let file = place.path.clone();
         if found.iter().any(|spot| self.is_there(&spot.event)) {
             self.warnings.push(format!(
@@ -222,8 +222,8 @@ impl<'a> Look<'a> {
         // In the order in which haft registers them: those that decide come first.
         events.sort_by_key(|event| self.known.iter().position(|known| known == event));
         let level = match level {
-            Level::User => "user",
-            Level::Project => "project",
+            InstallScope::User => "user",
+            InstallScope::Project => "project",
         };
         self.files.push(HookFile {
             file,
@@ -238,7 +238,7 @@ impl<'a> Look<'a> {
     }
 
     /// Warns if an entry cannot do its work.
-    fn check(&mut self, spot: &Spot, file: &Path) {
+    fn check(&mut self, spot: &HookPosition, file: &Path) {
         let shown = file.display();
         if let Some(matcher) = &spot.matcher {
             self.warnings.push(format!(
@@ -291,12 +291,12 @@ impl<'a> Look<'a> {
             is_older.then_some(since)
         };
         let unsupported = self.known.iter().filter_map(|event| {
-            Some(Unsupported {
+            Some(UnsupportedEvent {
                 event: event.clone(),
                 since: lacks(event)?,
             })
         });
-        let unsupported: Vec<Unsupported> = unsupported.collect();
+        let unsupported: Vec<UnsupportedEvent> = unsupported.collect();
         let missing = self.known.iter().filter(|event| !self.is_there(event));
         let missing: Vec<String> = missing.cloned().collect();
         let deciding: Vec<&String> = self.known.iter().filter(|event| decides(event)).collect();
@@ -304,10 +304,10 @@ impl<'a> Look<'a> {
             .iter()
             .filter(|event| self.is_there(event) && lacks(event).is_none());
         let governed = match decided.count() {
-            0 => Governed::No,
-            _ if self.is_off => Governed::No,
-            count if count == deciding.len() && self.warnings.is_empty() => Governed::Yes,
-            _ => Governed::Partly,
+            0 => HookCoverage::No,
+            _ if self.is_off => HookCoverage::No,
+            count if count == deciding.len() && self.warnings.is_empty() => HookCoverage::Yes,
+            _ => HookCoverage::Partly,
         };
         let folder = places::folder(self.agent, &self.site.environment);
         let fails_closed = self.fails_closed();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::clients::jsonc;
 use crate::hook_settings::MAX_BYTES;
-use crate::hook_settings::json_hooks::Spot;
+use crate::hook_settings::json_hooks::HookPosition;
 use crate::hook_settings::places;
 use crate::plain_file;
 use crate::site::Site;
@@ -77,7 +77,7 @@ pub(crate) fn off(agent: Agent, site: &Site) -> Vec<String> {
 
 /// Counts the entries that Codex's user has reviewed. Codex remembers each by its file, event and position, with a hash of its text, which
 /// haft does not compare.
-pub(crate) fn count_reviewed(site: &Site, file: &Path, spots: &[Spot]) -> usize {
+pub(crate) fn count_reviewed(site: &Site, file: &Path, spots: &[HookPosition]) -> usize {
     let Some(folder) = places::folder(Agent::Codex, &site.environment) else {
         return 0;
     };
@@ -85,7 +85,7 @@ pub(crate) fn count_reviewed(site: &Site, file: &Path, spots: &[Spot]) -> usize 
     let state = &settings["hooks"]["state"];
     let real: PathBuf = file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let names = [file.display().to_string(), real.display().to_string()];
-    let is_reviewed = |spot: &&Spot| {
+    let is_reviewed = |spot: &&HookPosition| {
         let event = snake(&spot.event);
         let handler = spot.handler.unwrap_or_default();
         let key = |name: &String| format!("{name}:{event}:{}:{handler}", spot.item);

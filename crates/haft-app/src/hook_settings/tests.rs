@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use haft_hook::Agent;
 
-use super::{Edit, Order, Program, install, target, uninstall};
-use crate::clients::Level;
-use crate::clients::install::step::Step;
+use super::{HookEditOptions, HookLauncher, InstallEdit, install, target, uninstall};
+use crate::clients::InstallScope;
+use crate::clients::install::step::EditStep;
 use crate::clients::install::trial::{read, stopping, walk};
 use crate::environment::Environment;
 use crate::home::Home;
@@ -34,8 +34,8 @@ impl Lab {
         Self { root, site }
     }
 
-    fn order(&self, agent: Agent, level: Level) -> Order<'_> {
-        Order {
+    fn order(&self, agent: Agent, level: InstallScope) -> HookEditOptions<'_> {
+        HookEditOptions {
             agent,
             level,
             site: &self.site,
@@ -54,12 +54,12 @@ impl Lab {
         path
     }
 
-    fn install(&self, agent: Agent) -> Result<Vec<Edit>, Problem> {
-        install(self.order(agent, Level::User), &program())
+    fn install(&self, agent: Agent) -> Result<Vec<InstallEdit>, Problem> {
+        install(self.order(agent, InstallScope::User), &program())
     }
 
-    fn uninstall(&self, agent: Agent) -> Result<Vec<Edit>, Problem> {
-        uninstall(self.order(agent, Level::User))
+    fn uninstall(&self, agent: Agent) -> Result<Vec<InstallEdit>, Problem> {
+        uninstall(self.order(agent, InstallScope::User))
     }
 
     /// Everything below a folder.
@@ -73,8 +73,8 @@ impl Lab {
     }
 }
 
-fn program() -> Program {
-    Program {
+fn program() -> HookLauncher {
+    HookLauncher {
         name: "/opt/haft".into(),
         path: "/opt/haft".into(),
         options: Vec::new(),
@@ -159,12 +159,12 @@ fn every_agent_s_file_gets_haft_and_its_own_bytes_back() {
             "{with}"
         );
         // A second install, from another place, leaves the entries alone.
-        let moved = Program {
+        let moved = HookLauncher {
             name: "haft".into(),
             path: "/elsewhere/haft".into(),
             options: vec!["--home".into(), "/x".into()],
         };
-        let again = install(lab.order(agent, Level::User), &moved).unwrap();
+        let again = install(lab.order(agent, InstallScope::User), &moved).unwrap();
         let of_file = again.iter().find(|edit| edit.file == path).unwrap();
         assert!(!of_file.changes(), "{agent}");
         assert_eq!(read(&path).unwrap(), with, "{agent}");
@@ -199,20 +199,24 @@ fn what_a_user_changes_in_between_stays_and_haft_alone_goes() {
 #[test]
 fn an_agent_without_files_gets_them_and_loses_them_again() {
     for agent in Agent::ALL {
-        for level in [Level::User, Level::Project] {
+        for level in [InstallScope::User, InstallScope::Project] {
             let lab = Lab::new();
             let order = lab.order(agent, level);
             let shown = install(
-                Order {
+                HookEditOptions {
                     dry_run: true,
                     ..order
                 },
                 &program(),
             );
-            assert!(shown.unwrap().iter().all(Edit::changes), "{agent}");
+            assert!(shown.unwrap().iter().all(InstallEdit::changes), "{agent}");
             assert!(lab.names("user").is_empty() && lab.names("work").is_empty());
             let edits = install(order, &program()).unwrap();
-            let root = if level == Level::User { "user" } else { "work" };
+            let root = if level == InstallScope::User {
+                "user"
+            } else {
+                "work"
+            };
             for edit in &edits {
                 let folder = lab.root.path().canonicalize().unwrap().join(root);
                 assert!(edit.file.starts_with(folder), "{}", edit.file.display());
@@ -356,8 +360,9 @@ fn an_install_that_is_killed_at_any_step_is_repaired_by_the_next_command() {
                 if let Some(text) = text {
                     lab.write(name, text);
                 }
-                let order = lab.order(agent, Level::User);
-                let places = super::places::places(agent, Level::User, &lab.site, &program());
+                let order = lab.order(agent, InstallScope::User);
+                let places =
+                    super::places::places(agent, InstallScope::User, &lab.site, &program());
                 let places = places.unwrap();
                 let place = places.iter().find(|place| place.path == path).unwrap();
                 let put = |text: &str| super::put(agent, place, text);
@@ -382,16 +387,16 @@ fn what_the_agent_writes_at_the_same_time_is_not_overwritten() {
     let theirs = "{\"theme\": \"light\", \"hooks\": {}}";
     let lab = Lab::new();
     let path = lab.write(".gemini/settings.json", "{}");
-    let places = super::places::places(Agent::Gemini, Level::User, &lab.site, &program());
+    let places = super::places::places(Agent::Gemini, InstallScope::User, &lab.site, &program());
     let places = places.unwrap();
-    let order = lab.order(Agent::Gemini, Level::User);
+    let order = lab.order(Agent::Gemini, InstallScope::User);
     lab.site.home.create().unwrap();
     let put = |text: &str| super::put(Agent::Gemini, &places[0], text);
-    let mut interfering = |step: Step<'_>| {
-        if matches!(step, Step::Rename(..)) {
+    let mut interfering = |step: EditStep<'_>| {
+        if matches!(step, EditStep::Rename(..)) {
             fs::write(&path, theirs).unwrap();
         }
-        Step::take(step)
+        EditStep::take(step)
     };
     let done = target(order, &places[0])
         .unwrap()
@@ -446,7 +451,7 @@ fn links_are_followed_but_not_out_of_a_project() {
     lab.uninstall(Agent::Claude).unwrap();
     assert_eq!(read(&real).as_deref(), Some("{}"));
     std::os::unix::fs::symlink(lab.user(), lab.site.workspace.join(".claude")).unwrap();
-    let order = lab.order(Agent::Claude, Level::Project);
+    let order = lab.order(Agent::Claude, InstallScope::Project);
     let refused = install(order, &program()).unwrap_err().to_string();
     assert!(refused.contains("lead out of the project"), "{refused}");
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use haft_hook::Agent;
 use toml::{Table, Value};
 
-use crate::clients::install::record::Record;
-use crate::clients::install::target::{Content, Entry};
-use crate::clients::jsonc::Wrong;
+use crate::clients::install::record::InstallRecord;
+use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::jsonc::EditError;
 use crate::hook_settings::by_hand;
-use crate::hook_settings::json_hooks::{JsonHooks, Spot};
-use crate::hook_settings::places::{Entry as HookEntry, Layout};
+use crate::hook_settings::json_hooks::{HookPosition, JsonHooks};
+use crate::hook_settings::places::{HookLayout, HookRegistration as HookEntry};
 use crate::plain_file;
 
 /// Maximum size of a settings file, in bytes: larger than any real one.
@@ -34,16 +34,16 @@ pub(crate) fn has_hooks(path: &Path) -> bool {
     hooks.is_some_and(|hooks| hooks.values().any(Value::is_array))
 }
 
-fn parse(text: &str) -> Result<Table, Wrong> {
+fn parse(text: &str) -> Result<Table, EditError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    toml::from_str(text).map_err(|e| Wrong {
+    toml::from_str(text).map_err(|e| EditError {
         what: e.message().to_owned(),
         at: e.span().unwrap_or(0..0),
     })
 }
 
-fn wrong<T>(what: &str) -> Result<T, Wrong> {
-    Err(Wrong {
+fn wrong<T>(what: &str) -> Result<T, EditError> {
+    Err(EditError {
         what: what.to_owned(),
         at: 0..0,
     })
@@ -51,7 +51,7 @@ fn wrong<T>(what: &str) -> Result<T, Wrong> {
 
 impl TomlHooks {
     /// Returns haft's entries in a text.
-    pub(crate) fn spots(&self, text: &str) -> Result<Vec<Spot>, Wrong> {
+    pub(crate) fn spots(&self, text: &str) -> Result<Vec<HookPosition>, EditError> {
         let table = parse(text)?;
         let hooks = match table.get("hooks") {
             None => return Ok(Vec::new()),
@@ -59,7 +59,7 @@ impl TomlHooks {
             Some(_) => return wrong("`hooks` is not a table"),
         };
         let json = serde_json::to_string(&serde_json::json!({ "hooks": hooks }));
-        let json = json.map_err(|e| Wrong {
+        let json = json.map_err(|e| EditError {
             what: format!("`hooks` cannot be read: {e}"),
             at: 0..0,
         })?;
@@ -69,7 +69,7 @@ impl TomlHooks {
     fn as_json(&self) -> JsonHooks {
         JsonHooks {
             agent: self.agent,
-            layout: Layout {
+            layout: HookLayout {
                 parent: &["hooks"],
                 root: Vec::new(),
                 entries: self.entries.clone(),
@@ -79,7 +79,7 @@ impl TomlHooks {
     }
 
     /// Adds haft at the end, for every event that lacks it.
-    pub(crate) fn put(&self, text: &str) -> Result<String, Wrong> {
+    pub(crate) fn put(&self, text: &str) -> Result<String, EditError> {
         let spots = self.spots(text)?;
         let mut expected = parse(text)?;
         let mut out = text.to_owned();
@@ -102,8 +102,8 @@ impl TomlHooks {
 }
 
 /// Writes a group of one hook as tables.
-fn tables(event: &str, handler: &serde_json::Value) -> Result<String, Wrong> {
-    let body = toml::to_string(handler).map_err(|e| Wrong {
+fn tables(event: &str, handler: &serde_json::Value) -> Result<String, EditError> {
+    let body = toml::to_string(handler).map_err(|e| EditError {
         what: format!("write the hook as TOML: {e}"),
         at: 0..0,
     })?;
@@ -113,7 +113,7 @@ fn tables(event: &str, handler: &serde_json::Value) -> Result<String, Wrong> {
 }
 
 /// Adds the group to the table that the text must parse to.
-fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), Wrong> {
+fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), EditError> {
     let own = parse(own)?;
     let group = own
         .get("hooks")
@@ -137,7 +137,7 @@ fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), Wrong> {
 }
 
 /// Fails unless the edited text parses to just what it should. It was edited by lines, which multi-line strings could confuse.
-fn check(out: String, expected: &Table) -> Result<String, Wrong> {
+fn check(out: String, expected: &Table) -> Result<String, EditError> {
     if parse(&out).as_ref() == Ok(expected) {
         return Ok(out);
     }
@@ -168,7 +168,7 @@ fn header(line: &str) -> Option<(Vec<String>, bool)> {
 }
 
 /// Returns the lines of an entry: those of its group, or only those of its own table if the group has other hooks.
-fn lines_of(text: &str, spot: &Spot, is_alone: bool) -> Option<Range<usize>> {
+fn lines_of(text: &str, spot: &HookPosition, is_alone: bool) -> Option<Range<usize>> {
     let group = ["hooks", spot.event.as_str()];
     let (mut groups, mut handlers, mut from) = (0, 0, None);
     let mut at = 0;
@@ -228,7 +228,7 @@ fn without_lines(text: &str, lines: &Range<usize>) -> String {
     head + &text[end..]
 }
 
-impl Content for TomlHooks {
+impl InstallContent for TomlHooks {
     fn owner(&self) -> &'static str {
         self.agent.title()
     }
@@ -237,23 +237,27 @@ impl Content for TomlHooks {
         by_hand(self.agent)
     }
 
-    fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
+    fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
         let is_there = !self.spots(text)?.is_empty();
-        Ok(is_there.then(|| Entry::unrecorded(true)))
+        Ok(is_there.then(|| InstalledEntry::unrecorded(true)))
     }
 
     fn has_parent(&self, text: &str) -> bool {
         parse(text).is_ok_and(|table| table.contains_key("hooks"))
     }
 
-    fn without(&self, text: &str, _record: Option<&Record>) -> Result<Option<String>, Wrong> {
+    fn without(
+        &self,
+        text: &str,
+        _record: Option<&InstallRecord>,
+    ) -> Result<Option<String>, EditError> {
         let spots = self.spots(text)?;
         if spots.is_empty() {
             return Ok(None);
         }
         let mut out = text.to_owned();
         let mut expected = parse(text)?;
-        let mut gone: Option<&Spot> = None;
+        let mut gone: Option<&HookPosition> = None;
         for spot in spots.iter().rev() {
             if gone.is_some_and(|gone| gone.event == spot.event && gone.item == spot.item) {
                 continue;
@@ -272,7 +276,7 @@ impl Content for TomlHooks {
 }
 
 /// Removes an entry from the table that the text must parse to, with the list and the table that are then empty.
-fn remove(expected: &mut Table, spot: &Spot) {
+fn remove(expected: &mut Table, spot: &HookPosition) {
     let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_table_mut) else {
         return;
     };
@@ -301,11 +305,11 @@ mod tests {
     use serde_json::json;
 
     use super::TomlHooks;
-    use crate::clients::install::target::Content as _;
-    use crate::hook_settings::places::Entry;
+    use crate::clients::install::target::InstallContent as _;
+    use crate::hook_settings::places::HookRegistration;
 
     fn codex() -> TomlHooks {
-        let entry = |event: &str| Entry {
+        let entry = |event: &str| HookRegistration {
             event: event.to_owned(),
             value: json!({"hooks": [{"type": "command", "command": "haft hook codex", "timeout": 600}]}),
         };

@@ -6,11 +6,11 @@ use std::path::Path;
 use haft_hook::{Agent, setup};
 use haft_shell::plain_words;
 
-use crate::clients::install::record::Record;
-use crate::clients::install::target::{Content, Entry};
-use crate::clients::jsonc::Wrong;
+use crate::clients::install::record::InstallRecord;
+use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::jsonc::EditError;
 use crate::hook_settings::by_hand;
-use crate::hook_settings::json_hooks::Spot;
+use crate::hook_settings::json_hooks::HookPosition;
 
 /// The event that represents all events of a plugin.
 pub(crate) const PLUGIN: &str = "haft.plugin";
@@ -41,9 +41,9 @@ impl WholeFile {
     }
 
     /// Returns the entry of haft in a text, if haft wrote it.
-    pub(crate) fn spots(&self, text: &str, path: &Path) -> Vec<Spot> {
+    pub(crate) fn spots(&self, text: &str, path: &Path) -> Vec<HookPosition> {
         let event = self.event(path).filter(|_| self.is_ours(text));
-        let spot = |event: String| Spot {
+        let spot = |event: String| HookPosition {
             event,
             item: 0,
             handler: None,
@@ -56,11 +56,11 @@ impl WholeFile {
     }
 
     /// Replaces an older text of haft.
-    pub(crate) fn put(&self, text: &str) -> Result<String, Wrong> {
+    pub(crate) fn put(&self, text: &str) -> Result<String, EditError> {
         if text.is_empty() || self.is_ours(text) {
             return Ok(self.text.clone());
         }
-        Err(Wrong {
+        Err(EditError {
             what: "the file is there and haft did not make it".to_owned(),
             at: 0..0,
         })
@@ -73,7 +73,7 @@ fn command_in(text: &str) -> Vec<String> {
     commands.next().and_then(plain_words).unwrap_or_default()
 }
 
-impl Content for WholeFile {
+impl InstallContent for WholeFile {
     fn owner(&self) -> &'static str {
         self.agent.title()
     }
@@ -82,15 +82,19 @@ impl Content for WholeFile {
         by_hand(self.agent)
     }
 
-    fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
-        Ok((!text.is_empty()).then(|| Entry::unrecorded(self.is_ours(text))))
+    fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
+        Ok((!text.is_empty()).then(|| InstalledEntry::unrecorded(self.is_ours(text))))
     }
 
     fn has_parent(&self, _text: &str) -> bool {
         true
     }
 
-    fn without(&self, text: &str, _record: Option<&Record>) -> Result<Option<String>, Wrong> {
+    fn without(
+        &self,
+        text: &str,
+        _record: Option<&InstallRecord>,
+    ) -> Result<Option<String>, EditError> {
         Ok(self.is_ours(text).then(String::new))
     }
 

@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::clients::jsonc;
-use crate::imports::Source;
-use crate::imports::permissions::{self, Rules};
+use crate::imports::ImportSource;
+use crate::imports::permissions::{self, ImportedRules};
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
 
 /// Maximum size of a file, in bytes: Claude Code stores much more in its own than settings.
@@ -32,7 +32,7 @@ const TURNED_OFF: [&str; 2] = ["disabledMcpServers", "disabledMcpjsonServers"];
 
 /// The contents of a file.
 #[derive(Debug, Default)]
-pub(super) struct Entries {
+pub(super) struct ImportDocument {
     /// Whether it has anything that could be imported.
     pub(super) is_known: bool,
     /// The servers by name.
@@ -41,18 +41,18 @@ pub(super) struct Entries {
     pub(super) inputs: Vec<Map<String, Value>>,
     /// Servers of Claude Code that are turned off, in this file or another.
     pub(super) turned_off: BTreeSet<String>,
-    pub(super) rules: Rules,
+    pub(super) rules: ImportedRules,
     pub(super) notes: Vec<String>,
 }
 
-impl Entries {
+impl ImportDocument {
     /// Returns an error if nothing in the file is known.
     pub(super) fn known(self, file: &Path) -> Result<Self, Problem> {
         if self.is_known {
             return Ok(self);
         }
         let problem = Problem::usage(format!("{} names no MCP servers", file.display()));
-        Err(problem.at(Place::file(file)).advise(format!(
+        Err(problem.at(SourceLocation::file(file)).advise(format!(
             "a client's settings have them below one of {}",
             SERVER_KEYS.join(", ")
         )))
@@ -60,7 +60,7 @@ impl Entries {
 }
 
 /// Reads a file as JSON with comments, TOML or YAML, by its extension.
-pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
+pub(super) fn read(source: &ImportSource<'_>, at: &Site) -> Result<ImportDocument, Problem> {
     let file = source.file;
     let text = plain_file::read(file, MAX_FILE_BYTES).map_err(|e| {
         let problem = Problem::usage(format!("cannot read {}: {e}", file.display()));
@@ -81,7 +81,8 @@ pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
 /// Parses a text as an object.
 pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Problem> {
     let wrong = |what: String| {
-        Problem::usage(format!("cannot read {}: {what}", file.display())).at(Place::file(file))
+        Problem::usage(format!("cannot read {}: {what}", file.display()))
+            .at(SourceLocation::file(file))
     };
     let ends = |ends: &[&str]| {
         let name = file.extension().and_then(std::ffi::OsStr::to_str);
@@ -98,7 +99,7 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Probl
         jsonc::read(text).map_err(|e| {
             let shown = file.display().to_string();
             Problem::usage(format!("cannot read {shown}: {}", e.what))
-                .at(Place::in_text(&shown, text, e.at))
+                .at(SourceLocation::in_text(&shown, text, e.at))
         })?
     };
     match value {
@@ -109,8 +110,8 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Probl
 }
 
 /// Reads a whole document; one that only has servers by name is accepted as such.
-fn read_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
-    let mut entries = Entries::default();
+fn read_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> ImportDocument {
+    let mut entries = ImportDocument::default();
     // Claude Code stores the settings of a folder under that folder's path.
     let own = at.workspace.to_string_lossy().into_owned();
     let project = root.get_mut("projects").and_then(|all| all.get_mut(&own));
@@ -145,7 +146,7 @@ fn read_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
     entries
 }
 
-impl Entries {
+impl ImportDocument {
     /// Takes the servers of a member; returns whether it is an object.
     fn take_servers(&mut self, held: Option<Value>) -> bool {
         let Some(Value::Object(mut held)) = held else {

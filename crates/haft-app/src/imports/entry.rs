@@ -6,9 +6,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::imports::env_file;
-use crate::imports::texts::Context;
-use crate::imports::{Candidate, Source, Wishes};
-use crate::servers::edit::{NewServer, Reach};
+use crate::imports::texts::ConversionContext;
+use crate::imports::{ImportCandidate, ImportOptions, ImportSource};
+use crate::servers::edit::{NewServer, ServerTarget};
 use crate::servers::literal::{is_secret, is_shaped};
 
 /// Members that do not affect how a server is reached or used.
@@ -71,13 +71,13 @@ struct SecretReplacement<'a> {
 
 /// Reads one entry.
 pub(super) fn candidate(
-    source: &Source<'_>,
+    source: &ImportSource<'_>,
     name: &str,
     entry: Map<String, Value>,
-    context: &Context<'_>,
-    wishes: &Wishes,
-) -> Candidate {
-    let mut reader = Reader {
+    context: &ConversionContext<'_>,
+    wishes: &ImportOptions,
+) -> ImportCandidate {
+    let mut reader = EntryReader {
         entry: flatten(entry),
         context,
         wishes,
@@ -86,7 +86,7 @@ pub(super) fn candidate(
     };
     let server = reader.server(name);
     reader.report_unread();
-    Candidate {
+    ImportCandidate {
         original: name.to_owned(),
         client: source.client,
         file: source.file.to_owned(),
@@ -106,16 +106,16 @@ fn flatten(mut entry: Map<String, Value>) -> Map<String, Value> {
     entry
 }
 
-struct Reader<'a> {
+struct EntryReader<'a> {
     /// What has not been read yet.
     entry: Map<String, Value>,
-    context: &'a Context<'a>,
-    wishes: &'a Wishes,
+    context: &'a ConversionContext<'a>,
+    wishes: &'a ImportOptions,
     notes: Vec<String>,
     refused: Option<String>,
 }
 
-impl Reader<'_> {
+impl EntryReader<'_> {
     fn refuse(&mut self, why: impl Into<String>) {
         self.refused.get_or_insert_with(|| why.into());
     }
@@ -140,7 +140,7 @@ impl Reader<'_> {
             return None;
         }
         let reach = self.reach(name, &kind)?;
-        let is_process = matches!(reach, Reach::Command { .. });
+        let is_process = matches!(reach, ServerTarget::Command { .. });
         let mut server = NewServer::new(name, reach);
         server.network = self.wishes.network && is_process;
         let off = self.take(&["disabled"]);
@@ -156,7 +156,7 @@ impl Reader<'_> {
         Some(server)
     }
 
-    fn reach(&mut self, name: &str, kind: &str) -> Option<Reach> {
+    fn reach(&mut self, name: &str, kind: &str) -> Option<ServerTarget> {
         // In Gemini CLI, a plain `url` means the old transport.
         let is_old =
             kind == "sse" || self.context.client == "gemini" && self.entry.contains_key("url");
@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    fn command(&mut self, command: Value) -> Option<Reach> {
+    fn command(&mut self, command: Value) -> Option<ServerTarget> {
         let words = self.words(command);
         let Some((program, args)) = words
             .split_first()
@@ -198,7 +198,7 @@ impl Reader<'_> {
         for (name, value) in self.read_env_file() {
             env.entry(name).or_insert(value);
         }
-        Some(Reach::Command {
+        Some(ServerTarget::Command {
             program: self.program(program),
             args: args.to_vec(),
             env,
@@ -258,7 +258,7 @@ impl Reader<'_> {
         folder.join(plain).to_string_lossy().into_owned()
     }
 
-    fn address(&mut self, name: &str, url: &Value) -> Option<Reach> {
+    fn address(&mut self, name: &str, url: &Value) -> Option<ServerTarget> {
         let url = self.text(url.as_str().unwrap_or_default())?;
         if is_shaped(&url) && !self.wishes.copy_secrets {
             self.refuse("its address holds a secret: put that into a header, or copy it with --copy-secrets");
@@ -278,7 +278,7 @@ impl Reader<'_> {
             let variable = variable.as_str().unwrap_or_default();
             self.header(&mut headers, "Authorization", variable, "Bearer ");
         }
-        Some(Reach::Address { url, headers })
+        Some(ServerTarget::Address { url, headers })
     }
 
     fn header(
@@ -456,7 +456,7 @@ impl Reader<'_> {
 
     /// Notes what a server that ran without a jail may miss in one.
     fn jail_notes(&mut self, server: &NewServer) {
-        let Reach::Command { args, .. } = &server.reach else {
+        let ServerTarget::Command { args, .. } = &server.reach else {
             return;
         };
         let is_there = |arg: &&String| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::imports::{Imports, Wishes, document, plugin};
+use crate::imports::{ImportOptions, Imports, document, plugin};
 use crate::plain_file;
 use crate::site::Site;
 
@@ -17,7 +17,7 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 const MAX_PLUGINS: usize = 256;
 
 /// Reads the packages that are turned on. What cannot be read is noted.
-pub(super) fn read(at: &Site, wishes: &Wishes, into: &mut Imports) {
+pub(super) fn read(at: &Site, wishes: &ImportOptions, into: &mut Imports) {
     let Some(home) = at.environment.folder("HOME") else {
         return;
     };

@@ -7,11 +7,11 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::imports::{Candidate, to_valid_name};
+use crate::imports::{ImportCandidate, to_valid_name};
 
 /// Rules about tools of servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Rules {
+pub struct ImportedRules {
     /// Calls that may run.
     pub allow: Vec<String>,
     /// Calls that need approval.
@@ -22,7 +22,7 @@ pub struct Rules {
     pub not_carried: Vec<String>,
 }
 
-impl Rules {
+impl ImportedRules {
     /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.allow.is_empty() && self.ask.is_empty() && self.deny.is_empty()
@@ -43,7 +43,7 @@ impl Rules {
     }
 
     /// Renames the servers to their names in haft.
-    pub(super) fn rename(&mut self, servers: &[Candidate]) {
+    pub(super) fn rename(&mut self, servers: &[ImportCandidate]) {
         let taken = servers.iter().filter(|candidate| candidate.is_taken());
         let names: BTreeMap<String, String> = taken
             .filter_map(|candidate| {
@@ -81,8 +81,8 @@ impl Rules {
 }
 
 /// Reads `permissions`.
-pub(super) fn read(permissions: &Value, file: &Path) -> Rules {
-    let mut rules = Rules::default();
+pub(super) fn read(permissions: &Value, file: &Path) -> ImportedRules {
+    let mut rules = ImportedRules::default();
     let mut others = Vec::new();
     for name in ["allow", "ask", "deny"] {
         let list = permissions.get(name).and_then(Value::as_array);

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::clients::{Client, Level};
+use crate::clients::{ClientProgram, InstallScope};
 use crate::site::Site;
 
 /// A file that may contain servers.
-pub(super) struct Candidate {
+pub(super) struct CandidateFile {
     pub(super) client: &'static str,
     pub(super) file: PathBuf,
     /// Whether it is in the workspace.
@@ -20,26 +20,26 @@ const WINDSURF: &str = ".codeium/windsurf/mcp_config.json";
 const CLAUDE: [&str; 2] = [".claude/settings.json", ".claude/settings.local.json"];
 
 /// Returns the files of all clients: those of the user, then those of the workspace.
-pub(super) fn all(at: &Site) -> Vec<Candidate> {
+pub(super) fn all(at: &Site) -> Vec<CandidateFile> {
     let mut files = Vec::new();
     let mut add = |client, file: PathBuf, in_workspace| {
-        files.push(Candidate {
+        files.push(CandidateFile {
             client,
             file,
             in_workspace,
         });
     };
-    for level in [Level::User, Level::Project] {
-        let clients = Client::names()
+    for level in [InstallScope::User, InstallScope::Project] {
+        let clients = ClientProgram::names()
             .into_iter()
-            .filter_map(|name| Client::find(name).ok());
+            .filter_map(|name| ClientProgram::find(name).ok());
         for client in clients.filter(|client| client.has(level)) {
             if let Ok(file) = client.file(level, at) {
-                add(client.name, file, level == Level::Project);
+                add(client.name, file, level == InstallScope::Project);
             }
         }
         let home = at.environment.folder("HOME");
-        if level == Level::Project {
+        if level == InstallScope::Project {
             for name in CLAUDE {
                 add("claude-code", at.workspace.join(name), true);
             }

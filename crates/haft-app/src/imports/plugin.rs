@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use haft::plural::counted;
 use serde_json::{Map, Value};
 
-use crate::imports::document::{self, Entries};
-use crate::imports::{Imports, Source, Wishes, take};
+use crate::imports::document::{self, ImportDocument};
+use crate::imports::{ImportOptions, ImportSource, Imports, take};
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
 
 /// The paths of the manifest; the first one that exists is used.
@@ -39,7 +39,7 @@ const MAX_MANIFEST: u64 = 1 << 20;
 pub(super) fn read(
     at: &Site,
     folder: &Path,
-    wishes: &Wishes,
+    wishes: &ImportOptions,
     into: &mut Imports,
 ) -> Result<(), Problem> {
     let real = folder.canonicalize();
@@ -53,7 +53,7 @@ pub(super) fn read(
             folder.display()
         ));
     }
-    let package = Package {
+    let package = PluginPackage {
         at,
         folder: &folder,
         wishes,
@@ -79,10 +79,10 @@ fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
         let is_inside = real.is_ok_and(|real| real.starts_with(folder));
         if !is_inside {
             let what = format!("{} leads out of the plugin", file.display());
-            return Err(Problem::usage(what).at(Place::file(&file)));
+            return Err(Problem::usage(what).at(SourceLocation::file(&file)));
         }
         let text = plain_file::read(&file, MAX_MANIFEST).map_err(|e| {
-            Problem::usage(format!("cannot read the plugin: {e}")).at(Place::file(&file))
+            Problem::usage(format!("cannot read the plugin: {e}")).at(SourceLocation::file(&file))
         })?;
         return document::parse(&file, &text);
     }
@@ -104,13 +104,13 @@ fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
     )))
 }
 
-struct Package<'a> {
+struct PluginPackage<'a> {
     at: &'a Site,
     folder: &'a Path,
-    wishes: &'a Wishes,
+    wishes: &'a ImportOptions,
 }
 
-impl Package<'_> {
+impl PluginPackage<'_> {
     /// Reads the servers in the files, and those that the manifest contains or points to.
     fn servers(&self, manifest: &Map<String, Value>, into: &mut Imports) -> Result<(), Problem> {
         let mut files: Vec<PathBuf> = SERVERS
@@ -123,9 +123,9 @@ impl Package<'_> {
                 let held = servers
                     .iter()
                     .filter_map(|(name, entry)| Some((name.clone(), entry.as_object()?.clone())));
-                let entries = Entries {
+                let entries = ImportDocument {
                     servers: held.collect(),
-                    ..Entries::default()
+                    ..ImportDocument::default()
                 };
                 self.take(self.folder, entries, into);
             }
@@ -141,15 +141,15 @@ impl Package<'_> {
         Ok(())
     }
 
-    fn source<'f>(&'f self, file: &'f Path) -> Source<'f> {
-        Source {
+    fn source<'f>(&'f self, file: &'f Path) -> ImportSource<'f> {
+        ImportSource {
             client: "a plugin",
             file,
             package: Some(self.folder),
         }
     }
 
-    fn take(&self, file: &Path, entries: Entries, into: &mut Imports) {
+    fn take(&self, file: &Path, entries: ImportDocument, into: &mut Imports) {
         take(self.at, &self.source(file), self.wishes, entries, into);
     }
 

@@ -8,8 +8,10 @@ use tempfile::TempDir;
 use crate::config::Settings;
 use crate::environment::Environment;
 use crate::home::Home;
-use crate::imports::{Candidate, Imports, Wishes, look};
+use crate::imports::{ImportCandidate, ImportOptions, Imports, look};
 use crate::site::Site;
+
+mod plugins;
 
 /// A workspace, and its variables.
 struct Desk {
@@ -42,19 +44,19 @@ impl Desk {
         path
     }
 
-    fn look(&self, from: &Path, wishes: &Wishes) -> Imports {
+    fn look(&self, from: &Path, wishes: &ImportOptions) -> Imports {
         look(&self.at, &Settings::default(), Some(from), wishes).unwrap()
     }
 
     /// Imports one file with one server.
-    fn one(&self, name: &str, text: &str) -> Candidate {
-        let found = self.look(&self.file(name, text), &Wishes::default());
+    fn one(&self, name: &str, text: &str) -> ImportCandidate {
+        let found = self.look(&self.file(name, text), &ImportOptions::default());
         assert_eq!(found.servers.len(), 1, "{name}: {found:?}");
         found.servers.into_iter().next().unwrap()
     }
 }
 
-fn text(candidate: &Candidate) -> String {
+fn text(candidate: &ImportCandidate) -> String {
     assert_eq!(candidate.refused, None, "{}", candidate.original);
     let text = candidate.server.as_ref().unwrap().text();
     text.lines().skip(1).collect::<Vec<_>>().join("\n")
@@ -268,9 +270,9 @@ fn a_secret_is_copied_where_that_is_wanted() {
         "x.json",
         r#"{"mcpServers": {"a": {"command": "s", "env": {"API_KEY": "plain-text"}}}}"#,
     );
-    let wishes = Wishes {
+    let wishes = ImportOptions {
         copy_secrets: true,
-        ..Wishes::default()
+        ..ImportOptions::default()
     };
     let copied = desk.look(&file, &wishes).servers.remove(0);
     assert!(text(&copied).contains("plain-text"));
@@ -285,9 +287,9 @@ fn a_secret_that_is_copied_is_not_shown() {
             "env": {"API_KEY": "plain-text", "MODE": "fast"}},
             "b": {"url": "https://example.com/mcp", "headers": {"X-Token": "plain-text"}}}}"#,
     );
-    let wishes = Wishes {
+    let wishes = ImportOptions {
         copy_secrets: true,
-        ..Wishes::default()
+        ..ImportOptions::default()
     };
     for copied in desk.look(&file, &wishes).servers {
         let shown = copied.server.unwrap().shown_text();
@@ -308,9 +310,9 @@ fn names_are_made_to_fit_and_haft_itself_is_left_out() {
         r#"{"mcpServers": {"My Server": {"command": "a"}, "haft": {"command": "/x/haft", "args": ["serve", "--stdio"]},
             "My.Server": {"command": "b"}, "same": {"command": "a"}}}"#,
     );
-    let found = desk.look(&file, &Wishes::default());
+    let found = desk.look(&file, &ImportOptions::default());
     let names = |found: &Imports| -> Vec<(String, bool)> {
-        let server = |candidate: &Candidate| {
+        let server = |candidate: &ImportCandidate| {
             let name = candidate.server.as_ref().unwrap().name.clone();
             (name, candidate.is_taken())
         };
@@ -325,13 +327,13 @@ fn names_are_made_to_fit_and_haft_itself_is_left_out() {
             pair("same", true)
         ]
     );
-    let wishes = Wishes {
+    let wishes = ImportOptions {
         rename: [
             ("My.Server".to_owned(), "other".to_owned()),
             ("gone".to_owned(), "x".to_owned()),
         ]
         .into(),
-        ..Wishes::default()
+        ..ImportOptions::default()
     };
     let found = desk.look(&file, &wishes);
     assert_eq!(names(&found)[1], pair("other", true));
@@ -340,9 +342,9 @@ fn names_are_made_to_fit_and_haft_itself_is_left_out() {
         "{:?}",
         found.notes
     );
-    let wrong = Wishes {
+    let wrong = ImportOptions {
         rename: [("same".to_owned(), "a.b".to_owned())].into(),
-        ..Wishes::default()
+        ..ImportOptions::default()
     };
     assert!(look(&desk.at, &Settings::default(), Some(&file), &wrong).is_err());
 }
@@ -362,7 +364,7 @@ fn claude_code_keeps_servers_by_folder_and_turns_some_off() {
         })
         .to_string(),
     );
-    let found = desk.look(&file, &Wishes::default());
+    let found = desk.look(&file, &ImportOptions::default());
     let names: Vec<&str> = found
         .servers
         .iter()
@@ -389,112 +391,24 @@ fn what_claude_code_turns_off_in_another_file_is_off_here_too() {
     .unwrap();
     let mut settings = Settings::default();
     settings.trusted = true;
-    let found = look(&desk.at, &settings, None, &Wishes::default()).unwrap();
+    let found = look(&desk.at, &settings, None, &ImportOptions::default()).unwrap();
     let on: Vec<bool> = found
         .servers
         .iter()
         .map(|one| one.server.as_ref().unwrap().enabled)
         .collect();
     assert_eq!(on, [true, false]);
-    let untrusted = look(&desk.at, &Settings::default(), None, &Wishes::default()).unwrap();
+    let untrusted = look(
+        &desk.at,
+        &Settings::default(),
+        None,
+        &ImportOptions::default(),
+    )
+    .unwrap();
     assert!(
         untrusted.servers.is_empty() && untrusted.notes.len() == 2,
         "{untrusted:?}"
     );
-}
-
-#[test]
-fn a_package_of_a_plugin_is_read_with_what_haft_has_no_use_for() {
-    let desk = Desk::new();
-    let root = desk.root.path().canonicalize().unwrap().join("plug");
-    desk.file(
-        "plug/.claude-plugin/plugin.json",
-        r#"{"name": "plug", "mcpServers": "./more.json", "skills": "./extra"}"#,
-    );
-    desk.file("plug/.mcp.json", r#"{"mcpServers": {"a": {"command": "${CLAUDE_PLUGIN_ROOT}/bin/a", "args": ["${PLUGIN_ROOT}/d"]}}}"#);
-    desk.file("plug/more.json", r#"{"b": {"command": "./bin/b"}}"#);
-    desk.file("plug/skills/one/SKILL.md", "x");
-    desk.file("plug/extra/two/SKILL.md", "x");
-    desk.file("plug/hooks/hooks.json", "{}");
-    desk.file("plug/commands/c.md", "x");
-    let found = desk.look(&desk.root.path().join("plug"), &Wishes::default());
-    let shown = root.display();
-    let texts: Vec<String> = found.servers.iter().map(text).collect();
-    assert_eq!(
-        texts,
-        [
-            format!(
-                "command = \"{shown}/bin/a\"\nargs = [\"{shown}/d\"]\nsandbox.read = [\"{shown}\"]"
-            ),
-            format!("command = \"{shown}/bin/b\"\nsandbox.read = [\"{shown}\"]"),
-        ]
-    );
-    let notes = found.notes.join("\n");
-    for say in [
-        "plug/skills\"]",
-        "plug/extra\"]",
-        "hooks of the plugin",
-        "commands of the plugin",
-    ] {
-        assert!(notes.contains(say), "{say}: {notes}");
-    }
-    // A path that leads out of the package is not read.
-    desk.file(
-        "plug/.claude-plugin/plugin.json",
-        r#"{"name": "plug", "mcpServers": ["../x.json"]}"#,
-    );
-    desk.file("x.json", r#"{"c": {"command": "c"}}"#);
-    let found = desk.look(&desk.root.path().join("plug"), &Wishes::default());
-    assert_eq!(found.servers.len(), 1);
-    assert!(
-        found.notes.join("\n").contains("leads out"),
-        "{:?}",
-        found.notes
-    );
-    // A folder that is not a package is an error.
-    let none = desk.root.path().join("user");
-    assert!(
-        look(
-            &desk.at,
-            &Settings::default(),
-            Some(&none),
-            &Wishes::default()
-        )
-        .is_err()
-    );
-}
-
-#[test]
-fn no_link_leads_out_of_a_package() {
-    let desk = Desk::new();
-    let from = desk.root.path().join("plug");
-    let servers = r#"{"mcpServers": {"out": {"command": "out"}}}"#;
-    desk.file("outside/servers.json", servers);
-    desk.file("outside/three/SKILL.md", "x");
-    for (name, target) in [
-        (".mcp.json", "outside/servers.json"),
-        ("skills", "outside"),
-        ("plugin.json", "outside/servers.json"),
-    ] {
-        let _ = fs::remove_dir_all(&from);
-        desk.file("plug/mcp.json", r#"{"mcpServers": {}}"#);
-        let target = desk.root.path().join(target);
-        std::os::unix::fs::symlink(target, from.join(name)).unwrap();
-        let found = look(
-            &desk.at,
-            &Settings::default(),
-            Some(&from),
-            &Wishes::default(),
-        );
-        let said = match found {
-            Ok(found) => {
-                assert!(found.servers.is_empty(), "{name}: {found:?}");
-                found.notes.join("\n")
-            }
-            Err(problem) => problem.to_string(),
-        };
-        assert!(said.contains("leads out of the plugin"), "{name}: {said}");
-    }
 }
 
 #[test]
@@ -513,7 +427,7 @@ fn files_that_are_none_of_that_are_errors_with_their_place() {
             &desk.at,
             &Settings::default(),
             Some(&file),
-            &Wishes::default(),
+            &ImportOptions::default(),
         )
         .unwrap_err();
         let said = format!("{problem} {:?}", problem.place());
@@ -542,55 +456,4 @@ fn variables_of_a_file_are_carried_over_as_if_they_stood_in_the_settings() {
         why.contains("the variable API_KEY") && !why.contains("plain-text"),
         "{why}"
     );
-}
-
-#[test]
-fn plugins_that_claude_code_has_on_are_read_from_where_it_installed_them() {
-    let desk = Desk::new();
-    let work = desk.at.workspace.display().to_string();
-    for (folder, server) in [
-        ("one", "everywhere"),
-        ("two", "elsewhere"),
-        ("three", "here"),
-        ("four", "off"),
-    ] {
-        let text = format!("{{\"mcpServers\": {{\"{server}\": {{\"command\": \"s\"}}}}}}");
-        desk.file(
-            &format!("user/.claude/plugins/cache/m/{folder}/.mcp.json"),
-            &text,
-        );
-    }
-    let at = |folder: &str| {
-        desk.root
-            .path()
-            .join(format!("user/.claude/plugins/cache/m/{folder}"))
-    };
-    let installed = serde_json::json!({"version": 2, "plugins": {
-        "a@m": [{"scope": "project", "projectPath": "/other", "installPath": at("two")}, {"scope": "user", "installPath": at("one")}],
-        "b@m": [{"scope": "user", "installPath": at("two")}, {"scope": "local", "projectPath": work, "installPath": at("three")}],
-        "c@m": [{"scope": "user", "installPath": at("four")}],
-        "d@m": [{"scope": "user", "installPath": at("gone")}],
-        "e@m": [{"scope": "project", "projectPath": "/other", "installPath": at("four")}],
-    }});
-    desk.file(
-        "user/.claude/plugins/installed_plugins.json",
-        &installed.to_string(),
-    );
-    desk.file(
-        "user/.claude/settings.json",
-        r#"{"enabledPlugins": {"a@m": true, "b@m": true, "c@m": false, "d@m": true, "e@m": true}}"#,
-    );
-    let found = look(&desk.at, &Settings::default(), None, &Wishes::default()).unwrap();
-    let names = found.servers.iter().map(|server| &*server.original);
-    assert_eq!(names.collect::<Vec<_>>(), ["everywhere", "here"]);
-    let read = &found.servers[0].server.as_ref().unwrap().read;
-    assert_eq!(read.len(), 1, "its package is shown to it");
-    let notes = found.notes.join("\n");
-    assert!(
-        notes.contains("the plugin c@m") && notes.contains("gone"),
-        "{notes}"
-    );
-    desk.file("user/.claude/plugins/installed_plugins.json", "[");
-    let found = look(&desk.at, &Settings::default(), None, &Wishes::default()).unwrap();
-    assert!(found.servers.is_empty() && found.notes.join("\n").contains("installed_plugins"));
 }

@@ -9,7 +9,7 @@ use crate::site::Site;
 
 /// The context in which texts are converted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct ConversionContext<'a> {
     pub(super) at: &'a Site,
     pub(super) client: &'static str,
     /// The folder of the package that the settings belong to.
@@ -20,14 +20,14 @@ pub(super) struct Context<'a> {
 
 /// A converted text, with notes about it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Converted {
+pub(super) struct ConvertedText {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
     /// The positions of haft's references in the text.
     references: Vec<usize>,
 }
 
-impl Converted {
+impl ConvertedText {
     /// Appends a reference of haft's.
     fn push_reference(&mut self, reference: &str) {
         self.references.push(self.text.len());
@@ -47,9 +47,9 @@ impl Converted {
     }
 }
 
-impl Context<'_> {
+impl ConversionContext<'_> {
     /// Converts a text; returns why that is impossible if it needs something that is missing here.
-    pub(super) fn convert(&self, text: &str) -> Result<Converted, String> {
+    pub(super) fn convert(&self, text: &str) -> Result<ConvertedText, String> {
         let text = match self.client {
             "opencode" => text
                 .replace("{env:", "${env:")
@@ -58,7 +58,7 @@ impl Context<'_> {
             "gemini" => to_braced(text),
             _ => text.to_owned(),
         };
-        let mut carried = Converted::default();
+        let mut carried = ConvertedText::default();
         let mut rest = text.as_str();
         while let Some((before, after)) = rest.split_once("${") {
             let Some((inner, after)) = after.split_once('}') else {
@@ -73,7 +73,7 @@ impl Context<'_> {
     }
 
     /// Converts what is between the braces.
-    fn reference(&self, inner: &str, carried: &mut Converted) -> Result<(), String> {
+    fn reference(&self, inner: &str, carried: &mut ConvertedText) -> Result<(), String> {
         if let Some(name) = inner.strip_prefix("env:") {
             carried.push_reference(&self.variable(name)?);
         } else if let Some(path) = inner.strip_prefix("file:").filter(|_| self.reads_files()) {
@@ -155,7 +155,7 @@ impl Context<'_> {
     }
 
     /// Converts an input that VS Code asks for to a variable.
-    fn input(&self, id: &str, carried: &mut Converted) -> Result<(), String> {
+    fn input(&self, id: &str, carried: &mut ConvertedText) -> Result<(), String> {
         let named =
             |input: &&Map<String, Value>| input.get("id").and_then(Value::as_str) == Some(id);
         let input = self.inputs.iter().find(named);

@@ -30,7 +30,7 @@ pub(crate) enum Algorithm {
 
 /// The kind of key that an algorithm requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum KeyKind {
     Rsa,
     P256,
     P384,
@@ -56,14 +56,14 @@ impl Algorithm {
         found.map(|(_, algorithm)| *algorithm)
     }
 
-    fn kind(self) -> Kind {
+    fn kind(self) -> KeyKind {
         match self {
             Self::Rs256 | Self::Rs384 | Self::Rs512 | Self::Ps256 | Self::Ps384 | Self::Ps512 => {
-                Kind::Rsa
+                KeyKind::Rsa
             }
-            Self::Es256 => Kind::P256,
-            Self::Es384 => Kind::P384,
-            Self::EdDsa => Kind::Ed25519,
+            Self::Es256 => KeyKind::P256,
+            Self::Es384 => KeyKind::P384,
+            Self::EdDsa => KeyKind::Ed25519,
         }
     }
 
@@ -94,7 +94,7 @@ impl Algorithm {
 pub(crate) struct PublicKey {
     /// Its name; `None` if the issuer gives it none.
     pub(super) kid: Option<String>,
-    kind: Kind,
+    kind: KeyKind,
     /// The only algorithm that it is for, if the issuer names one.
     only: Option<String>,
     /// Modulus and exponent, or the point and nothing.
@@ -127,10 +127,16 @@ impl Jwk {
             return None;
         }
         let (kind, parts) = match (self.kty.as_str(), self.crv.as_deref()) {
-            ("RSA", _) => (Kind::Rsa, (number(self.n)?, number(self.e)?)),
-            ("EC", Some("P-256")) => (Kind::P256, (encode_point(self.x, self.y, 32)?, Vec::new())),
-            ("EC", Some("P-384")) => (Kind::P384, (encode_point(self.x, self.y, 48)?, Vec::new())),
-            ("OKP", Some("Ed25519")) => (Kind::Ed25519, (decode_sized(self.x, 32)?, Vec::new())),
+            ("RSA", _) => (KeyKind::Rsa, (number(self.n)?, number(self.e)?)),
+            ("EC", Some("P-256")) => (
+                KeyKind::P256,
+                (encode_point(self.x, self.y, 32)?, Vec::new()),
+            ),
+            ("EC", Some("P-384")) => (
+                KeyKind::P384,
+                (encode_point(self.x, self.y, 48)?, Vec::new()),
+            ),
+            ("OKP", Some("Ed25519")) => (KeyKind::Ed25519, (decode_sized(self.x, 32)?, Vec::new())),
             _ => return None,
         };
         Some(PublicKey {

@@ -1,5 +1,5 @@
 //! `KeySet`: the keys of an issuer, read on demand and cached for a while. A client that sends tokens with made-up key names cannot make
-//! haft ask more often than [`Pace::retry`] allows.
+//! haft ask more often than [`KeyRefresh::retry`] allows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub(crate) fn limits() -> FetchLimits {
 
 /// How long keys are cached, and how often the issuer is asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pace {
+pub(crate) struct KeyRefresh {
     /// The age at which they are read again.
     pub(crate) fresh: Duration,
     /// The age up to which they are used if they cannot be read again.
@@ -40,7 +40,7 @@ pub(crate) struct Pace {
     pub(crate) retry: Duration,
 }
 
-impl Default for Pace {
+impl Default for KeyRefresh {
     fn default() -> Self {
         Self {
             fresh: Duration::from_mins(10),
@@ -52,7 +52,7 @@ impl Default for Pace {
 
 /// Where the keys are found.
 #[derive(Debug, Clone)]
-pub(crate) enum Source {
+pub(crate) enum KeySource {
     /// At this URL from the settings.
     Url(String),
     /// At the URL in this issuer's metadata.
@@ -61,7 +61,7 @@ pub(crate) enum Source {
 
 /// How the issuer is reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Reach {
+pub(crate) struct IssuerHttp {
     /// For hosts named in the settings.
     pub(crate) named: Http,
     /// For other hosts that the issuer names: public addresses only.
@@ -80,22 +80,22 @@ pub(super) enum KeyError {
 /// The keys of an issuer.
 #[derive(Debug)]
 pub(crate) struct KeySet {
-    reach: Reach,
-    source: Source,
-    pace: Pace,
-    known: RwLock<Option<Known>>,
+    reach: IssuerHttp,
+    source: KeySource,
+    pace: KeyRefresh,
+    known: RwLock<Option<CachedKeys>>,
     /// Locked while the issuer is asked: the time and the result of the last request.
     last_request: Mutex<Option<(Instant, Result<(), String>)>>,
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct CachedKeys {
     keys: Arc<[PublicKey]>,
     read: Instant,
 }
 
 impl KeySet {
-    pub(crate) fn new(reach: Reach, source: Source, pace: Pace) -> Self {
+    pub(crate) fn new(reach: IssuerHttp, source: KeySource, pace: KeyRefresh) -> Self {
         Self {
             reach,
             source,
@@ -156,7 +156,7 @@ impl KeySet {
             return came.clone();
         }
         let came = self.read().await.map(|keys| {
-            *self.known.write() = Some(Known {
+            *self.known.write() = Some(CachedKeys {
                 keys: keys.into(),
                 read: Instant::now(),
             });
@@ -170,8 +170,8 @@ impl KeySet {
 
     async fn read(&self) -> Result<Vec<PublicKey>, String> {
         let text = match &self.source {
-            Source::Url(url) => answer(&self.reach.named, url).await?,
-            Source::Issuer(issuer) => {
+            KeySource::Url(url) => answer(&self.reach.named, url).await?,
+            KeySource::Issuer(issuer) => {
                 let url = self.discover(issuer).await?;
                 let same = split(&url).0 == split(issuer).0;
                 let http = if same {
@@ -222,13 +222,13 @@ async fn answer(http: &Http, url: &str) -> Result<String, String> {
 }
 
 #[derive(Deserialize)]
-struct Metadata {
+struct IssuerMetadata {
     issuer: String,
     jwks_uri: Option<String>,
 }
 
 fn key_place(text: &str, issuer: &str) -> Result<String, String> {
-    let metadata: Metadata = serde_json::from_str(text)
+    let metadata: IssuerMetadata = serde_json::from_str(text)
         .map_err(|error| format!("the metadata of {issuer} cannot be read: {error}"))?;
     if metadata.issuer != issuer {
         return Err(format!(

@@ -27,7 +27,7 @@ pub(super) struct Jwt<'t> {
 }
 
 #[derive(Deserialize)]
-struct Header {
+struct JwtHeader {
     alg: String,
     kid: Option<String>,
     typ: Option<String>,
@@ -45,7 +45,7 @@ impl<'t> Jwt<'t> {
             return Err("it is not a signed JWT".to_owned());
         };
         let signed = token.get(..header.len() + 1 + claims.len());
-        let header: Header = serde_json::from_str(&object(header, "header")?)
+        let header: JwtHeader = serde_json::from_str(&object(header, "header")?)
             .map_err(|_| "its header is not that of a JWT".to_owned())?;
         if header.crit.is_some() {
             return Err("its header has `crit`, and nothing of that is known here".to_owned());

@@ -18,8 +18,8 @@ use ring::signature::{
 };
 use serde_json::{Value, json};
 
-use super::jwks::{KeySet, MAX_BYTES, Pace, Reach, Source, limits};
-use super::{OAuthTerms, ResourceServer, TokenError};
+use super::jwks::{IssuerHttp, KeyRefresh, KeySet, KeySource, MAX_BYTES, limits};
+use super::{OAuthSettings, ResourceServer, TokenError};
 
 const AUDIENCE: &str = "https://haft.example/mcp";
 
@@ -84,13 +84,13 @@ impl Issuer {
         *self.keys.lock() = json!({"keys": keys}).to_string().into_bytes();
     }
 
-    fn server(&self, pace: Pace) -> ResourceServer {
+    fn server(&self, pace: KeyRefresh) -> ResourceServer {
         let http = Http::trusted().with_limits(limits());
-        let reach = Reach {
+        let reach = IssuerHttp {
             named: http.clone(),
             public: http,
         };
-        let terms = OAuthTerms {
+        let terms = OAuthSettings {
             issuer: self.url.clone(),
             audience: AUDIENCE.to_owned(),
             scopes: BTreeMap::from([
@@ -100,7 +100,7 @@ impl Issuer {
             ]),
             tenant: Arc::from("local"),
         };
-        let source = Source::Issuer(self.url.clone());
+        let source = KeySource::Issuer(self.url.clone());
         ResourceServer::new(terms, KeySet::new(reach, source, pace))
     }
 }
@@ -223,7 +223,7 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
         json!({"kty": 5}),
     ];
     issuer.publish(&[&[ec.jwk("one"), ed.jwk("two")][..], &others].concat());
-    let server = issuer.server(Pace::default());
+    let server = issuer.server(KeyRefresh::default());
     let good = claims(&issuer);
     let header = |alg: &str, kid: &str| json!({"alg": alg, "kid": kid, "typ": "at+jwt"});
     let ok = header("ES256", "one");
@@ -283,9 +283,9 @@ async fn a_new_key_counts_when_it_is_there_and_an_old_one_while_the_issuer_is_do
     let issuer = Issuer::start();
     let (old, new) = (Signer::ec(), Signer::ed());
     issuer.publish(&[old.jwk("old")]);
-    let eager = Pace {
+    let eager = KeyRefresh {
         retry: Duration::ZERO,
-        ..Pace::default()
+        ..KeyRefresh::default()
     };
     let server = issuer.server(eager);
     let token = |signer: &Signer, kid: &str| {
@@ -300,7 +300,7 @@ async fn a_new_key_counts_when_it_is_there_and_an_old_one_while_the_issuer_is_do
     assert!(gone.starts_with("its issuer has no key"), "{gone}");
     issuer.status.store(503, Ordering::SeqCst);
     assert_eq!(check(&server, &token(&new, "new")).await, readers);
-    let expired = Pace {
+    let expired = KeyRefresh {
         fresh: Duration::ZERO,
         stale: Duration::ZERO,
         retry: Duration::ZERO,
@@ -337,7 +337,7 @@ async fn keys_that_are_too_many_too_long_or_none_make_tokens_uncheckable() {
         (vec![0xff], "not UTF-8"),
     ] {
         *issuer.keys.lock() = body;
-        let why = check(&issuer.server(Pace::default()), &token).await;
+        let why = check(&issuer.server(KeyRefresh::default()), &token).await;
         let why = why.unwrap_err();
         assert!(
             why.starts_with("unavailable: ") && why.contains(says),
@@ -345,12 +345,16 @@ async fn keys_that_are_too_many_too_long_or_none_make_tokens_uncheckable() {
         );
     }
     *issuer.keys.lock() = padded(1000);
-    assert!(check(&issuer.server(Pace::default()), &token).await.is_ok());
+    assert!(
+        check(&issuer.server(KeyRefresh::default()), &token)
+            .await
+            .is_ok()
+    );
     let nowhere = Issuer {
         url: "http://127.0.0.1:1".to_owned(),
         ..issuer.clone()
     };
-    let why = check(&nowhere.server(Pace::default()), &token)
+    let why = check(&nowhere.server(KeyRefresh::default()), &token)
         .await
         .unwrap_err();
     assert!(why.starts_with("unavailable: "), "{why}");
@@ -359,7 +363,7 @@ async fn keys_that_are_too_many_too_long_or_none_make_tokens_uncheckable() {
 #[test]
 fn a_client_is_told_where_the_metadata_stand() {
     let issuer = Issuer::start();
-    let server = issuer.server(Pace::default());
+    let server = issuer.server(KeyRefresh::default());
     assert_eq!(
         server.metadata_url(),
         "https://haft.example/.well-known/oauth-protected-resource/mcp"

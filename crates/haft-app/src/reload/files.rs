@@ -1,4 +1,4 @@
-//! `Files`: the settings files, and whether they were changed and have been unchanged since. Editors empty or remove a file for a moment
+//! `WatchedFiles`: the settings files, and whether they were changed and have been unchanged since. Editors empty or remove a file for a moment
 //! before they write it: what haft reads in that moment is not what the user wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ const UNKNOWN_STAMP: Stamp = [-1; 5];
 
 /// Files that are watched for changes.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct WatchedFiles {
     paths: Vec<PathBuf>,
     /// The stamps when they were last loaded.
     loaded: Vec<Option<Stamp>>,
@@ -24,7 +24,7 @@ pub(super) struct Files {
     restless: u32,
 }
 
-impl Files {
+impl WatchedFiles {
     /// Returns files that count as changed until they are loaded.
     pub(super) fn new(paths: BTreeSet<PathBuf>) -> Self {
         Self {
@@ -91,7 +91,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
-    use super::{Files, MAX_UNSETTLED_CHECKS};
+    use super::{MAX_UNSETTLED_CHECKS, WatchedFiles};
 
     #[test]
     fn what_is_seen_for_a_moment_is_not_loaded() {
@@ -99,7 +99,7 @@ mod tests {
         let path = folder.path().join("haft.toml");
         let aside = folder.path().join("haft.toml~");
         fs::write(&path, "[policy]\n").unwrap();
-        let mut files = Files::new(BTreeSet::from([path.clone()]));
+        let mut files = WatchedFiles::new(BTreeSet::from([path.clone()]));
         assert!(!files.have_changed() && files.are_changing());
         assert!(files.have_changed() && files.confirm_loaded());
         assert!(!files.have_changed() && !files.are_changing());
@@ -129,7 +129,7 @@ mod tests {
     fn files_that_are_written_without_a_pause_are_loaded_in_the_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("haft.toml");
-        let mut files = Files::new(BTreeSet::from([path.clone()]));
+        let mut files = WatchedFiles::new(BTreeSet::from([path.clone()]));
         let mut looks = 0;
         loop {
             fs::write(&path, "#".repeat(looks)).unwrap();

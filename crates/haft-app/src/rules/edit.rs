@@ -9,14 +9,14 @@ use sha2::{Digest, Sha256};
 use toml::Value;
 
 use crate::app::App;
-use crate::config::layer::Layer;
+use crate::config::layer::SettingsLayer;
 use crate::problem::Problem;
 use crate::rules::RuleCheck;
 use crate::rules::file::RuleFile;
 
 /// A rule that was saved with an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct KeptRule {
+pub struct SavedRule {
     /// Its id, derived from its content.
     pub id: String,
     /// The rule's text, as it would stand in `policy.allow`.
@@ -35,7 +35,7 @@ pub struct KeptRule {
 
 /// A change of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change<'a> {
+pub enum RuleChange<'a> {
     /// It is removed.
     Remove,
     /// Its text is replaced.
@@ -47,7 +47,7 @@ pub enum Change<'a> {
     },
 }
 
-impl KeptRule {
+impl SavedRule {
     fn of(entry: &Value, check: &RuleCheck) -> Self {
         let read: Result<RuleText, _> = entry.clone().try_into();
         let (text, fault) = match read {
@@ -99,10 +99,10 @@ impl App {
     ///
     /// # Errors
     /// Their file cannot be read.
-    pub fn kept_rules(&self) -> Result<Vec<KeptRule>, Problem> {
+    pub fn kept_rules(&self) -> Result<Vec<SavedRule>, Problem> {
         let check = self.rule_check();
         let entries = RuleFile::of(self.home(), self.workspace()).entries()?;
-        let rule = |entry| KeptRule::of(entry, &check);
+        let rule = |entry| SavedRule::of(entry, &check);
         Ok(entries.iter().map(rule).collect())
     }
 
@@ -112,7 +112,7 @@ impl App {
     /// # Errors
     /// No rule has the id (any unique prefix is accepted), the new text is not a rule or names a tool that does not exist, or the file
     /// cannot be written.
-    pub fn change_rule(&self, id: &str, change: Change<'_>) -> Result<KeptRule, Problem> {
+    pub fn change_rule(&self, id: &str, change: RuleChange<'_>) -> Result<SavedRule, Problem> {
         let check = self.rule_check();
         let file = RuleFile::of(self.home(), self.workspace());
         let old = file.change(&check, |entries| change_entries(entries, id, change))?;
@@ -120,24 +120,24 @@ impl App {
         if let Ok(text) = read {
             self.apply_change(&text, change)?;
         }
-        Ok(KeptRule::of(&old, &check))
+        Ok(SavedRule::of(&old, &check))
     }
 
-    fn apply_change(&self, old: &RuleText, change: Change<'_>) -> Result<(), Problem> {
+    fn apply_change(&self, old: &RuleText, change: RuleChange<'_>) -> Result<(), Problem> {
         let policy = self.executor().policy();
         let mut rules = RuleSet::clone(policy.rule_set());
         let is_old = |rule: &RuleText| {
-            rule.layer == Layer::Always.as_str()
+            rule.layer == SettingsLayer::Always.as_str()
                 && (&rule.rule, &rule.tool, &rule.arguments)
                     == (&old.rule, &old.tool, &old.arguments)
         };
         match change {
-            Change::Remove => rules.allow.retain(|rule| !is_old(rule)),
-            Change::Edit { rule, any_call } => {
+            RuleChange::Remove => rules.allow.retain(|rule| !is_old(rule)),
+            RuleChange::Edit { rule, any_call } => {
                 rules.allow.retain(|rule| !is_old(rule));
                 // A rule that did not load is not among them.
                 let mut new = RuleText {
-                    layer: Layer::Always.as_str().to_owned(),
+                    layer: SettingsLayer::Always.as_str().to_owned(),
                     ..old.clone()
                 };
                 edit(&mut new, rule, any_call);
@@ -163,13 +163,13 @@ fn edit(text: &mut RuleText, rule: &str, any_call: bool) {
 fn change_entries(
     entries: &mut Vec<Value>,
     id: &str,
-    change: Change<'_>,
+    change: RuleChange<'_>,
 ) -> Result<Value, Problem> {
     let old = find(entries, id)?.clone();
     let same = |entry: &Value| self::id(entry) == self::id(&old);
     match change {
-        Change::Remove => entries.retain(|entry| !same(entry)),
-        Change::Edit { rule, any_call } => {
+        RuleChange::Remove => entries.retain(|entry| !same(entry)),
+        RuleChange::Edit { rule, any_call } => {
             for entry in entries.iter_mut().filter(|entry| same(entry)) {
                 let read: Result<RuleText, _> = entry.clone().try_into();
                 let mut text = read.map_err(|_| {

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use crate::config::document::{self, MAX_BYTES};
 use crate::config::kept;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::rules::{RuleCheck, file, head};
 
 /// The file of a workspace's rules.
@@ -87,7 +87,7 @@ impl RuleFile {
         Problem::failed(format!(
             "cannot write the rules saved with approvals: {what}"
         ))
-        .at(Place::file(&self.path))
+        .at(SourceLocation::file(&self.path))
     }
 }
 

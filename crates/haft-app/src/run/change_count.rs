@@ -6,7 +6,7 @@ use haft::change::ChangeLog;
 use haft::change::net::net_changes;
 use haft::workspace::Workspace;
 
-use crate::change_texts::{ReportLimits, Texts};
+use crate::change_texts::{ChangeTexts, ReportLimits};
 
 /// Maximum size of a log from which a run's changes are counted file by file, in bytes: some 40,000 changes.
 const MAX_FOLDED: u64 = 8 << 20;
@@ -26,7 +26,7 @@ pub(crate) fn changes(workspace: &Workspace, log: &ChangeLog, run: &RunId) -> Op
         return None;
     }
     let limits = ReportLimits::COUNTED;
-    let mut texts = Texts::new(workspace, log, run, &limits);
+    let mut texts = ChangeTexts::new(workspace, log, run, &limits);
     let mut count = ChangeCount {
         files: nets.len() as u64,
         ..ChangeCount::default()

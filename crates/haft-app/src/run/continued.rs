@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use haft::audit::runs::{self, RunsError};
-use haft::budget::Uses;
+use haft::budget::EffectCounts;
 use haft::call::RunId;
 use haft::untrusted::UntrustedSource;
 
@@ -46,7 +46,7 @@ pub(crate) fn keep_successor(folder: &Path, later: &RunId) -> io::Result<()> {
 }
 
 /// Returns the budget use of a run and those that it continues. A run whose record is missing, and any before it, is not counted.
-pub(super) fn uses(home: &Path, run: &RunId) -> Result<Uses, RunsError> {
+pub(super) fn uses(home: &Path, run: &RunId) -> Result<EffectCounts, RunsError> {
     let mut all = runs::uses(home, run.as_str())?;
     let mut at = run.clone();
     for _ in 0..MAX_CHAIN {

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use haft::approval::inbox::{Ending, Filter, InboxError, RequestStatus, StoredApproval};
+use haft::approval::inbox::{
+    InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval,
+};
 use haft::approval::{Choice, Decision, listing};
 use haft::audit::runs;
 use haft::call::RunId;
@@ -15,7 +17,7 @@ use crate::conversation_file;
 use crate::problem::Problem;
 use crate::run::RunParts;
 use crate::run::live::HeldRun;
-use crate::run::phase::{Event, Phase};
+use crate::run::phase::{PhaseEvent, RunPhase};
 
 /// How long the calls of a suspended run may take to note that they are pending.
 const NOTE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -84,13 +86,13 @@ pub(crate) async fn end(
     let session = &life.session;
     let mut phase = life.phase.lock().await;
     let (event, done) = match *phase {
-        Phase::Suspended | Phase::Finished => return Ok(()),
+        RunPhase::Suspended | RunPhase::Finished => return Ok(()),
         // A prepared run has no record.
-        Phase::Prepared => {
+        RunPhase::Prepared => {
             session.cancel();
-            (Event::Finish, Ok(()))
+            (PhaseEvent::Finish, Ok(()))
         }
-        Phase::Recorded | Phase::Running => {
+        RunPhase::Recorded | RunPhase::Running => {
             parts.live.remove(session.run());
             let may_wait = session.has_asked() || goes_on(life);
             let denial = session.ended_by_denial();
@@ -107,8 +109,8 @@ pub(crate) async fn end(
                 None => Ok(()),
             };
             match suspended {
-                Some(done) => (Event::Suspend, done),
-                None => (Event::Finish, finish(parts, session).await.and(noted)),
+                Some(done) => (PhaseEvent::Suspend, done),
+                None => (PhaseEvent::Finish, finish(parts, session).await.and(noted)),
             }
         }
     };
@@ -180,13 +182,13 @@ async fn is_over(parts: &RunParts, life: &HeldRun) -> bool {
 }
 
 /// Returns the filter for the requests of a run on which a call could still run.
-fn left(session: &Session, limit: usize) -> Filter {
-    Filter {
+fn left(session: &Session, limit: usize) -> RequestFilter {
+    RequestFilter {
         tenant: session.principal().tenant.to_string(),
         status: vec![RequestStatus::Pending, RequestStatus::Approved],
         run: Some(session.run().clone()),
         limit,
-        ..Filter::default()
+        ..RequestFilter::default()
     }
 }
 
@@ -199,9 +201,9 @@ async fn withdraw(parts: &RunParts, session: &Session, why: &str) {
     let mut ended: Result<(), InboxError> = read;
     for entry in requests {
         let ending = if entry.status == RequestStatus::Pending {
-            Ending::Withdrawn
+            RequestEnding::Withdrawn
         } else {
-            Ending::Void
+            RequestEnding::Void
         };
         let undone = parts.executor.phrases(&entry.request).undone;
         let why = format!("{why}; {undone}");
@@ -220,7 +222,7 @@ async fn end_conversation(
     denial: &str,
 ) -> Result<(), Unrecorded> {
     let unrecorded = |why: String| Unrecorded::Finished(session.run().clone(), why);
-    let filter = Filter {
+    let filter = RequestFilter {
         status: vec![RequestStatus::Denied],
         ..left(session, PAGE_SIZE)
     };

@@ -1,4 +1,4 @@
-//! `Live`: the runs of this process, and the state of other runs.
+//! `LiveRuns`: the runs of this process, and the state of other runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::home::Home;
-use crate::run::phase::Phase;
+use crate::run::phase::RunPhase;
 
 /// A run that this process holds.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct HeldRun {
     /// The finished run that it continues.
     pub(crate) continues: Option<RunId>,
     /// Held while the run changes from one phase to the next.
-    pub(crate) phase: AsyncMutex<Phase>,
+    pub(crate) phase: AsyncMutex<RunPhase>,
 }
 
 impl HeldRun {
@@ -38,21 +38,21 @@ impl HeldRun {
             narrowed,
             client: None,
             continues: None,
-            phase: AsyncMutex::new(Phase::Prepared),
+            phase: AsyncMutex::new(RunPhase::Prepared),
         }
     }
 }
 
 /// The runs of this process.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveRuns {
     /// haft's state folder, which must outlive its runs.
     home: Home,
     journal: Arc<dyn Journal>,
     runs: Mutex<HashMap<RunId, Arc<HeldRun>>>,
 }
 
-impl Live {
+impl LiveRuns {
     /// Returns an empty set of runs.
     pub(crate) fn new(home: Home, journal: Arc<dyn Journal>) -> Self {
         Self {
@@ -88,7 +88,7 @@ impl Live {
     }
 }
 
-impl OtherRuns for Live {
+impl OtherRuns for LiveRuns {
     fn look(&self, run: &RunId) -> OtherRun {
         let resumed_here = self.get(run).map(|life| life.session.is_resumed());
         match (resumed_here, runs::holder(self.home.path(), run.as_str())) {

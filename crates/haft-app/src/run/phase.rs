@@ -2,7 +2,7 @@
 
 /// The phase of a run, as seen by the process that holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum RunPhase {
     /// Only in memory: nothing is recorded.
     Prepared,
     /// Its record exists; the index may not contain it yet.
@@ -17,7 +17,7 @@ pub(crate) enum Phase {
 
 /// An event in the life of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum PhaseEvent {
     /// Its record is created or reopened.
     Record,
     /// The index contains it.
@@ -28,14 +28,14 @@ pub(crate) enum Event {
     Finish,
 }
 
-impl Phase {
+impl RunPhase {
     /// Returns the phase after an event; `None` if the event cannot happen in this phase.
-    fn after(self, event: Event) -> Option<Self> {
+    fn after(self, event: PhaseEvent) -> Option<Self> {
         match (self, event) {
-            (Self::Prepared, Event::Record) => Some(Self::Recorded),
-            (Self::Recorded, Event::Start) => Some(Self::Running),
-            (Self::Recorded | Self::Running, Event::Suspend) => Some(Self::Suspended),
-            (Self::Prepared | Self::Recorded | Self::Running, Event::Finish) => {
+            (Self::Prepared, PhaseEvent::Record) => Some(Self::Recorded),
+            (Self::Recorded, PhaseEvent::Start) => Some(Self::Running),
+            (Self::Recorded | Self::Running, PhaseEvent::Suspend) => Some(Self::Suspended),
+            (Self::Prepared | Self::Recorded | Self::Running, PhaseEvent::Finish) => {
                 Some(Self::Finished)
             }
             _ => None,
@@ -43,7 +43,7 @@ impl Phase {
     }
 
     /// Moves to the phase after an event. An impossible event changes nothing: a run that is over stays over.
-    pub(crate) fn transition(&mut self, event: Event) {
+    pub(crate) fn transition(&mut self, event: PhaseEvent) {
         if let Some(next) = self.after(event) {
             *self = next;
         }
@@ -52,12 +52,12 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
-    use super::{Event, Phase};
+    use super::{PhaseEvent, RunPhase};
 
     #[test]
     fn a_run_goes_from_phase_to_phase_and_ends_once() {
-        use Event::{Finish, Record, Start, Suspend};
-        use Phase::{Finished, Prepared, Recorded, Running, Suspended};
+        use PhaseEvent::{Finish, Record, Start, Suspend};
+        use RunPhase::{Finished, Prepared, Recorded, Running, Suspended};
         let rows = [
             (Prepared, [Some(Recorded), None, None, Some(Finished)]),
             (

@@ -8,7 +8,7 @@ use haft::approval::ApprovalId;
 use haft::approval::inbox::Inbox;
 use haft::audit::index::{CallCount, CallTally, EXIT, FirstCall, NoteEntry, RunIndex, RunNotes};
 use haft::audit::redact::Redactor;
-use haft::audit::{AuditError, AuditSink, CallEnd, CallRecord, Event, EventKind};
+use haft::audit::{AuditError, AuditEvent, AuditSink, CallEnd, CallRecord, EventKind};
 use haft::call::RunId;
 use haft::change::ChangeLog;
 use haft::clock;
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Tally {
 }
 
 /// A key of the counts: hour, tool, status.
-type Cell = (i64, String, &'static str);
+type TallyKey = (i64, String, &'static str);
 
 /// What is gathered about one run.
 #[derive(Debug, Default)]
@@ -72,11 +72,11 @@ struct RunTally {
     /// When this process started or resumed it.
     part: i128,
     notes: RunNotes,
-    counts: BTreeMap<Cell, Counted>,
+    counts: BTreeMap<TallyKey, TallyEntry>,
     /// The tools that are counted by name.
     tools: BTreeSet<String>,
     /// Calls that a user decided about, whose waits are not looked up yet.
-    decided: Vec<(Cell, ApprovalId)>,
+    decided: Vec<(TallyKey, ApprovalId)>,
     /// Whether anything is not written yet.
     dirty: bool,
     /// Whether calls ended since the changes were last counted.
@@ -84,7 +84,7 @@ struct RunTally {
 }
 
 #[derive(Debug)]
-struct Counted {
+struct TallyEntry {
     status: Status,
     exit: bool,
     count: CallCount,
@@ -295,7 +295,7 @@ impl RunTally {
         {
             self.decided.push((cell.clone(), approval));
         }
-        let counted = self.counts.entry(cell).or_insert_with(|| Counted {
+        let counted = self.counts.entry(cell).or_insert_with(|| TallyEntry {
             status: end.status,
             exit: exit_code.is_some(),
             count: CallCount::default(),
@@ -334,7 +334,7 @@ fn name_of<'a>(call: &'a CallRecord, end: &CallEnd) -> &'a str {
 }
 
 impl AuditSink for Tally {
-    fn record(&self, event: Event) -> Result<(), AuditError> {
+    fn record(&self, event: AuditEvent) -> Result<(), AuditError> {
         if let EventKind::CallEnded(call, end) = &event.what {
             let name = name_of(call, end);
             let name = name

@@ -13,8 +13,8 @@ use haft_sandbox::{DetachedProgram, HostProgram};
 use crate::config::{Settings, typed};
 use crate::home::Home;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
-use crate::running::{Server, choose, file_problem, folder, servers, store};
+use crate::problem::{Problem, SourceLocation};
+use crate::running::{RunningServer, choose, file_problem, folder, servers, store};
 use crate::site::Site;
 
 /// Held by the process that starts the server: of two at the same time, only one starts it.
@@ -36,7 +36,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Where a console is needed, and whether one may be started there.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct ConsoleRequest {
     site: Site,
     store: String,
     starts: bool,
@@ -44,14 +44,14 @@ pub struct Wanted {
 
 /// A running server, and whether it was just started.
 #[derive(Debug)]
-pub struct Reached {
+pub struct ReachedServer {
     /// The server.
-    pub server: Server,
+    pub server: RunningServer,
     /// Whether this process started it.
     pub fresh: bool,
 }
 
-impl Wanted {
+impl ConsoleRequest {
     /// Reads the settings of this site (`console.start`, `store.url`).
     pub fn new(site: &Site, settings: &Settings) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl Wanted {
     ///
     /// # Errors
     /// The state folder cannot be read.
-    pub fn find(&self) -> Result<Option<Server>, Problem> {
+    pub fn find(&self) -> Result<Option<RunningServer>, Problem> {
         let all = servers(&self.site.home)?;
         let workspace = self.site.workspace.to_string_lossy();
         Ok(choose(all, &workspace, &self.store))
@@ -110,20 +110,20 @@ impl Wanted {
     ///
     /// # Errors
     /// None is running and the settings forbid starting one; this folder's approvals are in its own database; or starting it fails.
-    pub fn find_or_start(&self) -> Result<Reached, Problem> {
+    pub fn find_or_start(&self) -> Result<ReachedServer, Problem> {
         let home = &self.site.home;
         if self.starts {
             home.create()?;
         }
         if let Some(server) = self.find()? {
-            return Ok(Reached {
+            return Ok(ReachedServer {
                 server,
                 fresh: false,
             });
         }
         if !self.starts {
             return Err(Problem::failed("no haft server is running, and none is started")
-                .at(Place::named("console.start"))
+                .at(SourceLocation::named("console.start"))
                 .advise("start one with `haft serve`, or allow it: `haft console -c console.start=auto`"));
         }
         self.check_store()?;
@@ -131,7 +131,7 @@ impl Wanted {
         // Released when this process exits, however that happens.
         let _turn = wait_for(home, START_LOCK, until)?;
         if let Some(server) = self.find()? {
-            return Ok(Reached {
+            return Ok(ReachedServer {
                 server,
                 fresh: false,
             });
@@ -188,7 +188,7 @@ impl Wanted {
         }
         let what = "the approvals of this folder are in a database of its own, which no running server shows";
         Err(Problem::failed(what)
-            .at(Place::named("store.url"))
+            .at(SourceLocation::named("store.url"))
             .advise("start a server for this folder: `haft serve`"))
     }
 
@@ -215,11 +215,11 @@ impl Wanted {
         &self,
         started: &DetachedProgram,
         until: Instant,
-    ) -> Result<Reached, Problem> {
+    ) -> Result<ReachedServer, Problem> {
         loop {
             let ended = started.ended_within(POLL_INTERVAL);
             if let Some(server) = self.find()? {
-                return Ok(Reached {
+                return Ok(ReachedServer {
                     server,
                     fresh: true,
                 });
@@ -237,7 +237,9 @@ impl Wanted {
             let log = self.site.home.join(LOG_FILE);
             let tail = tail(&log);
             let advice = format!("try `haft serve` in the foreground; the log ends with: {tail}");
-            return Err(Problem::failed(why).at(Place::file(&log)).advise(advice));
+            return Err(Problem::failed(why)
+                .at(SourceLocation::file(&log))
+                .advise(advice));
         }
     }
 }
@@ -248,7 +250,7 @@ impl Wanted {
 /// The state folder cannot be changed, or the server does not end.
 pub fn stop(home: &Home) -> Result<bool, Problem> {
     let mut all = servers(home)?.into_iter();
-    let Some(server) = all.find(Server::is_background) else {
+    let Some(server) = all.find(RunningServer::is_background) else {
         return Ok(false);
     };
     server.stop(START_TIMEOUT)?;
@@ -301,7 +303,7 @@ fn wait_for(home: &Home, name: &str, until: Instant) -> Result<FileLock, Problem
             return Ok(lock);
         }
         if Instant::now() >= until {
-            let place = Place::file(&folder(home).join(name));
+            let place = SourceLocation::file(&folder(home).join(name));
             let problem = Problem::failed(
                 "another haft process has been starting or stopping a server for too long",
             );

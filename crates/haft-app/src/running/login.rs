@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use crate::home::Home;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
-use crate::running::Server;
+use crate::problem::{Problem, SourceLocation};
+use crate::running::RunningServer;
 
 /// How long a server may take to respond.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ const MAX_RESPONSE: usize = 64 << 10;
 const MAX_TOKEN: u64 = 4096;
 
 #[derive(Deserialize)]
-struct Link {
+struct LoginLink {
     url: String,
 }
 
@@ -27,13 +27,13 @@ pub(super) fn operator_token(home: &Home) -> Result<String, Problem> {
     let path = home.join("operator-token");
     let token = plain_file::read(&path, MAX_TOKEN).map_err(|e| {
         Problem::failed(format!("cannot read the operator's token: {e}"))
-            .at(Place::file(&path))
+            .at(SourceLocation::file(&path))
             .advise("start the server again: it makes the file")
     })?;
     Ok(token.trim().to_owned())
 }
 
-impl Server {
+impl RunningServer {
     /// Returns a link to its console that logs in once, within 5 minutes. `opens` says whether it opens a browser of this user on this
     /// machine: then other users may see it in the process list, and cannot use it.
     ///
@@ -55,7 +55,7 @@ impl Server {
         let body = format!("{{\"same_user\":{same_user}}}");
         let reply = http.post_json(&url, &headers, body).await;
         let reply = reply.map_err(|e| self.no_response(&e.to_string()))?;
-        let link = serde_json::from_slice::<Link>(&reply.body).ok();
+        let link = serde_json::from_slice::<LoginLink>(&reply.body).ok();
         let link = link.filter(|link| reply.is_success() && link.url.starts_with("http"));
         let link = link.ok_or_else(|| self.no_response(&format!("status {}", reply.status)))?;
         Ok(link.url)
@@ -74,7 +74,7 @@ impl Server {
         Problem::failed(format!(
             "cannot ask the running server for a login link: {why}"
         ))
-        .at(Place::named(&record.url))
+        .at(SourceLocation::named(&record.url))
         .advise(advice)
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Announced, Record, choose, servers};
+use super::{ServerAnnouncement, ServerDescription, choose, servers};
 use crate::environment::Environment;
 use crate::home::Home;
 
@@ -14,8 +14,8 @@ fn home(folder: &Path) -> Home {
     Home::locate(Some(folder), &Environment::default()).unwrap()
 }
 
-fn record(workspace: Option<&str>, began: i128) -> Record {
-    Record {
+fn record(workspace: Option<&str>, began: i128) -> ServerDescription {
+    ServerDescription {
         version: "1.2.3".to_owned(),
         url: "http://127.0.0.1:7421".to_owned(),
         workspace: workspace.map(str::to_owned),
@@ -30,8 +30,8 @@ fn a_server_is_found_while_it_lives() {
     let folder = tempfile::tempdir().unwrap();
     let home = home(folder.path());
     assert!(servers(&home).unwrap().is_empty());
-    let one = Announced::new(&home, &record(None, 1)).unwrap();
-    let two = Announced::new(&home, &record(Some("/work"), 2)).unwrap();
+    let one = ServerAnnouncement::new(&home, &record(None, 1)).unwrap();
+    let two = ServerAnnouncement::new(&home, &record(Some("/work"), 2)).unwrap();
     let found = servers(&home).unwrap();
     let began: Vec<i128> = found.iter().map(|server| server.record.began).collect();
     assert_eq!(began, [2, 1], "the newest first");
@@ -62,7 +62,7 @@ fn records_that_no_server_holds_are_removed_and_others_are_not_believed() {
         &whole.replace("http://127", "file://127"),
         &whole.replace("7421", "7421 --flag"),
     ] {
-        let other = Announced::new(&home, &record(None, 1)).unwrap();
+        let other = ServerAnnouncement::new(&home, &record(None, 1)).unwrap();
         fs::write(&other.path, text).unwrap();
         assert!(servers(&home).unwrap().is_empty(), "{text}");
         assert!(other.path.exists(), "{text}");
@@ -73,7 +73,7 @@ fn records_that_no_server_holds_are_removed_and_others_are_not_believed() {
 fn a_server_whose_record_is_taken_away_is_asked_to_end() {
     let folder = tempfile::tempdir().unwrap();
     let home = home(folder.path());
-    let announced = Announced::new(&home, &record(None, 1)).unwrap();
+    let announced = ServerAnnouncement::new(&home, &record(None, 1)).unwrap();
     assert!(announced.stands());
     let server = servers(&home).unwrap().remove(0);
     let stopping = std::thread::spawn(move || server.stop(LONG));
@@ -82,7 +82,7 @@ fn a_server_whose_record_is_taken_away_is_asked_to_end() {
     }
     drop(announced);
     stopping.join().unwrap().unwrap();
-    let announced = Announced::new(&home, &record(None, 1)).unwrap();
+    let announced = ServerAnnouncement::new(&home, &record(None, 1)).unwrap();
     let stays = servers(&home).unwrap().remove(0).stop(Duration::ZERO);
     assert!(stays.unwrap_err().what().contains("did not end"));
     drop(announced);
@@ -94,7 +94,7 @@ fn the_server_of_this_folder_is_chosen_then_the_one_in_the_background() {
     let home = home(folder.path());
     let mut other = record(Some("/other"), 4);
     other.store = "another".to_owned();
-    let rows: [(&[Record], Option<i128>); 5] = [
+    let rows: [(&[ServerDescription], Option<i128>); 5] = [
         (
             &[
                 record(None, 1),
@@ -111,7 +111,7 @@ fn the_server_of_this_folder_is_chosen_then_the_one_in_the_background() {
     for (records, expect) in rows {
         let all: Vec<_> = records
             .iter()
-            .map(|record| Announced::new(&home, record).unwrap())
+            .map(|record| ServerAnnouncement::new(&home, record).unwrap())
             .collect();
         let chosen = choose(servers(&home).unwrap(), "/work", "home");
         assert_eq!(chosen.map(|server| server.record.began), expect);

@@ -5,22 +5,22 @@ use std::time::Duration;
 use haft_builtins::web::http::{FetchLimits, Http};
 
 use crate::home::Home;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::running::login::operator_token;
-use crate::running::{Server, servers};
-use crate::servers::ListedServer;
+use crate::running::{RunningServer, servers};
+use crate::servers::ServerListItem;
 
 /// How long a server may take to respond.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of the response, in bytes.
 const MAX_RESPONSE: usize = 4 << 20;
 
-impl Server {
+impl RunningServer {
     /// Returns its external MCP servers, with their state there.
     ///
     /// # Errors
     /// The operator's token cannot be read, or the server does not respond or its response is invalid.
-    pub async fn upstream(&self, home: &Home) -> Result<Vec<ListedServer>, Problem> {
+    pub async fn upstream(&self, home: &Home) -> Result<Vec<ServerListItem>, Problem> {
         let limits = FetchLimits {
             max_bytes: MAX_RESPONSE,
             whole: RESPONSE_TIMEOUT,
@@ -32,7 +32,7 @@ impl Server {
         let reply = http.get(&url, &[("authorization", &*bearer)]).await;
         let failed = |why: String| {
             let what = format!("ask the running haft for its MCP servers: {why}");
-            Problem::failed(what).at(Place::named(&self.record.url))
+            Problem::failed(what).at(SourceLocation::named(&self.record.url))
         };
         let reply = reply.map_err(|e| failed(e.to_string()))?;
         if !reply.is_success() {
@@ -45,10 +45,10 @@ impl Server {
 /// Updates the servers in `list` with their state in the running hafts of the same folder: started, in use, or given up after a failure. A
 /// haft that does not respond is ignored.
 pub async fn with_running(
-    mut list: Vec<ListedServer>,
+    mut list: Vec<ServerListItem>,
     home: &Home,
     workspace: &str,
-) -> Vec<ListedServer> {
+) -> Vec<ServerListItem> {
     if list.is_empty() {
         return list;
     }

@@ -18,11 +18,11 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Marks this process as showing pending requests until dropped.
 #[derive(Debug)]
-pub struct Watching {
+pub struct WatchGuard {
     _lock: FileLock,
 }
 
-impl Watching {
+impl WatchGuard {
     /// Tells the processes that share the state folder.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ pub fn is_watched(home: &Home) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Watching, is_watched};
+    use super::{WatchGuard, is_watched};
     use crate::environment::Environment;
     use crate::home::Home;
 
@@ -63,8 +63,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::locate(Some(folder.path()), &Environment::default()).unwrap();
         assert!(!is_watched(&home));
-        let one = Watching::begin(&home).unwrap();
-        let two = Watching::begin(&home).unwrap();
+        let one = WatchGuard::begin(&home).unwrap();
+        let two = WatchGuard::begin(&home).unwrap();
         drop(one);
         assert!(is_watched(&home));
         drop(two);

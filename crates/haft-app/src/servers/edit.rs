@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
 use toml::Value;
 
-use crate::clients::jsonc::Wrong;
-use crate::clients::settings_file::SettingsFile;
+use crate::clients::jsonc::EditError;
+use crate::clients::settings_file::EditableFile;
 use crate::clients::toml_text;
 use crate::config::{FILE_NAME, Settings, document, user_file};
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::servers::literal;
 use crate::site::Site;
-use crate::wiring::parts::Confinement;
+use crate::wiring::parts::CommandConfinement;
 use crate::wiring::policy;
-use crate::wiring::servers::Basis;
+use crate::wiring::servers::ServerInputs;
 
 /// The table that contains the servers.
 const SERVERS: &str = "mcp.servers";
 
 /// How a new server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reach {
+pub enum ServerTarget {
     /// As a process.
     Command {
         /// The program.
@@ -50,7 +50,7 @@ pub struct NewServer {
     /// Its name; its tools are named `NAME.tool`.
     pub name: String,
     /// How it is reached.
-    pub reach: Reach,
+    pub reach: ServerTarget,
     /// Whether its tools are offered once they are pinned.
     pub enabled: bool,
     /// Whether the hints of its tools are trusted.
@@ -69,7 +69,7 @@ pub struct NewServer {
 
 /// The settings file of haft to edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum SettingsScope {
     /// The user's: the server exists in every folder.
     User,
     /// The workspace's.
@@ -89,7 +89,7 @@ pub struct SettingsEdit {
 
 impl NewServer {
     /// Returns a server with default settings.
-    pub fn new(name: impl Into<String>, reach: Reach) -> Self {
+    pub fn new(name: impl Into<String>, reach: ServerTarget) -> Self {
         Self {
             name: name.into(),
             reach,
@@ -114,7 +114,7 @@ impl NewServer {
         let mut say = |key, value: Option<String>| pairs.extend(value.map(|value| (key, value)));
         let some = |items: &[String]| (!items.is_empty()).then(|| list(items));
         match &self.reach {
-            Reach::Command {
+            ServerTarget::Command {
                 program,
                 args,
                 env,
@@ -125,7 +125,7 @@ impl NewServer {
                 say("env", table(env));
                 say("cwd", cwd.as_ref().map(text));
             }
-            Reach::Address { url, headers } => {
+            ServerTarget::Address { url, headers } => {
                 say("url", Some(text(url)));
                 say("headers", table(headers));
             }
@@ -162,7 +162,7 @@ impl NewServer {
             pairs.iter().map(masked).collect()
         };
         let reach = match &self.reach {
-            Reach::Command {
+            ServerTarget::Command {
                 program,
                 args,
                 env,
@@ -178,14 +178,14 @@ impl NewServer {
                     _ if name.starts_with('-') => literal::masked(name, arg),
                     _ => literal::masked("", arg),
                 });
-                Reach::Command {
+                ServerTarget::Command {
                     program: program.clone(),
                     args: args.collect(),
                     env: mask(env),
                     cwd: cwd.clone(),
                 }
             }
-            Reach::Address { url, headers } => Reach::Address {
+            ServerTarget::Address { url, headers } => ServerTarget::Address {
                 url: literal::masked("", url),
                 headers: mask(headers),
             },
@@ -244,8 +244,8 @@ pub fn has(settings: &Settings, name: &str) -> bool {
 /// A command, an address, a header or a folder is invalid.
 pub fn check(at: &Site, settings: &Settings) -> Result<(), Problem> {
     let ground = policy::build(at, settings, &[])?;
-    let confined = Confinement::of(at, settings, &ground)?;
-    let basis = Basis {
+    let confined = CommandConfinement::of(at, settings, &ground)?;
+    let basis = ServerInputs {
         at,
         settings,
         ground: &ground,
@@ -259,10 +259,10 @@ pub fn check(at: &Site, settings: &Settings) -> Result<(), Problem> {
 ///
 /// # Errors
 /// There is no home folder for the user's settings.
-pub fn file(at: &Site, scope: Scope) -> Result<PathBuf, Problem> {
+pub fn file(at: &Site, scope: SettingsScope) -> Result<PathBuf, Problem> {
     match scope {
-        Scope::Workspace => Ok(at.workspace.join(FILE_NAME)),
-        Scope::User => user_file(&at.environment).ok_or_else(|| {
+        SettingsScope::Workspace => Ok(at.workspace.join(FILE_NAME)),
+        SettingsScope::User => user_file(&at.environment).ok_or_else(|| {
             Problem::failed("there is no home folder: HOME is not set")
                 .advise("set HOME, or use --here")
         }),
@@ -302,9 +302,9 @@ pub fn remove(file: &Path, name: &str, dry_run: bool) -> Result<Option<SettingsE
 fn change(
     named: &Path,
     dry_run: bool,
-    edit: impl FnOnce(&str) -> Result<String, Wrong>,
+    edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<SettingsEdit, Problem> {
-    let file = SettingsFile::own(named)?;
+    let file = EditableFile::own(named)?;
     let _lock = if dry_run {
         None
     } else {
@@ -329,11 +329,11 @@ fn change(
     })
 }
 
-fn refuse(file: &Path, text: &str, wrong: Wrong) -> Problem {
+fn refuse(file: &Path, text: &str, wrong: EditError) -> Problem {
     let place = if wrong.at.is_empty() {
-        Place::file(file)
+        SourceLocation::file(file)
     } else {
-        Place::in_text(&file.display().to_string(), text, wrong.at)
+        SourceLocation::in_text(&file.display().to_string(), text, wrong.at)
     };
     Problem::usage(format!("cannot edit the settings: {}", wrong.what))
         .at(place)
@@ -344,7 +344,7 @@ fn refuse(file: &Path, text: &str, wrong: Wrong) -> Problem {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{NewServer, Reach};
+    use super::{NewServer, ServerTarget};
     use crate::config::document;
 
     #[test]
@@ -354,13 +354,13 @@ mod tests {
             ("A.b c".to_owned(), odd.clone()),
             ("X-Y".to_owned(), String::new()),
         ]);
-        let command = Reach::Command {
+        let command = ServerTarget::Command {
             program: odd.clone(),
             args: vec![odd.clone(), String::new()],
             env: pairs.clone(),
             cwd: Some("/tmp".into()),
         };
-        let address = Reach::Address {
+        let address = ServerTarget::Address {
             url: "https://x/?a=b".into(),
             headers: pairs,
         };

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use haft::future::BoxFuture;
 use haft_builtins::web::http::Http;
-use haft_mcp::client::http::{Authorize, Endpoint, HttpWire, Remembered};
+use haft_mcp::client::http::{Authorize, Endpoint, HttpWire, TransportHint};
 use haft_mcp::client::oauth::OAuth;
 use haft_mcp::client::{ClientError, Wire};
-use haft_mcp::upstream::Open;
+use haft_mcp::upstream::Connector;
 
 use crate::servers::sign_in::SignIn;
 
 /// The address of a server, and how it is reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Address {
+pub(crate) struct ServerAddress {
     http: Http,
     endpoint: Endpoint,
-    remembered: Arc<Remembered>,
+    remembered: Arc<TransportHint>,
     /// How haft signs in; `None` if the settings have a key.
     sign_in: Option<SignIn>,
     /// Authorizes requests with the stored grants.
     oauth: Option<Arc<OAuth>>,
 }
 
-impl Address {
+impl ServerAddress {
     /// Returns the address of the server at this endpoint.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Address {
     }
 }
 
-impl Open for Address {
+impl Connector for ServerAddress {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let wire = self.wire(self.oauth.clone());
         Box::pin(std::future::ready(Ok(wire)))

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::problem::Problem;
 use crate::servers::Servers;
-use crate::servers::endpoint::Address;
+use crate::servers::endpoint::ServerAddress;
 use crate::servers::sign_in::{Browser, SignIn};
 
 /// How long a sign-in may take, including the user's part.
@@ -17,7 +17,7 @@ const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// The result of a sign-in.
 #[derive(Debug, Clone, Serialize)]
-pub struct Login {
+pub struct SignInResult {
     /// The server's name in the settings.
     pub name: String,
     /// The authorization server; `None` if the server requires none.
@@ -31,7 +31,7 @@ pub struct Login {
 
 /// The result of signing out.
 #[derive(Debug, Clone, Serialize)]
-pub struct Logout {
+pub struct SignOutResult {
     /// The server's name in the settings.
     pub name: String,
     /// Whether there were stored tokens.
@@ -59,7 +59,7 @@ impl Servers {
         &self,
         name: &str,
         say: impl Fn(&str, &str) + Send + Sync + 'static,
-    ) -> Result<Login, Problem> {
+    ) -> Result<SignInResult, Problem> {
         let (address, sign_in) = self.find_signable(name)?;
         let failed = |why: &dyn std::fmt::Display| {
             Problem::failed(format!("cannot sign in at `{name}`: {why}"))
@@ -79,7 +79,7 @@ impl Servers {
         let tools = tools.map_err(|e| failed(&e))?.len();
         let grants = sign_in.file.load().map_err(|e| failed(&e))?;
         let grant = grants.current();
-        Ok(Login {
+        Ok(SignInResult {
             name: name.to_owned(),
             issuer: grant.map(|grant| grant.issuer.clone()),
             scopes: grant.map(|grant| grant.scopes.clone()).unwrap_or_default(),
@@ -91,7 +91,7 @@ impl Servers {
     ///
     /// # Errors
     /// The settings have no such server, it does not support signing in, or the file cannot be removed.
-    pub async fn logout(&self, name: &str) -> Result<Logout, Problem> {
+    pub async fn logout(&self, name: &str) -> Result<SignOutResult, Problem> {
         let (_, sign_in) = self.find_signable(name)?;
         let revoked = match sign_in.oauth(None) {
             Ok(oauth) => oauth.revoke().await,
@@ -104,7 +104,7 @@ impl Servers {
             Ok(revoked) => (revoked, None),
             Err(why) => (false, Some(why)),
         };
-        Ok(Logout {
+        Ok(SignOutResult {
             name: name.to_owned(),
             signed_out,
             revoked,
@@ -112,7 +112,7 @@ impl Servers {
         })
     }
 
-    fn find_signable(&self, name: &str) -> Result<(&Address, &SignIn), Problem> {
+    fn find_signable(&self, name: &str) -> Result<(&ServerAddress, &SignIn), Problem> {
         let server = self.find(name)?;
         let Some(address) = server.address.as_deref() else {
             let problem = Problem::usage(format!("`{name}` is a local process: it has no sign-in"));

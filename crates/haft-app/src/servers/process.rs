@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use haft::audit::redact::Redactor;
 use haft::future::BoxFuture;
 use haft_builtins::command::CommandSurroundings;
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, Wire};
-use haft_mcp::upstream::Open;
+use haft_mcp::upstream::Connector;
 use haft_sandbox::{CommandSpec, Places, RunningCommand, Sandbox};
 
 /// How long a process may take to exit by itself, and again after it was asked to.
@@ -26,7 +26,7 @@ const INTERPRETERS: [&str; 16] = [
 ];
 
 /// What is started, and how it is confined.
-pub(crate) struct Command {
+pub(crate) struct ServerCommand {
     pub(crate) sandbox: Sandbox,
     /// Whether the sandbox is a jail; otherwise, the program must be one that no tool can change.
     pub(crate) is_jailed: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Command {
     pub(crate) redactor: Redactor,
 }
 
-impl Open for Command {
+impl Connector for ServerCommand {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         Box::pin(async move {
             let unreachable = ClientError::Unreachable;
@@ -50,13 +50,13 @@ impl Open for Command {
             let started = self.sandbox.converse(spec).await;
             let (running, input, output) = started.map_err(|e| unreachable(e.to_string()))?;
             let redactor = self.redactor.clone();
-            let process = Box::new(Server { running, redactor });
+            let process = Box::new(StdioServer { running, redactor });
             Ok(Arc::new(PipeWire::new(input, output, process, LONGEST)) as Arc<dyn Wire>)
         })
     }
 }
 
-impl Command {
+impl ServerCommand {
     fn spec(&self) -> Result<CommandSpec, String> {
         self.check_program()?;
         let mut words = self.words.clone();
@@ -76,7 +76,7 @@ impl Command {
     }
 }
 
-impl Command {
+impl ServerCommand {
     /// Refuses a program that tools can change, even in a jail: what they put there would run with the server's secrets and network. For an
     /// interpreter, this concerns the file that it is given.
     fn check_program(&self) -> Result<(), String> {
@@ -124,12 +124,12 @@ fn find(program: &str, path: &[PathBuf]) -> Result<PathBuf, String> {
     found.ok_or_else(|| format!("there is no program `{program}` in PATH"))
 }
 
-struct Server {
+struct StdioServer {
     running: RunningCommand,
     redactor: Redactor,
 }
 
-impl Process for Server {
+impl ServerProcess for StdioServer {
     fn last_words(&self) -> String {
         let log = self.running.stderr();
         let from = log.total().saturating_sub(REDACTION_WINDOW as u64);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::future::BoxFuture;
-use haft_builtins::web::http::{FetchLimits, Http, Reply};
+use haft_builtins::web::http::{FetchLimits, Http, HttpReply};
 use haft_mcp::client::oauth::{Fetch, OAuth, OAuthTerms};
 use http::{Method, Request, Response};
 
@@ -23,21 +23,21 @@ const MAX_RESPONSE: usize = 1024 * 1024;
 pub(crate) struct SignIn {
     server: String,
     terms: OAuthTerms,
-    reach: Reach,
+    reach: SignInHttp,
     pub(crate) file: Arc<GrantFile>,
 }
 
 /// How authorization servers are reached: those on the server's own host at any address, since the settings name that host; all others
 /// only at public addresses, since the server names them.
 #[derive(Debug, Clone)]
-pub(crate) struct Reach {
+pub(crate) struct SignInHttp {
     named: Http,
     public: Http,
     host: String,
 }
 
 impl SignIn {
-    pub(crate) fn new(server: &str, terms: OAuthTerms, reach: Reach, file: GrantFile) -> Self {
+    pub(crate) fn new(server: &str, terms: OAuthTerms, reach: SignInHttp, file: GrantFile) -> Self {
         Self {
             server: server.to_owned(),
             terms,
@@ -61,7 +61,7 @@ impl SignIn {
     }
 }
 
-impl Reach {
+impl SignInHttp {
     pub(crate) fn new(named: Http, public: Http, host: &str) -> Self {
         let limits = || FetchLimits {
             max_bytes: MAX_RESPONSE,
@@ -74,7 +74,7 @@ impl Reach {
         }
     }
 
-    async fn send(&self, request: Request<Vec<u8>>) -> Result<Reply, String> {
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<HttpReply, String> {
         let is_here = request.uri().host() == Some(&*self.host);
         let http = if is_here { &self.named } else { &self.public };
         let sent = if request.method() == Method::GET {
@@ -87,7 +87,7 @@ impl Reach {
     }
 }
 
-impl Fetch for Reach {
+impl Fetch for SignInHttp {
     fn fetch(&self, request: Request<Vec<u8>>) -> BoxFuture<'_, Result<Response<Vec<u8>>, String>> {
         Box::pin(async move {
             let reply = self.send(request).await?;

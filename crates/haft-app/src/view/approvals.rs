@@ -1,8 +1,8 @@
 //! Approval requests as data: the same for the command line and the HTTP API.
 
-use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
+use haft::approval::inbox::{RequestFilter, RequestStatus, StoredApproval};
 use haft::approval::listing;
-use haft::approval::{ApprovalRequest, Choice, Decision, HoldFor};
+use haft::approval::{ApprovalRequest, ApprovalScope, Choice, Decision};
 use haft::clock;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ const CONNECT: &str = "connect";
 
 /// A request in a list (contract §9, plus what a card needs).
 #[derive(Debug, Serialize)]
-pub struct Item {
+pub struct ApprovalListItem {
     /// Its id.
     pub id: String,
     kind: &'static str,
@@ -64,7 +64,7 @@ pub struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     alone: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<Decided>,
+    decision: Option<DecisionSummary>,
     /// Why it ended without its call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -72,10 +72,10 @@ pub struct Item {
 
 /// A decision in a list.
 #[derive(Debug, Serialize)]
-struct Decided {
+struct DecisionSummary {
     choice: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    scope: Option<HoldFor>,
+    scope: Option<ApprovalScope>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edited: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ struct Decided {
     at: String,
 }
 
-impl Item {
+impl ApprovalListItem {
     /// Converts an entry of the inbox, for a user who may see it.
     pub fn of(app: &App, entry: &StoredApproval) -> Self {
         let request = &entry.request;
@@ -128,7 +128,7 @@ impl Item {
             status: entry.status.to_string(),
             attended: entry.attended,
             alone: entry.is_open().then(alone).flatten(),
-            decision: entry.decision.as_ref().map(Decided::of),
+            decision: entry.decision.as_ref().map(DecisionSummary::of),
             why: entry
                 .why
                 .as_deref()
@@ -148,7 +148,7 @@ fn then(request: &ApprovalRequest, waits: bool) -> Option<&'static str> {
     waits.then_some("the client stops waiting; a decision still counts")
 }
 
-impl Decided {
+impl DecisionSummary {
     fn of(decision: &Decision) -> Self {
         let mut decided = Self {
             choice: decision.choice.as_str(),
@@ -187,10 +187,10 @@ impl Decided {
 /// A [`Problem`] if the inbox cannot be read.
 pub async fn visit(
     app: &App,
-    filter: Filter,
+    filter: RequestFilter,
     visit: impl FnMut(StoredApproval),
 ) -> Result<(), Problem> {
-    let filter = Filter {
+    let filter = RequestFilter {
         tenant: app.principal().tenant.to_string(),
         limit: MAX_REQUESTS,
         ..filter
@@ -200,9 +200,9 @@ pub async fn visit(
 }
 
 /// Returns the filter for requests with this status.
-pub fn with_status(status: RequestStatus) -> Filter {
-    Filter {
+pub fn with_status(status: RequestStatus) -> RequestFilter {
+    RequestFilter {
         status: vec![status],
-        ..Filter::default()
+        ..RequestFilter::default()
     }
 }

@@ -7,18 +7,18 @@ use crate::app::App;
 
 mod report;
 
-pub use report::{FileReport, FileTexts, Report, ReportLimits, report, texts};
+pub use report::{ChangeReport, FileReport, FileTexts, ReportLimits, report, texts};
 
 /// A run, or one call of it with its nested calls.
 #[derive(Debug, Clone)]
-pub struct Selection {
+pub struct RunSelection {
     /// The run's id.
     pub run: RunId,
     /// The call; `None` for the whole run.
     pub call: Option<String>,
 }
 
-impl Selection {
+impl RunSelection {
     /// Selects the changes of a run that has a record here.
     ///
     /// # Errors

@@ -11,9 +11,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use haft::approval::inbox::RequestStatus;
-use haft::artifact::quota::Usage;
+use haft::artifact::quota::QuotaUsage;
 use haft::audit::index::RunFilter;
-use haft::memory::Asker;
+use haft::memory::MemoryAccess;
 use haft::toolset::Toolset;
 use haft_builtins::command::changes::{ChangeMode, CommandChanges};
 use haft_builtins::web::http::Http;
@@ -54,7 +54,7 @@ const OPTIONAL: [&str; 15] = [
 
 /// A line of the report (contract §9).
 #[derive(Debug, Serialize)]
-pub struct Check {
+pub struct HealthCheck {
     /// What is checked: `settings`, `home`, `sandbox`, …
     pub name: &'static str,
     /// Whether it works.
@@ -66,7 +66,7 @@ pub struct Check {
     pub advice: String,
 }
 
-impl Check {
+impl HealthCheck {
     /// Returns whether this failed and haft depends on it.
     pub fn is_broken(&self) -> bool {
         !self.ok && !OPTIONAL.contains(&self.name)
@@ -75,30 +75,30 @@ impl Check {
 
 /// The result of all checks.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct HealthReport {
     /// The checks, in display order.
-    pub checks: Vec<Check>,
+    pub checks: Vec<HealthCheck>,
     /// The sandbox that confines commands.
-    pub sandbox: Strength,
+    pub sandbox: SandboxStatus,
 }
 
 /// The sandbox backend and its strength.
 #[derive(Debug, Serialize)]
-pub struct Strength {
+pub struct SandboxStatus {
     /// `jail` or `passthrough`.
     pub backend: &'static str,
     /// The strength, as in the settings.
     pub strength: &'static str,
 }
 
-impl Report {
+impl HealthReport {
     /// Returns whether a check failed that haft depends on.
     pub fn is_broken(&self) -> bool {
-        self.checks.iter().any(Check::is_broken)
+        self.checks.iter().any(HealthCheck::is_broken)
     }
 }
 
-impl Report {
+impl HealthReport {
     /// Adds that the settings do not load, and why.
     pub fn note_settings(&mut self, problem: &Problem) {
         let detail = problem.to_string();
@@ -110,8 +110,8 @@ impl Report {
     }
 }
 
-fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) -> Check {
-    Check {
+fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) -> HealthCheck {
+    HealthCheck {
         name,
         ok,
         detail: detail.into(),
@@ -120,7 +120,7 @@ fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) 
 }
 
 /// Runs all checks.
-pub async fn report(app: &App) -> Report {
+pub async fn report(app: &App) -> HealthReport {
     let at = app.site();
     let mut checks = vec![
         settings(app),
@@ -153,11 +153,11 @@ pub async fn report(app: &App) -> Report {
         checks.push(check_scripts(at, app).await);
     }
     checks.push(program(at, "git", "commands may need it: install git"));
-    Report { checks, sandbox }
+    HealthReport { checks, sandbox }
 }
 
 /// Reports the profile in force; in a server, also why it has not applied changed settings.
-fn settings(app: &App) -> Check {
+fn settings(app: &App) -> HealthCheck {
     let profile = format!("profile {}", app.profile());
     if let Some(fault) = app.settings_fault() {
         let detail =
@@ -179,7 +179,7 @@ fn settings(app: &App) -> Check {
     check("settings", true, profile, "")
 }
 
-fn workspace(at: &Site) -> Check {
+fn workspace(at: &Site) -> HealthCheck {
     if !at.has_folder() {
         let detail = "none: this server shows what happens in all folders, and makes no calls";
         return check("workspace", true, detail, "");
@@ -195,13 +195,13 @@ fn workspace(at: &Site) -> Check {
 }
 
 /// Returns a line if tools of agents may change haft's own program.
-fn own_program(at: &Site) -> Option<Check> {
+fn own_program(at: &Site) -> Option<HealthCheck> {
     let place = OwnPlace::find(at)?;
     Some(check("haft", false, place.words(), INSTALL_ELSEWHERE))
 }
 
 /// Checks that the state folder is writable, and that nobody but its owner has access to it.
-fn home(at: &Site) -> Check {
+fn home(at: &Site) -> HealthCheck {
     let path = at.home.path();
     let probe = at.home.join(".doctor");
     let written = plain_file::write_private(&probe, "").and_then(|()| std::fs::remove_file(&probe));
@@ -222,7 +222,7 @@ fn home(at: &Site) -> Check {
 }
 
 /// Checks that root certificates are found, and reports whether a search service is configured.
-async fn check_web(app: &App) -> Check {
+async fn check_web(app: &App) -> HealthCheck {
     let search = match app.all().snapshot().entry("web_search") {
         Some(_) => "web_search is configured",
         None => "no search service is configured (web.search.provider)",
@@ -244,7 +244,7 @@ async fn check_web(app: &App) -> Check {
 }
 
 /// Checks that the configured proxy accepts connections, or reports that one set in variables is not used.
-async fn check_proxy(app: &App) -> Option<Check> {
+async fn check_proxy(app: &App) -> Option<HealthCheck> {
     let http = Http::trusted().with_upstream(app.upstream().cloned());
     match http.check_upstream().await {
         Some(Ok(address)) => Some(check(
@@ -270,7 +270,7 @@ async fn check_proxy(app: &App) -> Option<Check> {
     }
 }
 
-async fn index(app: &App) -> Check {
+async fn index(app: &App) -> HealthCheck {
     match app.index().list(&RunFilter::newest(1)).await {
         Ok(_) => check("index", true, "haft.db opens", ""),
         Err(e) => check(
@@ -282,12 +282,12 @@ async fn index(app: &App) -> Check {
     }
 }
 
-async fn artifacts(app: &App) -> Check {
+async fn artifacts(app: &App) -> HealthCheck {
     let store = app.artifacts();
     let all = store.list(app.principal(), None).await;
     let usage = store.usage(app.principal()).await;
     match all.and_then(|all| Ok((all.len(), usage?))) {
-        Ok((count, Usage { used, limit })) => {
+        Ok((count, QuotaUsage { used, limit })) => {
             let (used, limit) = (when::size(used), when::size(limit));
             let detail = format!("{count} kept, {used} of {limit} (artifacts.max_bytes)");
             check("artifacts", true, detail, "")
@@ -301,7 +301,7 @@ async fn artifacts(app: &App) -> Check {
     }
 }
 
-fn skills(app: &App) -> Check {
+fn skills(app: &App) -> HealthCheck {
     let found = app.skills().current();
     let (usable, broken) = (found.skills().len(), found.broken().len());
     let mut detail = format!("{usable} found");
@@ -316,7 +316,7 @@ fn skills(app: &App) -> Check {
 }
 
 /// Checks the inbox of approval requests.
-async fn inbox(app: &App) -> Check {
+async fn inbox(app: &App) -> HealthCheck {
     let durable = app.executor().inbox().is_durable();
     let mut waiting = 0;
     let pending = approvals::with_status(RequestStatus::Pending);
@@ -335,9 +335,13 @@ async fn inbox(app: &App) -> Check {
     }
 }
 
-async fn memory(app: &App) -> Check {
+async fn memory(app: &App) -> HealthCheck {
     let summary = app.memory_told();
-    match app.memory().counts(&Asker::now(app.principal())).await {
+    match app
+        .memory()
+        .counts(&MemoryAccess::now(app.principal()))
+        .await
+    {
         Ok(counts) => {
             let (accepted, waiting) = (counts.accepted, counts.candidate);
             let detail = format!("{summary}, {accepted} kept, {waiting} waiting");
@@ -353,7 +357,7 @@ async fn memory(app: &App) -> Check {
 }
 
 /// Checks the jail by running it; reports what is missing for full strength on lines of its own.
-async fn check_confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
+async fn check_confinement(sandbox: &Sandbox) -> (Vec<HealthCheck>, SandboxStatus) {
     if sandbox.config().backend == Backend::Passthrough {
         return unconfined(sandbox.config().require);
     }
@@ -383,7 +387,7 @@ async fn check_confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
         let advice = "lower sandbox.require";
         checks.push(check("sandbox", false, probe.detail(), advice));
     }
-    let strength = Strength {
+    let strength = SandboxStatus {
         backend: "jail",
         strength: probe.strength.word(),
     };
@@ -391,7 +395,7 @@ async fn check_confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
 }
 
 /// Reports `passthrough`, which always fails: it confines nothing, or the required strength rules it out.
-fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
+fn unconfined(require: haft_sandbox::Strength) -> (Vec<HealthCheck>, SandboxStatus) {
     let strength = haft_sandbox::Strength::None.word();
     let (detail, advice) = if require > haft_sandbox::Strength::None {
         (
@@ -409,11 +413,11 @@ fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
     };
     let backend = "passthrough";
     let check = check("sandbox", false, detail, advice);
-    (vec![check], Strength { backend, strength })
+    (vec![check], SandboxStatus { backend, strength })
 }
 
 /// Checks how changes of commands are applied, by running one on a copy of the workspace.
-fn changes(changes: &CommandChanges) -> Check {
+fn changes(changes: &CommandChanges) -> HealthCheck {
     let copy = "copy: a command's changes are judged and applied when it has ended";
     let review = "review: all that a command changed needs approval";
     let direct = "direct: commands change the workspace at once";
@@ -434,7 +438,7 @@ fn changes(changes: &CommandChanges) -> Check {
 }
 
 /// Checks the network access of commands, and whether the jail here can enforce it.
-fn network(app: &App, sandbox: &Strength) -> Check {
+fn network(app: &App, sandbox: &SandboxStatus) -> HealthCheck {
     let network = app.network();
     let (word, meaning) = (network.word(), network.meaning());
     if app.sandbox().config().backend == Backend::Passthrough {
@@ -456,7 +460,7 @@ fn network(app: &App, sandbox: &Strength) -> Check {
 }
 
 /// Checks the interpreter for scripts, by running it in the jail.
-async fn check_scripts(at: &Site, app: &App) -> Check {
+async fn check_scripts(at: &Site, app: &App) -> HealthCheck {
     if !chain::has_python(&at.environment) {
         return check("scripts", false, "there is no python3", chain::NO_PYTHON);
     }
@@ -487,7 +491,7 @@ async fn check_scripts(at: &Site, app: &App) -> Check {
     check("scripts", true, detail, "")
 }
 
-fn program(at: &Site, name: &'static str, advice: &str) -> Check {
+fn program(at: &Site, name: &'static str, advice: &str) -> HealthCheck {
     let path = at.environment.get("PATH").unwrap_or_default();
     let found = std::env::split_paths(path)
         .map(|folder| folder.join(name))

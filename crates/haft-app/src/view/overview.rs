@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::view::runs::{self, Listed};
+use crate::view::runs::{self, RunListItem};
 
 /// Nanoseconds per hour.
 const NANOS_PER_HOUR: i128 = 3_600_000_000_000;
@@ -35,9 +35,9 @@ pub struct Overview {
     /// The calls since the requested time.
     pub today: Totals,
     /// The newest runs since then with a call that failed, timed out or was denied. A program's exit code alone does not count.
-    pub failed: Vec<Listed>,
+    pub failed: Vec<RunListItem>,
     /// Clients whose runs are open now.
-    pub clients: Vec<Client>,
+    pub clients: Vec<ConnectedClient>,
 }
 
 /// The calls of one hour.
@@ -77,7 +77,7 @@ pub struct Totals {
 
 /// A client whose run is open.
 #[derive(Debug, Serialize)]
-pub struct Client {
+pub struct ConnectedClient {
     /// Its run.
     pub run: String,
     /// Its own name, if it gave one.
@@ -113,7 +113,7 @@ pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
         ..RunFilter::newest(MAX_SEARCHED)
     };
     let mut failed = runs::page(app, filter).await?;
-    failed.retain(Listed::has_failed);
+    failed.retain(RunListItem::has_failed);
     failed.truncate(MAX_FAILED_RUNS);
     Ok(Overview {
         hours,
@@ -168,7 +168,7 @@ fn sum_hours(
 ///
 /// # Errors
 /// A [`Problem`] if the index cannot be read.
-pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
+pub async fn clients(app: &App) -> Result<Vec<ConnectedClient>, Problem> {
     let filter = RunFilter {
         state: Some(RunState::Open),
         ..RunFilter::newest(MAX_OPEN_RUNS)
@@ -184,7 +184,7 @@ pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
     };
     let held = tokio::task::spawn_blocking(held).await;
     let held = held.map_err(|e| Problem::failed(format!("cannot list the open runs: {e}")))?;
-    let clients = held.into_iter().map(|entry| Client {
+    let clients = held.into_iter().map(|entry| ConnectedClient {
         run: entry.run.to_string(),
         client: entry.notes.and_then(|notes| notes.client),
         door: entry.start.entry_point,

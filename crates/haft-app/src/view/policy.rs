@@ -3,8 +3,8 @@
 use haft::clock;
 use haft::error::ErrorKind;
 use haft::policy::{
-    CheckReport, Explanation, Failure, Finding, GuardView, Layer, List, PolicyView, Profile,
-    SecretFiles,
+    CheckReport, Explanation, GuardView, LayerVerdict, PolicyView, Profile, RuleFailure,
+    RuleFinding, RuleList, SecretFiles,
 };
 use haft::skill::Skill;
 use haft::toolset::Toolset;
@@ -24,7 +24,7 @@ use rules::ShownRule;
 
 /// The effective policy with related limits from the settings.
 #[derive(Debug, Serialize)]
-pub struct Overview {
+pub struct PolicyOverview {
     /// The profile.
     pub profile: Profile,
     /// The rules of all layers, in the order in which they are read; those that decide nothing are marked.
@@ -36,7 +36,7 @@ pub struct Overview {
     /// Those names; the last match decides.
     pub secret_names: Vec<String>,
     /// Rules whose text matches nothing.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RuleFinding>,
     /// Number of recent calls from which the rules' decisions were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked_at: Option<usize>,
@@ -44,7 +44,7 @@ pub struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked_since: Option<String>,
     /// The minimum confinement of commands.
-    pub sandbox: MinimumVerdict,
+    pub sandbox: MinimumConfinement,
     /// The skills that ask for rules or restrict the run that they are loaded into. They grant nothing.
     pub skills: Vec<SkillRequest>,
 }
@@ -102,7 +102,7 @@ impl SkillRequest {
 
 /// The minimum confinement of commands.
 #[derive(Debug, Serialize)]
-pub struct MinimumVerdict {
+pub struct MinimumConfinement {
     /// The weakest confinement that they may run in.
     pub require: &'static str,
     /// Their network access.
@@ -110,7 +110,7 @@ pub struct MinimumVerdict {
 }
 
 /// Returns the policy that is in force.
-pub fn overview(app: &App) -> Overview {
+pub fn overview(app: &App) -> PolicyOverview {
     let PolicyView {
         profile,
         rules,
@@ -119,7 +119,7 @@ pub fn overview(app: &App) -> Overview {
         secret_names,
         findings,
     } = app.executor().policy().view();
-    Overview {
+    PolicyOverview {
         profile,
         rules: rules::mark_rules(app, rules),
         guards,
@@ -128,7 +128,7 @@ pub fn overview(app: &App) -> Overview {
         findings,
         looked_at: None,
         looked_since: None,
-        sandbox: MinimumVerdict {
+        sandbox: MinimumConfinement {
             require: app.sandbox().config().require.word(),
             network: app.network().word(),
         },
@@ -145,7 +145,7 @@ pub fn overview(app: &App) -> Overview {
 ///
 /// # Errors
 /// A [`Problem`] if the records cannot be read.
-pub async fn count(app: &App, shown: &mut Overview) -> Result<(), Problem> {
+pub async fn count(app: &App, shown: &mut PolicyOverview) -> Result<(), Problem> {
     let calls = runs::recent_calls(app, rules::MAX_COUNTED).await?;
     rules::count(&mut shown.rules, &calls);
     shown.looked_at = Some(calls.len());
@@ -187,7 +187,7 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
     }
     let network = app.network();
     if network.word() != "none" && explanation.parts.iter().any(|part| part.kind == "run") {
-        explanation.layers.push(Layer {
+        explanation.layers.push(LayerVerdict {
             layer: "sandbox".into(),
             verdict: None,
             rule: format!("sandbox.network = {}", network.word()).into(),
@@ -197,7 +197,7 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
     for skill in app.skill_tools().skills() {
         let asked = app.executor().asked_for(entry, arguments, skill.requests());
         explanation.layers.extend(asked.into_iter().map(|rule| {
-            Layer {
+            LayerVerdict {
                 layer: "skill".into(),
                 verdict: None,
                 rule: rule.into(),
@@ -214,7 +214,7 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
 
 /// The result of testing the rules' own examples.
 #[derive(Debug)]
-pub struct Check {
+pub struct PolicyCheck {
     /// Every rule whose example is judged differently than it says, that cannot be parsed or that names no tool.
     pub report: CheckReport,
     /// Tool names that only an external server could have, but none has now.
@@ -227,7 +227,7 @@ pub struct Check {
 ///
 /// # Errors
 /// The settings of the rules cannot be read.
-pub fn check(site: &Site, settings: &Settings) -> Result<Check, Problem> {
+pub fn check(site: &Site, settings: &Settings) -> Result<PolicyCheck, Problem> {
     let written = written(site, settings)?;
     let mut report = written.rules.check(&written.places);
     let (unknown, fault) = match names(site, settings) {
@@ -238,7 +238,8 @@ pub fn check(site: &Site, settings: &Settings) -> Result<Check, Problem> {
     };
     let mut warnings = Vec::new();
     for name in unknown {
-        let is_kept = name.list == List::Allow && name.layer == layer::Layer::Always.as_str();
+        let is_kept =
+            name.list == RuleList::Allow && name.layer == layer::SettingsLayer::Always.as_str();
         if name.of_server || is_kept {
             warnings.push(name.to_string());
             continue;
@@ -246,9 +247,9 @@ pub fn check(site: &Site, settings: &Settings) -> Result<Check, Problem> {
         report.ok = false;
         // That no tool has the name is more informative than that the rule never matches.
         report.failures.retain(|failure| failure.rule != name.rule);
-        report.failures.push(Failure::from(name));
+        report.failures.push(RuleFailure::from(name));
     }
-    Ok(Check {
+    Ok(PolicyCheck {
         report,
         warnings,
         fault,

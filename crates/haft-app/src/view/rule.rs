@@ -19,7 +19,7 @@ const MAX_SHOWN: usize = 50;
 
 /// What a rule would have allowed among recent calls.
 #[derive(Debug, Serialize)]
-pub struct Tried {
+pub struct RuleTrial {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
@@ -59,8 +59,8 @@ pub async fn past(app: &App, entry: &StoredApproval) -> Vec<String> {
 }
 
 /// Tries a rule on the request itself and on recent calls.
-pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
-    let mut tried = Tried {
+pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> RuleTrial {
+    let mut tried = RuleTrial {
         ok: true,
         error: None,
         covers: None,

@@ -2,7 +2,7 @@
 
 use haft::audit::index::RunFilter;
 use haft::audit::runs::{self as archive, RunsError};
-use haft::audit::verify::{Report, verify as verify_folder};
+use haft::audit::verify::{VerifyReport, verify as verify_folder};
 use haft::call::RunId;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub mod words;
 mod listed;
 mod pages;
 
-pub use listed::Listed;
+pub use listed::RunListItem;
 pub(crate) use listed::exit_code;
 pub use pages::{MOST, list, list_of, page};
 
@@ -88,7 +88,7 @@ pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem>
 ///
 /// # Errors
 /// A [`Problem`] if there is no such run or its record cannot be read.
-pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
+pub async fn verify(app: &App, run: &str) -> Result<VerifyReport, Problem> {
     let folder = archive::run_dir(app.home(), run).map_err(|e| problem(&e))?;
     let known = app.index().get(&RunId::new(run)).await;
     let known = known.map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))?;

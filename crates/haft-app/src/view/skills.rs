@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use haft::skill::set::{Broken, Catalogue};
-use haft::skill::{Problem as Fault, Resources, Skill};
+use haft::skill::set::{BrokenSkill, Catalogue};
+use haft::skill::{Skill, SkillProblem as Fault, SkillResources};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::problem::Problem;
 
 /// A skill in a list (contract §9); `valid` says whether it loads.
 #[derive(Debug, Serialize)]
-pub struct Listed<'a> {
+pub struct SkillListItem<'a> {
     /// Its name.
     pub name: &'a str,
     /// What it is for.
@@ -26,7 +26,7 @@ pub struct Listed<'a> {
     pub valid: bool,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> SkillListItem<'a> {
     fn usable(skill: &'a Skill) -> Self {
         Self {
             name: skill.name(),
@@ -37,7 +37,7 @@ impl<'a> Listed<'a> {
         }
     }
 
-    fn broken(broken: &'a Broken) -> Self {
+    fn broken(broken: &'a BrokenSkill) -> Self {
         Self {
             name: &broken.name,
             description: &broken.description,
@@ -49,9 +49,9 @@ impl<'a> Listed<'a> {
 }
 
 /// Lists every skill found, including those that do not load.
-pub fn list(found: &Catalogue) -> Vec<Listed<'_>> {
-    let usable = found.skills().iter().map(Listed::usable);
-    let broken = found.broken().iter().map(Listed::broken);
+pub fn list(found: &Catalogue) -> Vec<SkillListItem<'_>> {
+    let usable = found.skills().iter().map(SkillListItem::usable);
+    let broken = found.broken().iter().map(SkillListItem::broken);
     usable.chain(broken).collect()
 }
 
@@ -92,7 +92,7 @@ pub fn unknown(found: &Catalogue, name: &str) -> Problem {
 }
 
 /// Returns all details as JSON.
-pub fn whole(skill: &Skill, instructions: &str, resources: &Resources) -> Value {
+pub fn whole(skill: &Skill, instructions: &str, resources: &SkillResources) -> Value {
     let front = skill.front();
     let files = resources.files.iter();
     let files: Vec<Value> = files

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use haft::approval::inbox::{Filter, StoredApproval};
+use haft::approval::inbox::{RequestFilter, StoredApproval};
 use haft::call::RunId;
 use haft::result::RecordedEnd;
 use jiff::Timestamp;
@@ -126,9 +126,9 @@ fn began(line: &Value) -> Option<Value> {
 
 /// Returns how long the user took to decide about each call, in milliseconds.
 async fn decision_times(app: &App, run: &str) -> HashMap<String, f64> {
-    let filter = Filter {
+    let filter = RequestFilter {
         run: Some(RunId::new(run)),
-        ..Filter::default()
+        ..RequestFilter::default()
     };
     let waited = |entry: StoredApproval| {
         let decided = entry.decision?.at - entry.request.created;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use haft::spec::ToolSpec;
-use haft::toolset::{Snapshot, ToolEntry, Toolset as _};
+use haft::toolset::{ToolEntry, Toolset as _, ToolsetSnapshot};
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::problem::Problem;
 
 /// Describes all tools that callers may know of, including deferred ones (contract §9).
-pub fn describe_all(tools: &Snapshot) -> Vec<Value> {
+pub fn describe_all(tools: &ToolsetSnapshot) -> Vec<Value> {
     tools
         .findable()
         .map(|entry| describe(entry.spec()))
@@ -39,7 +39,11 @@ pub fn describe(spec: &ToolSpec) -> Value {
 ///
 /// # Errors
 /// There is no such tool, or it is off; the advice says what to do.
-pub fn find<'a>(app: &App, tools: &'a Snapshot, name: &str) -> Result<&'a ToolEntry, Problem> {
+pub fn find<'a>(
+    app: &App,
+    tools: &'a ToolsetSnapshot,
+    name: &str,
+) -> Result<&'a ToolEntry, Problem> {
     if let Some(entry) = tools.entry(name) {
         return Ok(entry);
     }
@@ -55,7 +59,7 @@ pub fn find<'a>(app: &App, tools: &'a Snapshot, name: &str) -> Result<&'a ToolEn
 
 /// A tool that matches a search and is off.
 #[derive(Debug, Clone)]
-pub struct OffHit {
+pub struct DisabledToolHit {
     /// The tool's specification.
     pub spec: Arc<ToolSpec>,
     /// Its rank among all matching tools, on or off, from 0.
@@ -65,7 +69,12 @@ pub struct OffHit {
 }
 
 /// Returns up to `most` tools that match a query and are off, best first; `on` are those that are on.
-pub fn search_off(app: &App, on: &Snapshot, query: &str, most: usize) -> Vec<OffHit> {
+pub fn search_off(
+    app: &App,
+    on: &ToolsetSnapshot,
+    query: &str,
+    most: usize,
+) -> Vec<DisabledToolHit> {
     let all = app.all().snapshot();
     let hits = all.search(query, None, most);
     let off = hits.into_iter().enumerate().filter_map(|(rank, hit)| {
@@ -73,7 +82,7 @@ pub fn search_off(app: &App, on: &Snapshot, query: &str, most: usize) -> Vec<Off
         if on.entry(name).is_some() {
             return None;
         }
-        Some(OffHit {
+        Some(DisabledToolHit {
             spec: Arc::clone(hit.entry.spec()),
             rank,
             advice: app.how_to_enable(name)?,

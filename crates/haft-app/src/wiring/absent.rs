@@ -11,13 +11,13 @@ use crate::wiring::{chain, memory, selection};
 
 /// Advises how to turn on a tool that is merely off.
 #[derive(Debug)]
-struct SwitchedOff {
+struct DisabledToolHint {
     all: Arc<dyn Toolset>,
     /// Whether there is an interpreter for scripts.
     python: bool,
 }
 
-impl UnknownToolHint for SwitchedOff {
+impl UnknownToolHint for DisabledToolHint {
     fn advice(&self, name: &str) -> Option<String> {
         let script = self.python && name == TOOL_CHAIN;
         if self.all.snapshot().entry(name).is_none() && !script {
@@ -30,7 +30,7 @@ impl UnknownToolHint for SwitchedOff {
 
 /// Returns the advice for tools that are off.
 pub(crate) fn hint(at: &Site, all: Arc<dyn Toolset>) -> Arc<dyn UnknownToolHint> {
-    Arc::new(SwitchedOff {
+    Arc::new(DisabledToolHint {
         all,
         python: chain::has_python(&at.environment),
     })

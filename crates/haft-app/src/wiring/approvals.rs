@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft::approval::inbox::Inbox;
 use haft::approval::suspended::SuspendedCalls;
-use haft::approval::{Answer, ApprovalRequest, Approver, AutoApprove, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::AuditSink;
 use haft::audit::archive::Archive;
@@ -17,8 +17,8 @@ use haft::toolset::view::merged;
 use crate::config::Settings;
 use crate::config::typed::APPROVAL_MODE;
 use crate::desktop::{Desktop, DesktopState};
-use crate::feed::Feed;
-use crate::host::{ApproverParts, MakeApprover, WhenAsked};
+use crate::feed::AuditFeed;
+use crate::host::{ApproverParts, MakeApprover, PendingCallMode};
 use crate::problem::Problem;
 use crate::rules::{RuleCheck, RuleFiles};
 use crate::run::tally::Tally;
@@ -53,7 +53,7 @@ impl Approver for RiskApprover {
         AutoApprove::up_to(self.yes_up_to?).automatic(request)
     }
 
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         if let Some(webhook) = self.webhook.clone() {
             // Nothing waits for it: its reply comes through the inbox.
             let request = request.clone();
@@ -64,7 +64,7 @@ impl Approver for RiskApprover {
         }
         match &self.person {
             Some(person) => person.ask(request),
-            None => Box::pin(async { Answer::Nobody }),
+            None => Box::pin(async { ApproverReply::Nobody }),
         }
     }
 
@@ -82,7 +82,7 @@ impl Approver for RiskApprover {
 
 /// Who decides when the policy asks (`approval.mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
+enum ApprovalMode {
     /// The user.
     Ask,
     /// No one: calls that need approval are denied.
@@ -91,7 +91,7 @@ enum Mode {
     Auto(Risk),
 }
 
-impl Mode {
+impl ApprovalMode {
     /// Reads the setting; an unknown word means no one.
     fn of(settings: &Settings) -> Self {
         match settings.get(APPROVAL_MODE).as_str() {
@@ -104,18 +104,18 @@ impl Mode {
 }
 
 /// The components that the executor is built from.
-pub(crate) struct Wiring<'a> {
+pub(crate) struct ExecutorInputs<'a> {
     pub(crate) policy: PolicyInForce,
     /// Every tool, to check rules that users save for good.
     pub(crate) tools: &'a Inventory,
     pub(crate) artifacts: &'a Arc<dyn ArtifactStore>,
     /// The confinement that commands run in.
-    pub(crate) confined: &'a parts::Confinement,
+    pub(crate) confined: &'a parts::CommandConfinement,
     pub(crate) archive: &'a Arc<Archive>,
-    pub(crate) feed: &'a Arc<Feed>,
+    pub(crate) feed: &'a Arc<AuditFeed>,
     pub(crate) tally: &'a Arc<Tally>,
     /// What happens to calls that need approval, if the host decides that.
-    pub(crate) when_asked: Option<WhenAsked>,
+    pub(crate) when_asked: Option<PendingCallMode>,
     /// Whether and how desktop notices are shown; `None` if the host wants none.
     pub(crate) desktop: Option<&'a DesktopState>,
     pub(crate) inbox: Arc<dyn Inbox>,
@@ -124,7 +124,7 @@ pub(crate) struct Wiring<'a> {
 
 /// How approvals are obtained.
 #[derive(Debug)]
-pub(crate) struct ApprovalTerms {
+pub(crate) struct ApprovalSettings {
     /// Checks whether a rule may be saved with a decision.
     pub(crate) rules: RuleCheck,
     /// Whether requests outlive the process.
@@ -136,7 +136,7 @@ pub(crate) struct ApprovalTerms {
 }
 
 /// Returns the check of whether a rule may be saved.
-fn rule_check(wiring: &Wiring<'_>) -> Result<RuleCheck, Problem> {
+fn rule_check(wiring: &ExecutorInputs<'_>) -> Result<RuleCheck, Problem> {
     Ok(RuleCheck {
         policy: wiring.policy.clone(),
         tools: Arc::clone(wiring.tools.every()) as _,
@@ -154,8 +154,8 @@ pub(crate) fn executor(
     at: &Site,
     settings: &Settings,
     approver: Option<MakeApprover>,
-    wiring: Wiring<'_>,
-) -> Result<(Executor, ApprovalTerms), Problem> {
+    wiring: ExecutorInputs<'_>,
+) -> Result<(Executor, ApprovalSettings), Problem> {
     let rules = rule_check(&wiring)?;
     let mut executor = Executor::new(wiring.policy.now())
         .with_artifacts(Arc::clone(wiring.artifacts))
@@ -171,8 +171,8 @@ pub(crate) fn executor(
             home: at.home.path().to_owned(),
             check: rules.clone(),
         }));
-    let mode = Mode::of(settings);
-    let person = approver.filter(|_| mode != Mode::Deny).map(|make| {
+    let mode = ApprovalMode::of(settings);
+    let person = approver.filter(|_| mode != ApprovalMode::Deny).map(|make| {
         make(ApproverParts {
             principal: parts::principal(&at.environment),
             rules: rules.clone(),
@@ -182,25 +182,24 @@ pub(crate) fn executor(
     let webhook = Webhook::of(settings)?;
     let state = wiring
         .desktop
-        .filter(|_| mode == Mode::Ask && person.is_none());
-    let desktop = state.and_then(|state| {
-        let redactor = settings.redactor.clone();
-        Desktop::new(state, at, &wiring.inbox, redactor)
-    });
+        .filter(|_| mode == ApprovalMode::Ask && person.is_none());
+    let desktop =
+        state.and_then(|state| Desktop::new(state, at, &wiring.inbox, settings.redactor.clone()));
     let risk_approver = RiskApprover {
         yes_up_to: match mode {
-            Mode::Auto(risk) => Some(risk),
-            Mode::Ask | Mode::Deny => None,
+            ApprovalMode::Auto(risk) => Some(risk),
+            ApprovalMode::Ask | ApprovalMode::Deny => None,
         },
         person,
-        webhook: webhook.clone().filter(|_| mode == Mode::Ask),
+        webhook: webhook.clone().filter(|_| mode == ApprovalMode::Ask),
         desktop,
     };
     if risk_approver.asks_anyone() {
         executor = executor.with_approver(risk_approver);
     }
     // If no one or only the host's approver is asked, no request is stored for others.
-    let durable = mode == Mode::Ask && wiring.when_asked.is_none_or(WhenAsked::is_durable);
+    let durable =
+        mode == ApprovalMode::Ask && wiring.when_asked.is_none_or(PendingCallMode::is_durable);
     if durable {
         executor = executor
             .with_inbox(wiring.inbox)
@@ -210,7 +209,7 @@ pub(crate) fn executor(
         Some(when) => when.wait_mode(),
         None => on_timeout(settings, durable),
     };
-    let asks = ApprovalTerms {
+    let asks = ApprovalSettings {
         rules,
         durable,
         webhook,

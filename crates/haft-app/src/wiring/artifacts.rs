@@ -8,7 +8,7 @@ use haft::artifact::ArtifactStore;
 use haft::artifact::dir::DirArtifacts;
 use haft::artifact::memory::MemoryArtifacts;
 #[cfg(feature = "s3")]
-use haft_store::artifacts::{ObjectArtifacts, Terms};
+use haft_store::artifacts::{ObjectArtifacts, RetentionLimits};
 
 use crate::config::Settings;
 use crate::config::typed::ARTIFACT_BYTES;
@@ -63,10 +63,10 @@ fn bucket(
     url: &str,
     quota: u64,
 ) -> Result<Arc<dyn ArtifactStore>, Problem> {
-    let terms = Terms {
+    let terms = RetentionLimits {
         quota,
         sweep: Some(SWEEP_INTERVAL),
-        ..Terms::default()
+        ..RetentionLimits::default()
     };
     let variable = |name: &str| at.environment.get(name).map(str::to_owned);
     let store = ObjectArtifacts::s3(url, variable, terms, upstream::dial(settings)?);

@@ -19,7 +19,7 @@ use crate::config::{Settings, typed};
 use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::site::Site;
-use crate::wiring::offer::Offer;
+use crate::wiring::offer::ToolOffer;
 
 /// The bundle of `tool_chain`, also its category.
 pub(crate) const CHAIN: &str = "chain";
@@ -28,9 +28,9 @@ pub(crate) const NO_PYTHON: &str =
     "scripts need python3: install it (Debian and Ubuntu: `apt install python3`)";
 
 /// Returns the offer of `tool_chain`, if there is an interpreter.
-pub(crate) fn offers(environment: &Environment) -> impl Iterator<Item = Offer> {
+pub(crate) fn offers(environment: &Environment) -> impl Iterator<Item = ToolOffer> {
     has_python(environment)
-        .then(|| Offer {
+        .then(|| ToolOffer {
             name: TOOL_CHAIN.to_owned(),
             bundle: CHAIN,
             default: true,

@@ -40,7 +40,7 @@ pub(crate) fn changes(
             _ => OnPartial::Discard,
         },
         ask_ignored: settings.get(typed::IGNORED_CHANGES) != "apply",
-        ask_before: commands(settings) == policy::Commands::Ask,
+        ask_before: commands(settings) == policy::CommandPolicy::Ask,
         home: at.environment.folder("HOME"),
         pictures: own_program().map(|program| {
             let reader = JailedReader::new(sandbox.clone(), program);
@@ -77,10 +77,10 @@ fn mode(settings: &Settings) -> ChangeMode {
 }
 
 /// Returns when the profile `workspace` asks about a command.
-pub(crate) fn commands(settings: &Settings) -> policy::Commands {
+pub(crate) fn commands(settings: &Settings) -> policy::CommandPolicy {
     match settings.get(typed::COMMANDS).as_str() {
-        "copy" => policy::Commands::Copy,
-        _ => policy::Commands::Ask,
+        "copy" => policy::CommandPolicy::Copy,
+        _ => policy::CommandPolicy::Ask,
     }
 }
 

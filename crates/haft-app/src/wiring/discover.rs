@@ -7,7 +7,7 @@ use haft_builtins::discover::DiscoverOptions;
 use haft_builtins::discover::embeddings::HttpEmbedder;
 use haft_builtins::discover::meaning::Embedder;
 use haft_builtins::web::http::Http;
-use haft_builtins::web::target::Target;
+use haft_builtins::web::target::WebUrl;
 
 use crate::config::Settings;
 use crate::problem::Problem;
@@ -33,7 +33,7 @@ fn embedder(settings: &Settings) -> Result<Option<Arc<dyn Embedder>>, Problem> {
         base if base.ends_with("/v1") => format!("{base}/embeddings"),
         whole => whole.to_owned(),
     };
-    let target = Target::parse(&url);
+    let target = WebUrl::parse(&url);
     target.map_err(|e| Problem::settings(format!("`search.embeddings.url`: {e}")))?;
     let Some(model) = settings.text("search.embeddings.model") else {
         let problem = Problem::settings("`search.embeddings.url` needs `search.embeddings.model`");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use haft::toolset::registry::ToolRegistry;
-use haft::toolset::view::Replaceable;
+use haft::toolset::view::ReplaceableToolset;
 use haft_mcp::upstream::Upstream;
 use parking_lot::{Mutex, RwLock};
 
@@ -16,25 +16,25 @@ use crate::wiring::parts::ToolCatalogue;
 pub(crate) struct Inventory {
     /// All tools except those of servers.
     own: ToolCatalogue,
-    now: RwLock<Arc<Stock>>,
+    now: RwLock<Arc<ServerTools>>,
     /// The tools of the stock in force.
-    every: Arc<Replaceable>,
+    every: Arc<ReplaceableToolset>,
     /// The tools by which clients reach what its servers offer besides tools.
-    internal: Arc<Replaceable>,
+    internal: Arc<ReplaceableToolset>,
     /// Connections of earlier stocks that may still have running calls.
     retiring: Mutex<Vec<Weak<Upstream>>>,
 }
 
 /// The servers of some settings, and every tool, including theirs.
 #[derive(Debug)]
-pub(crate) struct Stock {
+pub(crate) struct ServerTools {
     pub(crate) all: ToolCatalogue,
     pub(crate) servers: Arc<Servers>,
     /// A line for each server and each of their tools that is not offered.
     notes: Vec<String>,
 }
 
-impl Stock {
+impl ServerTools {
     fn new(own: &ToolCatalogue, servers: Servers) -> Self {
         let (remote, mut notes) = servers.tools();
         let mut all = own.clone();
@@ -62,10 +62,10 @@ impl Stock {
 impl Inventory {
     /// Creates the inventory of these tools and servers.
     pub(crate) fn new(own: ToolCatalogue, servers: Servers, notices: &Notices) -> Self {
-        let stock = Stock::new(&own, servers);
+        let stock = ServerTools::new(&own, servers);
         stock.report_new_notes(&[], notices);
-        let every = Replaceable::new(Arc::clone(&stock.all.registry) as _);
-        let internal = Replaceable::new(stock.servers.internal_tools());
+        let every = ReplaceableToolset::new(Arc::clone(&stock.all.registry) as _);
+        let internal = ReplaceableToolset::new(stock.servers.internal_tools());
         Self {
             own,
             now: RwLock::new(Arc::new(stock)),
@@ -76,27 +76,27 @@ impl Inventory {
     }
 
     /// Returns the stock in force.
-    pub(crate) fn now(&self) -> Arc<Stock> {
+    pub(crate) fn now(&self) -> Arc<ServerTools> {
         Arc::clone(&self.now.read())
     }
 
     /// Returns every tool, live.
-    pub(crate) fn every(&self) -> &Arc<Replaceable> {
+    pub(crate) fn every(&self) -> &Arc<ReplaceableToolset> {
         &self.every
     }
 
     /// Returns the tools by which clients reach what servers offer besides tools, live.
-    pub(crate) fn internal(&self) -> &Arc<Replaceable> {
+    pub(crate) fn internal(&self) -> &Arc<ReplaceableToolset> {
         &self.internal
     }
 
     /// Returns the stock with other servers.
-    pub(crate) fn with(&self, servers: Servers) -> Stock {
-        Stock::new(&self.own, servers)
+    pub(crate) fn with(&self, servers: Servers) -> ServerTools {
+        ServerTools::new(&self.own, servers)
     }
 
     /// Puts another stock in force, and ends the connections that are not in it. Needs a tokio runtime.
-    pub(crate) fn replace(&self, stock: Stock, notices: &Notices) {
+    pub(crate) fn replace(&self, stock: ServerTools, notices: &Notices) {
         self.every.replace(Arc::clone(&stock.all.registry) as _);
         self.internal.replace(stock.servers.internal_tools());
         let stock = Arc::new(stock);

@@ -8,7 +8,7 @@ use haft::call::RunId;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::memory::run_texts::{self, RunText};
-use haft::memory::{MemoryStore, Record, WriteMode, candidate_file};
+use haft::memory::{MemoryRecord, MemoryStore, MemoryWriteMode, candidate_file};
 use haft_builtins::memory::server::MemoryServer;
 use haft_builtins::memory::{Memory, MemoryParts, RunNotes};
 
@@ -54,7 +54,7 @@ pub(crate) fn build(
         return memory_server::build(settings, server)
             .map(|server| Some(MemoryKeeper::Server(server)));
     }
-    let notes = Notes {
+    let notes = ArchiveRunNotes {
         archive: Arc::clone(archive),
         index: Arc::clone(&stores.index),
     };
@@ -68,12 +68,12 @@ pub(crate) fn build(
 }
 
 /// Reads how writes by tools enter memory.
-fn mode(settings: &Settings) -> WriteMode {
+fn mode(settings: &Settings) -> MemoryWriteMode {
     match settings.get(typed::MEMORY_WRITE_MODE).as_str() {
-        "external" => WriteMode::External,
-        "candidate" => WriteMode::Candidate,
+        "external" => MemoryWriteMode::External,
+        "candidate" => MemoryWriteMode::Candidate,
         // The key takes three words; any other word means that nothing is written.
-        _ => WriteMode::Disabled,
+        _ => MemoryWriteMode::Disabled,
     }
 }
 
@@ -98,12 +98,12 @@ pub(crate) fn absent(name: &str) -> Option<String> {
 
 /// What the memory tools may know about runs.
 #[derive(Debug)]
-struct Notes {
+struct ArchiveRunNotes {
     archive: Arc<Archive>,
     index: Arc<dyn RunIndex>,
 }
 
-impl RunNotes for Notes {
+impl RunNotes for ArchiveRunNotes {
     fn agent<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<String, ToolError>> {
         Box::pin(async move {
             let found = self
@@ -123,7 +123,7 @@ impl RunNotes for Notes {
     fn propose<'a>(
         &'a self,
         run: &'a RunId,
-        record: &'a Record,
+        record: &'a MemoryRecord,
     ) -> BoxFuture<'a, Result<(), ToolError>> {
         let home = self.archive.home().to_owned();
         let (run, record) = (run.clone(), record.clone());

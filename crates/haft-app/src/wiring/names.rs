@@ -1,17 +1,36 @@
 //! Checks the names in rules against the existing tools.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft::policy::{List, Policy, RulesError, UnknownName};
+use haft::policy::{Policy, RuleList, RulesError, UnknownName};
 use haft::toolset::Toolset;
 
 use crate::config::Settings;
-use crate::config::layer::Layer;
+use crate::config::layer::SettingsLayer;
+use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::site::Site;
-use crate::wiring::parts::{self, Knowledge, ToolCatalogue};
-use crate::wiring::policy::{Ground, build, problem};
+use crate::wiring::parts::{self, HostResources, ToolCatalogue};
+use crate::wiring::policy::{PolicyInputs, build, problem};
 use crate::wiring::{selection, skills};
+
+/// Returns the names of the tools that are on. A name in a rule that no tool can have is an error; a name that only a
+/// server's tool could have, in rules or settings, is a warning.
+pub(crate) fn enabled_tools(
+    notices: &Notices,
+    settings: &Settings,
+    policy: &Policy,
+    all: &ToolCatalogue,
+) -> Result<BTreeSet<String>, Problem> {
+    for unknown in check_names(policy, settings, all)? {
+        notices.warn(&unknown);
+    }
+    for absent in parts::missing_server_tools(all, settings) {
+        notices.warn(&absent);
+    }
+    parts::on(all, settings)
+}
 
 /// Checks for rules whose tool does not exist: a misspelt name is an error, the name of a server's tool a warning. A
 /// deny or ask rule that can never match is an error, too: the calls that it seems to restrict are unrestricted. For a
@@ -23,8 +42,9 @@ pub(crate) fn check_names(
 ) -> Result<Vec<String>, Problem> {
     let unknown = unknown_in_catalogue(policy, tools);
     // A saved rule only allows: if it names no tool, it covers nothing.
-    let is_kept =
-        |name: &UnknownName| name.list == List::Allow && name.layer == Layer::Always.as_str();
+    let is_kept = |name: &UnknownName| {
+        name.list == RuleList::Allow && name.layer == SettingsLayer::Always.as_str()
+    };
     let wrong = unknown
         .iter()
         .find(|name| !name.of_server && !is_kept(name));
@@ -33,7 +53,7 @@ pub(crate) fn check_names(
         return Err(problem(&unknown, settings));
     }
     let mut never = policy.rules_that_never_match().into_iter();
-    if let Some(open) = never.find(|rule| rule.list != List::Allow) {
+    if let Some(open) = never.find(|rule| rule.list != RuleList::Allow) {
         let never = RulesError::NeverMatches(Box::new(open));
         return Err(problem(&never, settings));
     }
@@ -48,7 +68,7 @@ pub(crate) fn check_names(
 }
 
 /// What `policy check` finds in the names of rules, and an error in the settings besides.
-pub(crate) struct Names {
+pub(crate) struct NameCheck {
     /// Names that no standard tool has, on or off.
     pub(crate) unknown: Vec<UnknownName>,
     /// Why the tools cannot be wired as the settings say. The names were still compared.
@@ -56,7 +76,7 @@ pub(crate) struct Names {
 }
 
 /// Compares the names in rules with the standard tools; for `policy check`, which wires nothing else.
-pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
+pub(crate) fn names(at: &Site, settings: &Settings) -> Result<NameCheck, Problem> {
     let ground = build(at, settings, &[])?;
     let (tools, fault) = match wire_catalogue(at, settings, &ground) {
         Ok(tools) => (tools, None),
@@ -66,17 +86,17 @@ pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
         ),
     };
     let unknown = unknown_in_catalogue(&ground.policy, &tools);
-    Ok(Names { unknown, fault })
+    Ok(NameCheck { unknown, fault })
 }
 
 fn wire_catalogue(
     at: &Site,
     settings: &Settings,
-    ground: &Ground,
+    ground: &PolicyInputs,
 ) -> Result<ToolCatalogue, Problem> {
-    let confined = parts::Confinement::of(at, settings, ground)?;
+    let confined = parts::CommandConfinement::of(at, settings, ground)?;
     let skills = Arc::new(skills::set(at, settings));
-    let knowledge = Knowledge {
+    let knowledge = HostResources {
         skills: &skills,
         memory: None,
         own: &[],

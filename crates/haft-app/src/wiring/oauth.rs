@@ -8,8 +8,8 @@ use http::Uri;
 
 use crate::config::Settings;
 use crate::nearest::nearest;
-use crate::oauth::jwks::{KeySet, Pace, Reach, Source, limits};
-use crate::oauth::{ALL, OAuthTerms, ResourceServer};
+use crate::oauth::jwks::{IssuerHttp, KeyRefresh, KeySet, KeySource, limits};
+use crate::oauth::{ALL, OAuthSettings, ResourceServer};
 use crate::problem::Problem;
 use crate::wiring::served;
 use crate::wiring::upstream::upstream;
@@ -37,23 +37,23 @@ pub(crate) fn resource_server(
     });
     let (issuer, audience) = (issuer?, audience?);
     let source = match settings.text("serve.oauth.jwks_url") {
-        Some(text) => Source::Url(url("serve.oauth.jwks_url", text)?),
-        None => Source::Issuer(issuer.clone()),
+        Some(text) => KeySource::Url(url("serve.oauth.jwks_url", text)?),
+        None => KeySource::Issuer(issuer.clone()),
     };
     let proxy = upstream(settings)?;
-    let reach = Reach {
+    let reach = IssuerHttp {
         named: Http::trusted()
             .with_upstream(proxy.clone())
             .with_limits(limits()),
         public: Http::guarded().with_upstream(proxy).with_limits(limits()),
     };
-    let terms = OAuthTerms {
+    let terms = OAuthSettings {
         issuer,
         audience,
         scopes: scopes(settings)?,
         tenant: Arc::clone(tenant),
     };
-    let keys = KeySet::new(reach, source, Pace::default());
+    let keys = KeySet::new(reach, source, KeyRefresh::default());
     Ok(Some(ResourceServer::new(terms, keys)))
 }
 

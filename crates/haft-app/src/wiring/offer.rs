@@ -1,8 +1,8 @@
-//! `Offer`: a tool that settings can turn on or off.
+//! `ToolOffer`: a tool that settings can turn on or off.
 
 /// A tool that can be on.
 #[derive(Debug, Clone)]
-pub(crate) struct Offer {
+pub(crate) struct ToolOffer {
     /// Its name.
     pub(crate) name: String,
     /// The bundle it belongs to; empty if none.

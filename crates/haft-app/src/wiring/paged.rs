@@ -13,12 +13,12 @@ use haft_builtins::Builtin;
 use serde_json::json;
 
 /// Serves the current contents of the file as its page.
-struct Paged {
+struct PageTool {
     spec: Arc<ToolSpec>,
     file: PathBuf,
 }
 
-impl Tool for Paged {
+impl Tool for PageTool {
     fn spec(&self) -> &Arc<ToolSpec> {
         &self.spec
     }
@@ -57,7 +57,7 @@ pub(crate) fn tools(folder: &str) -> Vec<Builtin> {
         });
         let spec = Arc::new(spec);
         Some(Builtin {
-            tool: Arc::new(Paged { spec, file }),
+            tool: Arc::new(PageTool { spec, file }),
             bundle: "",
             default: true,
         })

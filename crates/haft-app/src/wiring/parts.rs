@@ -16,7 +16,7 @@ use haft::spec::{Exposure, Overflow};
 use haft::tool::Tool;
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
-use haft::toolset::view::{ToolSettings, View, merged};
+use haft::toolset::view::{ToolSettings, ToolsetExt, merged};
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
 use haft_builtins::command::changes::CommandChanges;
@@ -28,7 +28,7 @@ use haft_mcp::upstream::RemoteTool;
 use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
-use crate::config::layer::Layer;
+use crate::config::layer::SettingsLayer;
 use crate::config::{SettingEntry, Settings, typed, value};
 use crate::environment::Environment;
 use crate::own_program::OwnProgramFiles;
@@ -36,10 +36,10 @@ use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
 use crate::wiring::memory::MemoryKeeper;
-use crate::wiring::offer::Offer;
+use crate::wiring::offer::ToolOffer;
 #[cfg(feature = "testing")]
 use crate::wiring::paged;
-use crate::wiring::policy::Ground;
+use crate::wiring::policy::PolicyInputs;
 use crate::wiring::selection;
 use crate::wiring::{chain, changes, discover, network, skills, surroundings, web};
 
@@ -88,7 +88,7 @@ pub(crate) fn sandbox_of_server(
     places: Places,
 ) -> Result<Sandbox, Problem> {
     let source = settings.source(typed::SANDBOX_REQUIRE);
-    let is_said = source.is_some_and(|source| source.layer != Layer::BuiltIn);
+    let is_said = source.is_some_and(|source| source.layer != SettingsLayer::BuiltIn);
     if backend == Backend::Passthrough && !is_said {
         return Ok(Sandbox::new(Config {
             backend,
@@ -127,7 +127,7 @@ fn places(at: &Site, workspace: &Workspace, written: &[PathBuf]) -> Places {
 pub(crate) struct ToolCatalogue {
     /// All tools.
     pub(crate) registry: Arc<ToolRegistry>,
-    offers: Vec<Offer>,
+    offers: Vec<ToolOffer>,
 }
 
 impl ToolCatalogue {
@@ -140,7 +140,7 @@ impl ToolCatalogue {
             return Some(format!("`{name}` is not offered: {error}"));
         }
         if !clashes {
-            self.offers.push(Offer {
+            self.offers.push(ToolOffer {
                 name,
                 bundle: "",
                 default: true,
@@ -150,7 +150,7 @@ impl ToolCatalogue {
     }
 
     /// Returns everything that settings can turn on and off.
-    pub(crate) fn offers(&self) -> &[Offer] {
+    pub(crate) fn offers(&self) -> &[ToolOffer] {
         &self.offers
     }
 
@@ -162,7 +162,7 @@ impl ToolCatalogue {
 
 /// The confinement that commands run in.
 #[derive(Debug)]
-pub(crate) struct Confinement {
+pub(crate) struct CommandConfinement {
     pub(crate) sandbox: Sandbox,
     /// The paths that no jail shows, and those from which nothing is started outside a jail.
     pub(crate) places: Places,
@@ -178,9 +178,13 @@ pub(crate) struct Confinement {
     pub(crate) changes: CommandChanges,
 }
 
-impl Confinement {
+impl CommandConfinement {
     /// Builds the confinement that the settings choose.
-    pub(crate) fn of(at: &Site, settings: &Settings, ground: &Ground) -> Result<Self, Problem> {
+    pub(crate) fn of(
+        at: &Site,
+        settings: &Settings,
+        ground: &PolicyInputs,
+    ) -> Result<Self, Problem> {
         let base = places(at, &ground.workspace, &[]);
         let written = surroundings::written(at, settings, ground, &base)?;
         let by_servers = surroundings::written_by_servers(at, settings);
@@ -203,7 +207,7 @@ impl Confinement {
 }
 
 /// What exists beyond the workspace: the skills found, memory if it is on, the host's tools.
-pub(crate) struct Knowledge<'a> {
+pub(crate) struct HostResources<'a> {
     pub(crate) skills: &'a Arc<SkillSet>,
     pub(crate) memory: Option<MemoryKeeper>,
     pub(crate) own: &'a [Arc<dyn Tool>],
@@ -213,9 +217,9 @@ pub(crate) struct Knowledge<'a> {
 pub(crate) fn standard(
     at: &Site,
     settings: &Settings,
-    ground: &Ground,
-    confined: &Confinement,
-    knowledge: Knowledge<'_>,
+    ground: &PolicyInputs,
+    confined: &CommandConfinement,
+    knowledge: HostResources<'_>,
 ) -> Result<ToolCatalogue, Problem> {
     let mut builtins = Builtins::new(ground.workspace.clone());
     builtins.sandbox = Some(confined.sandbox.clone());
@@ -263,13 +267,13 @@ fn catalogue(
         Some(folder) => [tools, paged::tools(folder)].concat(),
         None => tools,
     };
-    let offers = tools.iter().map(|builtin| Offer {
+    let offers = tools.iter().map(|builtin| ToolOffer {
         name: builtin.tool.spec().name.to_string(),
         bundle: builtin.bundle,
         default: builtin.default,
     });
     let offers = offers.chain(skills::offers());
-    let mut offers: Vec<Offer> = offers.chain(chain::offers(&at.environment)).collect();
+    let mut offers: Vec<ToolOffer> = offers.chain(chain::offers(&at.environment)).collect();
     let registry = ToolRegistry::new();
     let added = registry.add_all(tools.into_iter().map(|builtin| builtin.tool));
     added.map_err(|e| to_problem(e.to_string()))?;
@@ -278,7 +282,7 @@ fn catalogue(
         if selection::is_tool(&offers, name) {
             return Err(selection::name_clash(name));
         }
-        offers.push(Offer {
+        offers.push(ToolOffer {
             name: name.to_owned(),
             bundle: "",
             default: true,
@@ -332,7 +336,7 @@ pub(crate) fn view(
     all: &ToolCatalogue,
     on: &BTreeSet<String>,
     skills: &SkillTools,
-    wishes: Wishes<'_>,
+    wishes: ToolConfig<'_>,
 ) -> Result<Arc<dyn Toolset>, Problem> {
     let settings = wishes.settings;
     let mut own = wishes.of(on);
@@ -359,12 +363,12 @@ fn binding_problem(error: impl std::fmt::Display) -> Problem {
 
 /// What configures individual tools: settings, and deny rules without a specifier.
 #[derive(Clone, Copy)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct ToolConfig<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) policy: &'a Policy,
 }
 
-impl Wishes<'_> {
+impl ToolConfig<'_> {
     /// Returns their configuration of the tools that are on.
     fn of(self, on: &BTreeSet<String>) -> BTreeMap<String, ToolSettings> {
         let mut own: BTreeMap<String, ToolSettings> = BTreeMap::new();
@@ -387,7 +391,7 @@ impl Wishes<'_> {
 /// Adds `tool_chain` on top of the same tools, if it is on.
 pub(crate) fn with_chain(
     at: &Site,
-    wishes: Wishes<'_>,
+    wishes: ToolConfig<'_>,
     base: Arc<dyn Toolset>,
     on: &BTreeSet<String>,
     scripts: Scripts<'_>,

@@ -6,31 +6,31 @@ use std::sync::Arc;
 use haft::budget::{Budgets, EffectLimits, Ledger};
 use haft::permission::Verdict;
 use haft::policy::{
-    Guard, OwnProgram, Places, Policy, Profile, RuleSet, RuleText, RulesError, SecretFiles,
+    Guard, OwnProgram, Policy, PolicyContext, Profile, RuleSet, RuleText, RulesError, SecretFiles,
     SecretNames, UntrustedContent,
 };
 use haft::workspace::Workspace;
 use haft_builtins::proxy::AllowList;
 
 use crate::config::typed::{PROFILE, SANDBOX_NETWORK, SECRET_FILES, UNTRUSTED_CONTENT};
-use crate::config::{FILE_NAME, Settings, Source};
+use crate::config::{FILE_NAME, Settings, ValueOrigin};
 use crate::own_program::OwnProgramFiles;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
 use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::{changes, stores};
 
 /// The rules as written, and the folders that their paths refer to.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
+pub(crate) struct RuleSources {
     /// The rules of all layers.
     pub(crate) rules: RuleSet,
     /// What `//` and `~/` mean in them.
-    pub(crate) places: Places,
+    pub(crate) places: PolicyContext,
 }
 
 /// Collects the rules of all layers.
-pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem> {
+pub(crate) fn written(at: &Site, settings: &Settings) -> Result<RuleSources, Problem> {
     let list = |key: &str| -> Result<Vec<RuleText>, Problem> {
         let items = settings.items(key).into_iter();
         items.map(|(value, source)| rule(value, source)).collect()
@@ -38,13 +38,13 @@ pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem
     let shown = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let mut allow = list("policy.allow")?;
     allow.extend(host_rules(settings));
-    Ok(Written {
+    Ok(RuleSources {
         rules: RuleSet {
             allow,
             ask: list("policy.ask")?,
             deny: list("policy.deny")?,
         },
-        places: Places {
+        places: PolicyContext {
             workspace: Some(shown(&at.workspace)),
             home: at.environment.folder("HOME").map(|home| shown(&home)),
             classes: haft_builtins::classes().collect(),
@@ -59,7 +59,7 @@ fn host_rules(settings: &Settings) -> Vec<RuleText> {
         return Vec::new();
     }
     let items = settings.items("sandbox.allow_hosts").into_iter();
-    let rule = |(value, source): (&toml::Value, &Source)| {
+    let rule = |(value, source): (&toml::Value, &ValueOrigin)| {
         // An invalid entry stops the start where the network of commands is set up.
         let host = value
             .as_str()
@@ -71,7 +71,7 @@ fn host_rules(settings: &Settings) -> Vec<RuleText> {
     items.filter_map(rule).collect()
 }
 
-fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
+fn rule(value: &toml::Value, source: &ValueOrigin) -> Result<RuleText, Problem> {
     let read: Result<RuleText, _> = value.clone().try_into();
     let mut rule = read.map_err(|e: toml::de::Error| {
         let problem = Problem::settings(format!("cannot read a rule: {}", e.message()));
@@ -152,7 +152,7 @@ fn budgets(at: &Site, settings: &Settings) -> Budgets {
 }
 
 /// What calls are based on: one workspace, and the policy for it.
-pub(crate) struct Ground {
+pub(crate) struct PolicyInputs {
     /// The folder, with its hidden paths, for tools and skills.
     pub(crate) workspace: Workspace,
     /// The policy in force.
@@ -167,10 +167,10 @@ pub(crate) fn build(
     at: &Site,
     settings: &Settings,
     guards: &[Arc<dyn Guard>],
-) -> Result<Ground, Problem> {
+) -> Result<PolicyInputs, Problem> {
     let workspace = workspace(at, settings)?;
     let policy = over(at, settings, guards, &workspace)?;
-    Ok(Ground {
+    Ok(PolicyInputs {
         workspace,
         in_force: PolicyInForce::new(Arc::clone(&policy)),
         policy,
@@ -269,7 +269,7 @@ pub(crate) fn problem(error: &RulesError, settings: &Settings) -> Problem {
 }
 
 /// Returns the position of a rule.
-fn place(settings: &Settings, key: &str, rule: &str) -> Option<Place> {
+fn place(settings: &Settings, key: &str, rule: &str) -> Option<SourceLocation> {
     let items = settings.items(key);
     let text = |value: &toml::Value| {
         let table = value.get("rule").and_then(toml::Value::as_str);

@@ -8,10 +8,10 @@ use haft_builtins::classes;
 use haft_chain::TOOL_CHAIN;
 
 use crate::config::Settings;
-use crate::config::layer::Layer;
+use crate::config::layer::SettingsLayer;
 use crate::problem::Problem;
 use crate::wiring::chain::NO_PYTHON;
-use crate::wiring::offer::Offer;
+use crate::wiring::offer::ToolOffer;
 
 /// Tools that come with `run_command`.
 const WITH_COMMANDS: [&str; 2] = ["await_command", "kill_command"];
@@ -39,7 +39,7 @@ const CONFIGURED: [(&str, &str); 2] = [
 ];
 
 /// Returns the names of the tools that are on.
-pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {
+pub(crate) fn enabled(all: &[ToolOffer], settings: &Settings) -> Result<BTreeSet<String>, Problem> {
     check_tables(all, settings)?;
     let mut on: BTreeSet<String> = all
         .iter()
@@ -56,7 +56,7 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
     let own = |name: &str| {
         let entry = settings.entry(&["tools", name, "enabled"])?;
         let wanted = entry.value.as_bool()?;
-        let lifts = wanted && barred.contains(name) && entry.layer() < Layer::Program;
+        let lifts = wanted && barred.contains(name) && entry.layer() < SettingsLayer::Program;
         (!lifts).then_some(wanted)
     };
     for offer in all {
@@ -82,9 +82,9 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
 }
 
 /// Returns the tools that the embedding program turns off: only the program itself can turn one back on by name, no other layer.
-fn disabled_by_host(all: &[Offer], settings: &Settings) -> BTreeSet<String> {
+fn disabled_by_host(all: &[ToolOffer], settings: &Settings) -> BTreeSet<String> {
     let words = settings.items("tools.disable").into_iter();
-    let words = words.filter(|(_, source)| source.layer == Layer::Program);
+    let words = words.filter(|(_, source)| source.layer == SettingsLayer::Program);
     words
         .flat_map(|(word, _)| matching_tools(all, word.as_str().unwrap_or_default()))
         .collect()
@@ -95,7 +95,7 @@ const FINDERS: [&str; 2] = ["tool_search", "tool_expand_tools"];
 
 /// Returns the names of the tools that must be found and expanded before they are listed.
 pub(crate) fn deferred_tools(
-    all: &[Offer],
+    all: &[ToolOffer],
     on: &BTreeSet<String>,
     settings: &Settings,
 ) -> Result<BTreeSet<String>, Problem> {
@@ -135,7 +135,7 @@ impl ToolSelection {
 
 /// Returns the tools that a list of names, classes, bundles and `SERVER.*` stands for.
 pub(crate) fn resolve_selection(
-    all: &[Offer],
+    all: &[ToolOffer],
     settings: &Settings,
     key: &str,
 ) -> Result<ToolSelection, Problem> {
@@ -168,7 +168,7 @@ const SKILL_PREFIX: &str = "skill.";
 
 /// Returns the tools that a list of names, classes and bundles stands for. An unknown name is an error: a misspelt `disable` would leave a
 /// tool on that the operator wanted off.
-fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
+fn named(all: &[ToolOffer], settings: &Settings, key: &str) -> Result<Vec<String>, Problem> {
     let mut out = Vec::new();
     for (item, source) in settings.items(key) {
         let word = item.as_str().unwrap_or_default();
@@ -202,7 +202,7 @@ pub(crate) fn optional_tools() -> impl Iterator<Item = &'static str> {
 }
 
 /// Refuses a settings table for a tool that does not exist: a tool meant to be off would stay on.
-fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
+fn check_tables(all: &[ToolOffer], settings: &Settings) -> Result<(), Problem> {
     for (path, entry) in settings.iter() {
         let [section, name, key] = path else {
             continue;
@@ -250,12 +250,12 @@ pub(crate) fn name_clash(name: &str) -> Problem {
 }
 
 /// Returns whether there is such a tool, or would be with other settings.
-pub(crate) fn is_tool(all: &[Offer], name: &str) -> bool {
+pub(crate) fn is_tool(all: &[ToolOffer], name: &str) -> bool {
     all.iter().any(|offer| offer.name == name) || optional_tools().any(|n| n == name)
 }
 
 /// Returns a line for each dotted name in the settings that no tool has: its server may not be connected now, or it is misspelt.
-pub(crate) fn missing_server_tools(all: &[Offer], settings: &Settings) -> Vec<String> {
+pub(crate) fn missing_server_tools(all: &[ToolOffer], settings: &Settings) -> Vec<String> {
     let mut named = BTreeSet::new();
     for (path, _) in settings.iter() {
         if let [section, name, _] = path
@@ -286,10 +286,10 @@ pub(crate) fn missing_server_tools(all: &[Offer], settings: &Settings) -> Vec<St
         .collect()
 }
 
-fn matching_tools(all: &[Offer], word: &str) -> Vec<String> {
+fn matching_tools(all: &[ToolOffer], word: &str) -> Vec<String> {
     let is_of_class =
         |name: &str| classes().any(|(tool, class)| class.as_str() == word && tool == name);
-    let fits = |offer: &&Offer| {
+    let fits = |offer: &&ToolOffer| {
         let name = offer.name.as_str();
         name == word
             || word == "*"
@@ -319,7 +319,7 @@ fn known(word: &str) -> bool {
         || ToolClass::ALL.iter().any(|class| class.as_str() == word)
 }
 
-fn nearest(all: &[Offer], word: &str) -> Option<String> {
+fn nearest(all: &[ToolOffer], word: &str) -> Option<String> {
     let names = all.iter().map(|offer| offer.name.as_str());
     let words: Vec<&str> = names
         .chain(BUNDLES)
@@ -345,10 +345,10 @@ pub(crate) fn how_to_enable(name: &str) -> String {
 mod tests {
     use super::{deferred_tools, enabled};
     use crate::config::Settings;
-    use crate::wiring::offer::Offer;
+    use crate::wiring::offer::ToolOffer;
 
-    fn offers() -> Vec<Offer> {
-        let offer = |name: &str, bundle, default| Offer {
+    fn offers() -> Vec<ToolOffer> {
+        let offer = |name: &str, bundle, default| ToolOffer {
             name: name.to_owned(),
             bundle,
             default,
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn deferring_leaves_out_what_is_off_and_what_finds_the_deferred() {
         let mut all = offers();
-        all.extend(["tool_search", "tool_expand_tools"].map(|name| Offer {
+        all.extend(["tool_search", "tool_expand_tools"].map(|name| ToolOffer {
             name: name.to_owned(),
             bundle: "discover",
             default: true,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use haft::spec::Exposure;
 use haft::toolset::Toolset;
-use haft::toolset::lazy::{CALL_TOOL, Lazy};
+use haft::toolset::lazy::{CALL_TOOL, LazyListing};
 use haft::toolset::search::is_findable;
-use haft::toolset::view::{Replaceable, View as _, merged};
+use haft::toolset::view::{ReplaceableToolset, ToolsetExt as _, merged};
 use haft_builtins::discover::FINDS_LAZILY;
 use haft_chain::TOOL_CHAIN;
 
@@ -15,7 +15,7 @@ use crate::config::{Settings, typed};
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
-use crate::wiring::parts::{self, ToolCatalogue, Wishes};
+use crate::wiring::parts::{self, ToolCatalogue, ToolConfig};
 use crate::wiring::selection::{self, ToolSelection};
 
 /// The tool that finds the others.
@@ -27,11 +27,11 @@ const MAX_NAME: usize = 64;
 
 /// The served toolsets, each replaceable.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct ServedToolsets {
     /// For clients without a view.
-    pub(crate) whole: Arc<Replaceable>,
+    pub(crate) whole: Arc<ReplaceableToolset>,
     /// By view name.
-    pub(crate) views: BTreeMap<String, Arc<Replaceable>>,
+    pub(crate) views: BTreeMap<String, Arc<ReplaceableToolset>>,
 }
 
 /// The toolsets themselves.
@@ -40,10 +40,10 @@ pub(crate) struct ServedTools {
     views: BTreeMap<String, Arc<dyn Toolset>>,
 }
 
-impl Served {
+impl ServedToolsets {
     /// Starts with these toolsets.
     pub(crate) fn new(tools: ServedTools) -> Self {
-        let replaceable = |tools| Arc::new(Replaceable::new(tools));
+        let replaceable = |tools| Arc::new(ReplaceableToolset::new(tools));
         Self {
             whole: replaceable(tools.whole),
             views: tools
@@ -69,7 +69,7 @@ impl Served {
 #[derive(Clone, Copy)]
 pub(crate) struct ToolsetParts<'a> {
     pub(crate) at: &'a Site,
-    pub(crate) wishes: Wishes<'a>,
+    pub(crate) wishes: ToolConfig<'a>,
     pub(crate) all: &'a ToolCatalogue,
     pub(crate) on: &'a BTreeSet<String>,
     pub(crate) scripts: Scripts<'a>,
@@ -217,7 +217,7 @@ impl ToolsetParts<'_> {
             .map(str::to_owned)
             .collect();
         listed.extend([SEARCH_TOOL, DESCRIBE_TOOL].map(str::to_owned));
-        let lazy = Lazy {
+        let lazy = LazyListing {
             finder: SEARCH_TOOL.to_owned(),
             finder_description: Some(FINDS_LAZILY.to_owned()),
             listed,

@@ -13,47 +13,49 @@ use haft_mcp::client::ClientLimits;
 use haft_mcp::client::http::Endpoint;
 use haft_mcp::client::oauth::OAuthTerms;
 use haft_mcp::client::pipe::LONGEST;
-use haft_mcp::upstream::{MAX_SERVER_NAME, Open, Passing, Root, UpstreamTerms, is_server_name};
+use haft_mcp::upstream::{
+    Connector, MAX_SERVER_NAME, Root, ServerRequestPolicy, UpstreamTerms, is_server_name,
+};
 use haft_sandbox::{Backend, CommandSpec, Mounts, Network};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use toml::Value;
 
 use crate::config::{SettingEntry, Settings, value};
 use crate::problem::Problem;
-use crate::servers::endpoint::Address;
-use crate::servers::process::Command;
-use crate::servers::sign_in::{GrantFile, Reach, SignIn};
-use crate::servers::{Made, Server, Servers, Transport};
+use crate::servers::endpoint::ServerAddress;
+use crate::servers::process::ServerCommand;
+use crate::servers::sign_in::{GrantFile, SignIn, SignInHttp};
+use crate::servers::{ConfiguredServer, ServerDefinition, ServerTransport, Servers};
 use crate::site::Site;
-use crate::wiring::parts::{self, Confinement};
-use crate::wiring::policy::Ground;
-use crate::wiring::surroundings::Check;
+use crate::wiring::parts::{self, CommandConfinement};
+use crate::wiring::policy::PolicyInputs;
+use crate::wiring::surroundings::PathCheck;
 use crate::wiring::upstream::upstream;
 
 /// What servers are built from.
 #[derive(Clone, Copy)]
-pub(crate) struct Basis<'a> {
+pub(crate) struct ServerInputs<'a> {
     pub(crate) at: &'a Site,
     pub(crate) settings: &'a Settings,
-    pub(crate) ground: &'a Ground,
-    pub(crate) confined: &'a Confinement,
+    pub(crate) ground: &'a PolicyInputs,
+    pub(crate) confined: &'a CommandConfinement,
     /// Redacts the tokens that signing in returned.
     pub(crate) redactor: &'a Redactor,
 }
 
-impl Basis<'_> {
+impl ServerInputs<'_> {
     /// Returns all servers from the settings, with their pins; unchanged servers of `before` are reused.
     ///
     /// # Errors
     /// The settings of a server are invalid.
     pub(crate) fn servers(self, before: Option<&Servers>) -> Result<Servers, Problem> {
-        let made: Result<Vec<Made>, Problem> = names(self.settings)
+        let made: Result<Vec<ServerDefinition>, Problem> = names(self.settings)
             .into_iter()
             .map(|name| ServerBuilder { basis: self, name }.to_server())
             .collect();
-        let known = |made: Made| {
+        let known = |made: ServerDefinition| {
             let before = before.and_then(|before| before.get(&made.name));
-            Server::new(&self.at.home, made, before)
+            ConfiguredServer::new(&self.at.home, made, before)
         };
         Ok(Servers::new(made?.into_iter().map(known)))
     }
@@ -69,12 +71,12 @@ fn names(settings: &Settings) -> BTreeSet<&str> {
 
 /// Builds the server of this name from the settings.
 struct ServerBuilder<'a> {
-    basis: Basis<'a>,
+    basis: ServerInputs<'a>,
     name: &'a str,
 }
 
 impl ServerBuilder<'_> {
-    fn to_server(&self) -> Result<Made, Problem> {
+    fn to_server(&self) -> Result<ServerDefinition, Problem> {
         if !is_server_name(self.name) {
             let name = self.name;
             return Err(self
@@ -86,14 +88,18 @@ impl ServerBuilder<'_> {
         let mut address = None;
         let (transport, place, open) = match (self.text("command"), self.text("url")) {
             (Some(command), None) => (
-                Transport::Stdio,
+                ServerTransport::Stdio,
                 self.command_line(),
-                Arc::new(self.command(command)?) as Arc<dyn Open>,
+                Arc::new(self.command(command)?) as Arc<dyn Connector>,
             ),
             (None, Some(url)) => {
                 let at = Arc::new(self.address(url)?);
                 address = Some(Arc::clone(&at));
-                (Transport::Http, self.written("url"), at as Arc<dyn Open>)
+                (
+                    ServerTransport::Http,
+                    self.written("url"),
+                    at as Arc<dyn Connector>,
+                )
             }
             _ => {
                 return Err(self
@@ -101,7 +107,7 @@ impl ServerBuilder<'_> {
                     .advise("set exactly one of them"));
             }
         };
-        Ok(Made {
+        Ok(ServerDefinition {
             name: self.name.to_owned(),
             transport,
             place,
@@ -194,7 +200,7 @@ impl ServerBuilder<'_> {
             is_confined: self.text("command").is_some() && self.is_jailed() && !self.has_network(),
             concurrency: at_once.unwrap_or(terms.concurrency),
             prefix: self.prefix()?,
-            passing: Passing {
+            passing: ServerRequestPolicy {
                 elicitation: self.text("elicitation") != Some("deny"),
                 sampling: self.text("sampling") == Some("pass"),
                 client_roots: self.text("roots") == Some("pass"),
@@ -263,8 +269,8 @@ impl ServerBuilder<'_> {
         self.text("sandbox.network") == Some("host")
     }
 
-    fn command(&self, program: &str) -> Result<Command, Problem> {
-        let Basis {
+    fn command(&self, program: &str) -> Result<ServerCommand, Problem> {
+        let ServerInputs {
             at,
             settings,
             confined,
@@ -296,7 +302,7 @@ impl ServerBuilder<'_> {
         let path = at.environment.get("PATH").unwrap_or_default();
         let mut words = vec![program.to_owned()];
         words.extend(self.items("args"));
-        Ok(Command {
+        Ok(ServerCommand {
             sandbox: parts::sandbox_of_server(settings, backend, confined.places.clone())?,
             is_jailed,
             places: confined.places.clone(),
@@ -334,7 +340,7 @@ impl ServerBuilder<'_> {
 
     fn folders(&self, key: &str, changed: bool) -> Result<Vec<PathBuf>, Problem> {
         let key = format!("mcp.servers.{}.{key}", self.name);
-        let check = Check {
+        let check = PathCheck {
             at: self.basis.at,
             ground: self.basis.ground,
             places: &self.basis.confined.places,
@@ -344,7 +350,7 @@ impl ServerBuilder<'_> {
         check.with_workspace(self.basis.settings)
     }
 
-    fn address(&self, url: &str) -> Result<Address, Problem> {
+    fn address(&self, url: &str) -> Result<ServerAddress, Problem> {
         // The value may contain a key, so it is not shown.
         let wrong = |why: &str| {
             self.wrong(&format!("`url`: {why}")).advise(
@@ -356,7 +362,7 @@ impl ServerBuilder<'_> {
         let proxy = upstream(self.basis.settings)?;
         let http = Http::trusted().with_upstream(proxy.clone());
         let public = Http::guarded().with_upstream(proxy);
-        let reach = Reach::new(http.clone(), public, endpoint.host());
+        let reach = SignInHttp::new(http.clone(), public, endpoint.host());
         // haft does not sign in to a server that has its own key.
         let has_key = self
             .pairs("headers")
@@ -371,7 +377,7 @@ impl ServerBuilder<'_> {
             let file = GrantFile::new(home, endpoint.url(), &principal, self.basis.redactor);
             SignIn::new(endpoint.url(), terms, reach, file)
         });
-        Address::new(http, endpoint, sign_in).map_err(|why| wrong(&why))
+        ServerAddress::new(http, endpoint, sign_in).map_err(|why| wrong(&why))
     }
 
     /// Reads the settings for signing in.

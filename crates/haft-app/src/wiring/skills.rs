@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft::skill::set::{Filter, Root, SkillSet, WORKSPACE_FOLDERS};
+use haft::skill::set::{SkillFilter, SkillRoot, SkillSet, WORKSPACE_FOLDERS};
 use haft::workspace::Workspace;
 use haft_builtins::skills::{SKILL_TOOLS, SKILLS, SkillOptions, SkillTools};
 
@@ -13,14 +13,14 @@ use crate::config::Settings;
 use crate::config::typed::SKILLS_AS_TOOLS;
 use crate::problem::Problem;
 use crate::site::Site;
-use crate::wiring::offer::Offer;
+use crate::wiring::offer::ToolOffer;
 
 /// The user's own folders below `HOME`, after `$XDG_CONFIG_HOME/haft/skills`.
 const HOME_FOLDERS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
 /// Returns the offers of the skill tools, which appear while there is a skill.
-pub(crate) fn offers() -> impl Iterator<Item = Offer> {
-    SKILL_TOOLS.into_iter().map(|name| Offer {
+pub(crate) fn offers() -> impl Iterator<Item = ToolOffer> {
+    SKILL_TOOLS.into_iter().map(|name| ToolOffer {
         name: name.to_owned(),
         bundle: SKILLS,
         default: true,
@@ -51,7 +51,7 @@ pub(crate) fn tools(
 
 /// Returns the set of skills; nothing is read yet.
 pub(crate) fn set(at: &Site, settings: &Settings) -> SkillSet {
-    let filter = Filter {
+    let filter = SkillFilter {
         allow: texts(settings, "skills.allow"),
         deny: texts(settings, "skills.deny"),
     };
@@ -59,14 +59,14 @@ pub(crate) fn set(at: &Site, settings: &Settings) -> SkillSet {
 }
 
 /// Returns the workspace's folders, those from the settings and the user's; the first one wins.
-fn roots(at: &Site, settings: &Settings) -> Vec<Root> {
-    let workspace =
-        WORKSPACE_FOLDERS.map(|folder| Root::workspace(&at.workspace, folder, settings.trusted));
+fn roots(at: &Site, settings: &Settings) -> Vec<SkillRoot> {
+    let workspace = WORKSPACE_FOLDERS
+        .map(|folder| SkillRoot::workspace(&at.workspace, folder, settings.trusted));
     let home = at.environment.folder("HOME");
     let named = texts(settings, "skills.dirs").into_iter().map(|text| {
         let below_home = text.strip_prefix("~/").zip(home.as_ref());
         let path = below_home.map(|(rest, home)| home.join(rest));
-        Root::configured(
+        SkillRoot::configured(
             at.workspace
                 .join(path.unwrap_or_else(|| PathBuf::from(text))),
         )
@@ -77,7 +77,7 @@ fn roots(at: &Site, settings: &Settings) -> Vec<Root> {
     let at_home = home
         .iter()
         .flat_map(|home| HOME_FOLDERS.map(|folder| home.join(folder)));
-    let user = own.into_iter().chain(at_home).map(Root::user);
+    let user = own.into_iter().chain(at_home).map(SkillRoot::user);
     workspace.into_iter().chain(named).chain(user).collect()
 }
 

@@ -8,12 +8,12 @@ use haft::policy::Denials;
 use haft_builtins::command::CommandSurroundings;
 use haft_sandbox::{Places, ToolchainSearch, Toolchains};
 
-use crate::config::{Settings, Source};
+use crate::config::{Settings, ValueOrigin};
 use crate::own_program::own_program;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::certificates;
-use crate::wiring::policy::Ground;
+use crate::wiring::policy::PolicyInputs;
 
 /// Variables that affect every program; settings cannot set them for commands.
 const RESERVED_VARIABLES: &[&str] = &["HOME", "PATH", "TMPDIR"];
@@ -22,10 +22,10 @@ const RESERVED_VARIABLES: &[&str] = &["HOME", "PATH", "TMPDIR"];
 pub(crate) fn written(
     at: &Site,
     settings: &Settings,
-    ground: &Ground,
+    ground: &PolicyInputs,
     places: &Places,
 ) -> Result<Vec<PathBuf>, Problem> {
-    let check = Check {
+    let check = PathCheck {
         at,
         ground,
         places,
@@ -66,11 +66,11 @@ pub(crate) fn written_by_servers<'s>(
 pub(crate) fn surroundings(
     at: &Site,
     settings: &Settings,
-    ground: &Ground,
+    ground: &PolicyInputs,
     places: &Places,
     write: Vec<PathBuf>,
 ) -> Result<CommandSurroundings, Problem> {
-    let check = |key| Check {
+    let check = |key| PathCheck {
         at,
         ground,
         places,
@@ -97,7 +97,7 @@ pub(crate) fn surroundings(
 }
 
 /// Returns the user's toolchains, without those that a deny rule names.
-fn toolchains(at: &Site, ground: &Ground, places: &Places) -> Toolchains {
+fn toolchains(at: &Site, ground: &PolicyInputs, places: &Places) -> Toolchains {
     let search = ToolchainSearch {
         home: at.environment.folder("HOME"),
         variables: at
@@ -122,15 +122,15 @@ fn denied(denials: &Denials, path: &Path, changed: bool) -> Option<String> {
 }
 
 /// How the paths of one key are checked.
-pub(super) struct Check<'a> {
+pub(super) struct PathCheck<'a> {
     pub(super) at: &'a Site,
-    pub(super) ground: &'a Ground,
+    pub(super) ground: &'a PolicyInputs,
     pub(super) places: &'a Places,
     pub(super) key: &'a str,
     pub(super) changed: bool,
 }
 
-impl Check<'_> {
+impl PathCheck<'_> {
     /// Returns the canonical paths that exist, except those in the workspace, which commands see anyway; one that must not be shown is an
     /// error at its position.
     fn all(&self, settings: &Settings) -> Result<Vec<PathBuf>, Problem> {
@@ -188,7 +188,7 @@ impl Check<'_> {
         })
     }
 
-    fn path(&self, written: &str, source: &Source) -> Result<PathBuf, Problem> {
+    fn path(&self, written: &str, source: &ValueOrigin) -> Result<PathBuf, Problem> {
         let home = || self.at.environment.folder("HOME");
         let path = match written.strip_prefix("~/").map(|rest| (rest, home())) {
             Some((rest, Some(home))) => home.join(rest),
@@ -200,7 +200,7 @@ impl Check<'_> {
         Err(self.problem(source, &path, "is not an absolute path"))
     }
 
-    fn problem(&self, source: &Source, path: &Path, why: &str) -> Problem {
+    fn problem(&self, source: &ValueOrigin, path: &Path, why: &str) -> Problem {
         let what = format!("`{}`: `{}` {why}", self.key, path.display());
         let problem = Problem::settings(what)
             .advise("name the exact folder that commands need, for example \"~/data/fixtures\"");

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use haft_builtins::web::Web;
+use haft_builtins::web::WebOptions;
 use haft_builtins::web::http::{FetchLimits, Http, HttpError};
 use haft_builtins::web::reader::{JailedReader, PageReader};
-use haft_builtins::web::search::{Provider, SearchError, SearchService, SearchSettings};
+use haft_builtins::web::search::{SearchError, SearchProvider, SearchService, SearchSettings};
 use haft_sandbox::Sandbox;
 
 use crate::config::Settings;
@@ -15,7 +15,7 @@ use crate::problem::Problem;
 use crate::wiring::upstream::upstream;
 
 /// Builds what the web tools work with.
-pub(crate) fn web(settings: &Settings, sandbox: &Sandbox) -> Result<Web, Problem> {
+pub(crate) fn web(settings: &Settings, sandbox: &Sandbox) -> Result<WebOptions, Problem> {
     let limits = FetchLimits {
         max_bytes: settings.get(WEB_MAX_BYTES),
         ..FetchLimits::default()
@@ -33,7 +33,7 @@ pub(crate) fn web(settings: &Settings, sandbox: &Sandbox) -> Result<Web, Problem
         let reader = JailedReader::new(sandbox.clone(), program);
         Arc::new(reader) as Arc<dyn PageReader>
     });
-    Ok(Web {
+    Ok(WebOptions {
         http,
         robots: settings.get(WEB_ROBOTS),
         reader,
@@ -42,8 +42,8 @@ pub(crate) fn web(settings: &Settings, sandbox: &Sandbox) -> Result<Web, Problem
 }
 
 /// Returns web tools that are only used for their names.
-pub(crate) fn unwired() -> Web {
-    Web {
+pub(crate) fn unwired() -> WebOptions {
+    WebOptions {
         http: Http::guarded(),
         robots: true,
         reader: None,
@@ -59,7 +59,7 @@ fn search(settings: &Settings) -> Result<Option<SearchService>, Problem> {
         Problem::settings(e.to_string())
             .advise("`haft config explain web.search.url` says what each provider needs")
     };
-    let provider: Provider = provider.parse().map_err(to_problem)?;
+    let provider: SearchProvider = provider.parse().map_err(to_problem)?;
     let text = |key: &str| {
         settings
             .text(&format!("web.search.{key}"))

@@ -34,9 +34,9 @@ use haft::workspace::Workspace;
 use haft_sandbox::Sandbox;
 use parking_lot::Mutex;
 
-pub use data::{Changed, NotApplied};
+pub use data::{AppliedChange, UnappliedChange};
 pub use rest::open_changed;
-pub(crate) use settle::{Ended, resume_decision, settle};
+pub(crate) use settle::{EndedCommand, resume_decision, settle};
 pub(crate) use view::OpenView;
 
 use crate::command::meaning::PictureReader;

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::COMMANDS;
 use crate::describe::{builtin, writes};
-use crate::proxy::{Granted, Refusal};
+use crate::proxy::{ConnectionAccess, ConnectionRefusal};
 use crate::web::http::OpenAddresses;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// The tool's name.
 pub(crate) const CONNECT: &str = "connect";
@@ -71,13 +71,13 @@ pub(crate) struct OtherHost {
 }
 
 impl ConnectInput {
-    fn places(&self) -> impl Iterator<Item = Place> {
+    fn places(&self) -> impl Iterator<Item = ConnectionTarget> {
         let first = (&self.host, &self.leads_to);
         let others = self.also.iter().map(|other| (&other.host, &other.leads_to));
         let port = self.port;
         std::iter::once(first)
             .chain(others)
-            .map(move |(host, leads_to)| Place {
+            .map(move |(host, leads_to)| ConnectionTarget {
                 host: host.clone(),
                 port,
                 leads_to: leads_to.clone(),
@@ -94,13 +94,13 @@ pub(crate) struct ConnectData {
 
 /// A host and port, with the private addresses that the host resolves to, if it was looked up.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct ConnectionTarget {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) leads_to: Vec<IpAddr>,
 }
 
-impl Place {
+impl ConnectionTarget {
     /// Creates a place whose host was not looked up.
     pub(super) fn named(host: impl Into<String>, port: u16) -> Self {
         Self {
@@ -111,9 +111,9 @@ impl Place {
     }
 
     /// Returns the place as a target for the client.
-    pub(super) fn target(&self) -> Result<Target, Refusal> {
-        let target = Target::parse(&format!("https://{}:{}/", self.host, self.port));
-        target.map_err(|why| Refusal::Unclear(why.to_string()))
+    pub(super) fn target(&self) -> Result<WebUrl, ConnectionRefusal> {
+        let target = WebUrl::parse(&format!("https://{}:{}/", self.host, self.port));
+        target.map_err(|why| ConnectionRefusal::Unclear(why.to_string()))
     }
 
     /// Returns true if the place is known to be private: by its name, its address, or the addresses of its name.
@@ -138,18 +138,18 @@ impl Place {
     }
 
     /// Returns the access that an approval of the place grants.
-    pub(super) fn granted(&self) -> Granted {
+    pub(super) fn granted(&self) -> ConnectionAccess {
         if !self.is_private() {
-            return Granted::Public;
+            return ConnectionAccess::Public;
         }
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
         let literal = host.parse().ok().as_ref().map(IpAddr::to_canonical);
         let shown = self.leads_to.iter().copied().chain(literal).collect();
-        Granted::Private(OpenAddresses::These(shown))
+        ConnectionAccess::Private(OpenAddresses::These(shown))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ConnectionTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)?;
         for (nth, address) in self.leads_to.iter().enumerate() {

@@ -17,14 +17,14 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::command::connect::{
-    CONNECT, CommandCall, ConnectData, ConnectInput, OpenCommands, OtherHost, Place,
+    CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, OpenCommands, OtherHost,
 };
 use crate::command::think_clock::ThinkClock;
 use crate::files::sha256;
-use crate::proxy::{ConnectionJudge, Granted, Proxy, Refusal};
+use crate::proxy::{ConnectionAccess, ConnectionJudge, ConnectionRefusal, Proxy};
 use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// Maximum number of places that haft decides about per command.
 const MAX_PLACES: usize = 64;
@@ -39,24 +39,24 @@ const MAX_COMMAND_LINE: usize = 2_000;
 /// The ports that hosts of a registry serve.
 const REGISTRY_PORTS: [u16; 2] = [80, 443];
 
-type Answer = Result<Granted, Refusal>;
+type ConnectionVerdict = Result<ConnectionAccess, ConnectionRefusal>;
 /// An answer that may not have arrived yet.
-type Pending = watch::Receiver<Option<Answer>>;
+type VerdictReceiver = watch::Receiver<Option<ConnectionVerdict>>;
 
 /// A place that one or more connections wait for.
 #[derive(Debug)]
-struct Wanted {
-    place: Place,
-    tell: watch::Sender<Option<Answer>>,
+struct PendingTarget {
+    place: ConnectionTarget,
+    tell: watch::Sender<Option<ConnectionVerdict>>,
 }
 
-impl Wanted {
-    fn new(place: Place) -> (Self, Pending) {
+impl PendingTarget {
+    fn new(place: ConnectionTarget) -> (Self, VerdictReceiver) {
         let (tell, hear) = watch::channel(None);
         (Self { place, tell }, hear)
     }
 
-    fn answer(&self, answer: Answer) {
+    fn answer(&self, answer: ConnectionVerdict) {
         self.tell.send_replace(Some(answer));
     }
 
@@ -67,13 +67,13 @@ impl Wanted {
 
 /// A place that was asked about.
 #[derive(Debug)]
-struct KnownPlace {
-    hear: Pending,
+struct TargetDecision {
+    hear: VerdictReceiver,
     /// Whether a guard asked because of what the run had read.
     asked_each_time: bool,
 }
 
-impl KnownPlace {
+impl TargetDecision {
     /// Whether its answer holds for a connection about which such a guard asks now or not: what was agreed to before the run read
     /// untrusted content is no answer afterwards.
     fn holds(&self, asks_each_time: bool) -> bool {
@@ -96,7 +96,7 @@ pub(crate) struct Connections {
     /// The parsed command line.
     line: CommandLine,
     pub(super) clock: ThinkClock,
-    decided: Mutex<HashMap<Place, KnownPlace>>,
+    decided: Mutex<HashMap<ConnectionTarget, TargetDecision>>,
     /// The tasks that ask; `None` once the command has ended.
     asking: Mutex<Option<Vec<JoinHandle<()>>>>,
     /// Becomes true when the command ends.
@@ -119,9 +119,9 @@ fn stated(command: &str) -> String {
 
 /// A command that can ask. Dropping the value ends that.
 #[derive(Debug)]
-pub(crate) struct Asking(Arc<Connections>);
+pub(crate) struct AskingGuard(Arc<Connections>);
 
-impl Asking {
+impl AskingGuard {
     /// Ends asking and waits until the command's requests have left the inbox.
     pub(crate) async fn end(self) {
         let asking = self.0.close();
@@ -136,7 +136,7 @@ impl Asking {
     }
 }
 
-impl Drop for Asking {
+impl Drop for AskingGuard {
     fn drop(&mut self) {
         // The tasks end on their own.
         self.0.close();
@@ -180,8 +180,8 @@ impl Connections {
     }
 
     /// Returns a value during whose lifetime the command asks about connections.
-    pub(super) fn begin_asking(self: &Arc<Self>) -> Asking {
-        Asking(Arc::clone(self))
+    pub(super) fn begin_asking(self: &Arc<Self>) -> AskingGuard {
+        AskingGuard(Arc::clone(self))
     }
 
     /// From now on, nothing is allowed: the command has ended. Pending requests are withdrawn.
@@ -199,7 +199,7 @@ impl Connections {
     }
 
     /// Returns the decision about a place, which may still be pending.
-    fn answer(self: &Arc<Self>, place: &Place) -> Pending {
+    fn answer(self: &Arc<Self>, place: &ConnectionTarget) -> VerdictReceiver {
         let judged = self.verdicts(std::slice::from_ref(place)).pop();
         let asked_each_time = judged.is_some_and(|judged| judged.asks_each_time);
         let mut decided = self.decided.lock();
@@ -207,7 +207,7 @@ impl Connections {
         if let Some(known) = known.filter(|known| known.holds(asked_each_time)) {
             return known.hear.clone();
         }
-        let (wanted, hear) = Wanted::new(place.clone());
+        let (wanted, hear) = PendingTarget::new(place.clone());
         if known.is_none() && decided.len() >= MAX_PLACES {
             wanted.refuse(
                 format!("the command has already asked for {MAX_PLACES} hosts"),
@@ -215,7 +215,7 @@ impl Connections {
             );
             return hear;
         }
-        let known = KnownPlace {
+        let known = TargetDecision {
             hear: hear.clone(),
             asked_each_time,
         };
@@ -240,7 +240,11 @@ impl Connections {
 
     /// Returns the other hosts of the registry that the command's programs use, if the user would be asked about them too: such a
     /// program connects to all of them, one after another.
-    fn others(&self, place: &Place, decided: &mut HashMap<Place, KnownPlace>) -> Vec<Wanted> {
+    fn others(
+        &self,
+        place: &ConnectionTarget,
+        decided: &mut HashMap<ConnectionTarget, TargetDecision>,
+    ) -> Vec<PendingTarget> {
         let bundle = NetworkBundle::of_host(&place.host);
         let bundle = bundle.filter(|bundle| bundle.is_used_by(&self.line));
         let Some(bundle) =
@@ -249,14 +253,14 @@ impl Connections {
             return Vec::new();
         };
         let hosts = bundle.hosts.iter();
-        let places = hosts.map(|host| Place::named(*host, place.port));
+        let places = hosts.map(|host| ConnectionTarget::named(*host, place.port));
         let asked =
             places.filter(|other| !decided.contains_key(other) && self.needs_decision(other));
-        let asked: Vec<Place> = asked.take(MAX_PLACES - decided.len()).collect();
-        let begin = |other: Place| {
+        let asked: Vec<ConnectionTarget> = asked.take(MAX_PLACES - decided.len()).collect();
+        let begin = |other: ConnectionTarget| {
             let judged = self.verdicts(std::slice::from_ref(&other)).pop();
-            let (wanted, hear) = Wanted::new(other);
-            let known = KnownPlace {
+            let (wanted, hear) = PendingTarget::new(other);
+            let known = TargetDecision {
                 hear,
                 asked_each_time: judged.is_some_and(|judged| judged.asks_each_time),
             };
@@ -267,18 +271,18 @@ impl Connections {
     }
 
     /// Returns true if the user is asked about a place, as far as its name tells.
-    fn needs_decision(&self, place: &Place) -> bool {
+    fn needs_decision(&self, place: &ConnectionTarget) -> bool {
         let verdict = self.verdicts(std::slice::from_ref(place)).pop();
         verdict.is_some_and(|judged| judged.verdict == Verdict::Ask)
     }
 
-    fn verdicts(&self, places: &[Place]) -> Vec<EffectVerdict> {
-        let wanted: Vec<Permission> = places.iter().map(Place::permission).collect();
+    fn verdicts(&self, places: &[ConnectionTarget]) -> Vec<EffectVerdict> {
+        let wanted: Vec<Permission> = places.iter().map(ConnectionTarget::permission).collect();
         self.rules.verdicts(CONNECT, &wanted)
     }
 
     /// Forgets places, so that each is asked about separately when the command connects to it.
-    fn forget(&self, others: &[Wanted]) {
+    fn forget(&self, others: &[PendingTarget]) {
         let mut decided = self.decided.lock();
         for other in others {
             decided.remove(&other.place);
@@ -286,7 +290,7 @@ impl Connections {
     }
 
     /// Asks about a place, and in the same request about others.
-    async fn ask(&self, first: Wanted, others: Vec<Wanted>) {
+    async fn ask(&self, first: PendingTarget, others: Vec<PendingTarget>) {
         let mut wanted = Vec::with_capacity(1 + others.len());
         let mut places = Vec::with_capacity(1 + others.len());
         match self.resolve_privately(&first.place).await {
@@ -323,7 +327,7 @@ impl Connections {
         for ((one, place), verdict) in wanted.iter().zip(&places).zip(&verdicts) {
             match &decided {
                 Ok(()) if verdict.names_place => {
-                    one.answer(Ok(Granted::Private(OpenAddresses::Any)));
+                    one.answer(Ok(ConnectionAccess::Private(OpenAddresses::Any)));
                 }
                 Ok(()) => one.answer(Ok(place.granted())),
                 Err((why, operator)) => one.refuse(why.clone(), operator.clone()),
@@ -333,7 +337,10 @@ impl Connections {
 
     /// Resolves the host of a place if that discloses nothing: for the name of a registry, or one that only a private network knows.
     /// Any other lookup would disclose the name to its DNS server before the user agreed.
-    async fn resolve_privately(&self, place: &Place) -> Result<Place, Refusal> {
+    async fn resolve_privately(
+        &self,
+        place: &ConnectionTarget,
+    ) -> Result<ConnectionTarget, ConnectionRefusal> {
         let private = check_host(&place.host).is_err();
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
         // The policy denies by name what no decision can open.
@@ -346,18 +353,21 @@ impl Connections {
             // The address is in the request already.
             leads_to.clear();
         }
-        Ok(Place {
+        Ok(ConnectionTarget {
             leads_to,
             ..place.clone()
         })
     }
 
     /// Has the policy judge the connection and asks the user if required. The error holds the reason and the setting that would allow it.
-    async fn judge_places(&self, places: &[Place]) -> Result<(), (String, Option<String>)> {
+    async fn judge_places(
+        &self,
+        places: &[ConnectionTarget],
+    ) -> Result<(), (String, Option<String>)> {
         let Some((first, others)) = places.split_first() else {
             return Ok(());
         };
-        let other = |place: &Place| OtherHost {
+        let other = |place: &ConnectionTarget| OtherHost {
             host: place.host.clone(),
             leads_to: place.leads_to.clone(),
         };
@@ -393,7 +403,10 @@ impl Connections {
     }
 
     /// Decides about a place that settings let all commands reach: what the run has read by now may require a question, or forbid it.
-    pub(super) async fn decide_listed(self: &Arc<Self>, target: &Target) -> Result<(), Refusal> {
+    pub(super) async fn decide_listed(
+        self: &Arc<Self>,
+        target: &WebUrl,
+    ) -> Result<(), ConnectionRefusal> {
         let place = place_of(target, Vec::new());
         let wanted = place.permission();
         let required = self.call.required_of_listed_connection(&wanted);
@@ -408,7 +421,7 @@ impl Connections {
         }
     }
 
-    async fn decide(self: Arc<Self>, place: Place) -> Answer {
+    async fn decide(self: Arc<Self>, place: ConnectionTarget) -> ConnectionVerdict {
         for _ in 0..MAX_TRIES {
             let mut answer = self.answer(&place);
             let heard = answer.wait_for(Option::is_some).await;
@@ -425,18 +438,18 @@ impl Connections {
     }
 }
 
-fn refusal(place: &Place, why: String, operator: Option<String>) -> Refusal {
-    Refusal::Judged {
+fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> ConnectionRefusal {
+    ConnectionRefusal::Judged {
         place: format!("{}:{}", place.host, place.port),
         why,
         operator,
     }
 }
 
-fn place_of(target: &Target, leads_to: Vec<IpAddr>) -> Place {
-    Place {
+fn place_of(target: &WebUrl, leads_to: Vec<IpAddr>) -> ConnectionTarget {
+    ConnectionTarget {
         leads_to,
-        ..Place::named(target.host().trim_end_matches('.'), target.port())
+        ..ConnectionTarget::named(target.host().trim_end_matches('.'), target.port())
     }
 }
 
@@ -445,7 +458,11 @@ fn place_of(target: &Target, leads_to: Vec<IpAddr>) -> Place {
 pub(super) struct ConnectionsJudge(pub(super) Arc<Connections>);
 
 impl ConnectionJudge for ConnectionsJudge {
-    fn judge<'a>(&'a self, target: &'a Target, leads_to: &'a [IpAddr]) -> BoxFuture<'a, Answer> {
+    fn judge<'a>(
+        &'a self,
+        target: &'a WebUrl,
+        leads_to: &'a [IpAddr],
+    ) -> BoxFuture<'a, ConnectionVerdict> {
         let place = place_of(target, leads_to.to_vec());
         Box::pin(Arc::clone(&self.0).decide(place))
     }
@@ -454,9 +471,11 @@ impl ConnectionJudge for ConnectionsJudge {
         true
     }
 
-    fn note_connected(&self, target: &Target, granted: &Granted) {
+    fn note_connected(&self, target: &WebUrl, granted: &ConnectionAccess) {
         let leads_to = match granted {
-            Granted::Private(OpenAddresses::These(shown)) if target.address().is_none() => {
+            ConnectionAccess::Private(OpenAddresses::These(shown))
+                if target.address().is_none() =>
+            {
                 shown.clone()
             }
             _ => Vec::new(),

@@ -9,7 +9,7 @@ use haft::result::ToolResult;
 use haft::spec::Risk;
 use haft_sandbox::CommandSpec;
 
-use crate::command::changes::{Ended, OpenView, resume_decision, settle};
+use crate::command::changes::{EndedCommand, OpenView, resume_decision, settle};
 use crate::command::{Commands, RunCommandInput};
 use crate::work::blocking;
 
@@ -122,7 +122,7 @@ impl Commands {
         // A rule that allows the command without a view also allows it to change ordinary files.
         let intended = self.intended_permissions(input);
         let allowed = intended.is_ok_and(|intended| context.allows(&intended));
-        let ended = Ended {
+        let ended = EndedCommand {
             command,
             result,
             approved: context.is_approved() || allowed,

@@ -16,7 +16,7 @@ use haft_sandbox::PathGuard;
 use tokio::task::JoinError;
 
 use crate::command::linked_names;
-use crate::command::walk::{GuardSets, Stop, Walk};
+use crate::command::walk::{GuardSets, GuardWalk, WalkStop};
 
 /// Maximum number of workspace entries to search. With more, the command is refused, because unfound paths would be uncovered.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -56,7 +56,7 @@ async fn find(denials: Denials, workspace: Workspace, on_view: bool) -> Result<C
     }
     let search = move |most| look(&workspace, &denials, on_view, most);
     let found = match search(MAX_INLINE_ENTRIES) {
-        Err(Stop::TooMany) => {
+        Err(WalkStop::TooMany) => {
             let whole = tokio::task::spawn_blocking(move || search(MAX_ENTRIES)).await;
             whole.map_err(shutting_down)?
         }
@@ -92,8 +92,8 @@ fn look(
     denials: &Denials,
     on_view: bool,
     most: usize,
-) -> Result<WorkspaceGuards, Stop> {
-    let GuardSets { denied, git } = Walk::new(workspace, denials, on_view, most).run()?;
+) -> Result<WorkspaceGuards, WalkStop> {
+    let GuardSets { denied, git } = GuardWalk::new(workspace, denials, on_view, most).run()?;
     let mut found = WorkspaceGuards {
         denied,
         git,
@@ -106,7 +106,7 @@ fn look(
     let by_git = linked_names::named_by_git(workspace);
     let names = linked_names::in_workspace(workspace, denials, &by_git);
     if let Some(why) = names.unknown().or(by_git.unread()) {
-        return Err(Stop::UnknownNames(why.to_owned()));
+        return Err(WalkStop::UnknownNames(why.to_owned()));
     }
     found.linked = linked_guards(workspace, denials, &names);
     found.git.extend(git_guards(workspace.root(), &by_git));
@@ -202,9 +202,9 @@ fn too_many_denied(denied: &[PathGuard]) -> ToolError {
     ))
 }
 
-fn stopped(stop: Stop) -> ToolError {
+fn stopped(stop: WalkStop) -> ToolError {
     match stop {
-        Stop::TooMany => {
+        WalkStop::TooMany => {
             let message = format!(
                 "the workspace has more than {MAX_ENTRIES} entries: the files that no command may read or change cannot be found in it"
             );
@@ -212,14 +212,14 @@ fn stopped(stop: Stop) -> ToolError {
                 "start haft in a smaller workspace; or exclude large folders with policy.secret_names = [\"!FOLDER/\"], and anchor deny rules at the root, as in Read(/config/.env)",
             )
         }
-        Stop::UnknownNames(why) => {
+        WalkStop::UnknownNames(why) => {
             let message = format!(
                 "links may give files names that rules protect, and not all are known: {why}"
             );
             ToolError::unavailable(message)
                 .for_operator("run the command on a copy, with sandbox.changes = \"copy\"")
         }
-        Stop::Unlistable(error) => {
+        WalkStop::Unlistable(error) => {
             let message = "the workspace cannot be listed: the files that no command may read or change cannot be found in it";
             ToolError::unavailable(message)
                 .for_operator("give haft's user the right to list the folder")

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 use haft::workspace::{Workspace, git_file};
 use haft_sandbox::CommandSpec;
 
-use crate::command::git_sections::{Settings, check_sections, names_program};
+use crate::command::git_sections::{SettingsEffect, check_sections, names_program};
 use crate::command::{git_user, index};
 
 /// Maximum size of a settings file, in bytes.
@@ -52,24 +52,24 @@ pub(super) fn compares_files(argv: Option<&[String]>) -> bool {
 }
 
 /// Classifies the settings of the repository at the root of the workspace.
-pub(super) fn settings(workspace: &Workspace) -> Settings {
+pub(super) fn settings(workspace: &Workspace) -> SettingsEffect {
     let folder = workspace.root().join(".git");
     let Ok(found) = folder.symlink_metadata() else {
         // The jail does not show a parent's repository.
-        return Settings::Inert;
+        return SettingsEffect::Inert;
     };
     // A file, a link or `commondir` leads to settings elsewhere.
     if !found.is_dir() || folder.join("commondir").symlink_metadata().is_ok() {
-        return Settings::Programs;
+        return SettingsEffect::Programs;
     }
     let files = ["config", "config.worktree"].map(|name| Path::new(".git").join(name));
     let each = files.iter().map(|file| {
         if workspace.root().join(file).symlink_metadata().is_err() {
-            return Settings::Inert;
+            return SettingsEffect::Inert;
         }
-        text(workspace, file).map_or(Settings::Programs, |text| check_sections(&text))
+        text(workspace, file).map_or(SettingsEffect::Programs, |text| check_sections(&text))
     });
-    each.max().unwrap_or(Settings::Inert)
+    each.max().unwrap_or(SettingsEffect::Inert)
 }
 
 /// The hook that a reading command runs after it has updated the index with what it saw of the files.
@@ -94,7 +94,7 @@ pub(crate) fn is_quiet_alone(
     let Some(text) = text(workspace, &Path::new(".git").join("config")) else {
         return false;
     };
-    if settings(workspace) != Settings::Inert || names_program(&text) {
+    if settings(workspace) != SettingsEffect::Inert || names_program(&text) {
         return false;
     }
     let Some(of_user) = git_user::hook_folders(workspace, home) else {

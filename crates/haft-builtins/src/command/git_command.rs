@@ -1,13 +1,13 @@
 //! Whether a setting of git names only programs of the user's, which lie outside of the workspace.
 
-use crate::command::git_scope::Scope;
+use crate::command::git_scope::GitScope;
 
 /// Programs that run a file that a plain name among their arguments names.
 const INTERPRETERS: &str = "sh bash dash zsh ksh fish source . exec env sudo nohup awk gawk sed make node deno bun perl ruby php lua \
     python python2 python3 osascript pwsh tclsh";
 
 /// Returns true if no word of a setting's value is a path that is relative or lies in the workspace. Git passes such a value to a shell.
-pub(super) fn names_only_own_programs(scope: &Scope<'_>, value: &str) -> bool {
+pub(super) fn names_only_own_programs(scope: &GitScope<'_>, value: &str) -> bool {
     // What a substitution makes is not known.
     if value.contains(['`', '\0']) || value.contains("$(") {
         return false;
@@ -18,7 +18,7 @@ pub(super) fn names_only_own_programs(scope: &Scope<'_>, value: &str) -> bool {
         .all(|command| is_own_command(scope, command))
 }
 
-fn is_own_command(scope: &Scope<'_>, command: &str) -> bool {
+fn is_own_command(scope: &GitScope<'_>, command: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '=' | ',' | '<' | '>');
     let mut words = command.split(is_end).filter(|word| !word.is_empty());
     let Some(program) = words.next() else {
@@ -45,7 +45,7 @@ fn is_own_command(scope: &Scope<'_>, command: &str) -> bool {
 }
 
 /// Returns true if a word with a slash is the absolute path of something outside of the workspace.
-fn is_own_word(scope: &Scope<'_>, word: &str) -> bool {
+fn is_own_word(scope: &GitScope<'_>, word: &str) -> bool {
     let of_home = ["$HOME/", "${HOME}/"]
         .iter()
         .find_map(|home| word.strip_prefix(home));

@@ -1,4 +1,4 @@
-//! `Scope`: which paths in git's settings are the user's own, outside of the workspace.
+//! `GitScope`: which paths in git's settings are the user's own, outside of the workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use crate::lexical::normalize;
 
 /// What the reading of settings needs to know.
 #[derive(Debug)]
-pub(super) struct Scope<'a> {
+pub(super) struct GitScope<'a> {
     /// The real path of the workspace.
     pub(super) root: &'a Path,
     /// The folder that `~` stands for.
     pub(super) home: Option<&'a Path>,
 }
 
-impl Scope<'_> {
+impl GitScope<'_> {
     /// Returns true if a path as git's settings write it is absolute and lies outside of the workspace.
     pub(super) fn is_own_path(&self, path: &str) -> bool {
         let path = match path.strip_prefix('~') {

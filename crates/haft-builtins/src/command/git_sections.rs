@@ -24,7 +24,7 @@ const PROGRAMS: &[&str] = &[
 
 /// What a repository's own settings make git's reading commands run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Settings {
+pub(super) enum SettingsEffect {
     /// Nothing.
     Inert,
     /// Nothing, in the environment of a command that only reads.
@@ -36,7 +36,7 @@ pub(super) enum Settings {
 /// Returns true if a file of settings in the workspace names no program, no hooks and no other file.
 pub(super) fn is_inert(text: &str) -> bool {
     let names_hooks = text.to_ascii_lowercase().contains("hookspath");
-    !names_hooks && check_sections(text) == Settings::Inert && !names_program(text)
+    !names_hooks && check_sections(text) == SettingsEffect::Inert && !names_program(text)
 }
 
 pub(super) fn names_program(text: &str) -> bool {
@@ -45,9 +45,9 @@ pub(super) fn names_program(text: &str) -> bool {
 }
 
 /// Checks every section, and every value that looks like one. A section outside of the lists may run something.
-pub(super) fn check_sections(text: &str) -> Settings {
+pub(super) fn check_sections(text: &str) -> SettingsEffect {
     let text = text.to_ascii_lowercase();
-    let mut worst = Settings::Inert;
+    let mut worst = SettingsEffect::Inert;
     for header in text.split('[').skip(1) {
         let end = header.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.');
         let (name, rest) = header.split_at(end.unwrap_or(header.len()));
@@ -55,21 +55,21 @@ pub(super) fn check_sections(text: &str) -> Settings {
         let name = name.split('.').next().unwrap_or(name);
         let of_section = match (name, named) {
             // A format may verify signatures with the program named there.
-            ("format" | "gpg" | "log" | "pretty", _) => Settings::Silenced,
+            ("format" | "gpg" | "log" | "pretty", _) => SettingsEffect::Silenced,
             // The settings of a nested repository determine its diffs.
             ("diff", false) if rest.contains("submodule") && !rest.contains("external") => {
-                Settings::Silenced
+                SettingsEffect::Silenced
             }
             // Git fetches missing objects.
             ("extensions" | "remote", _)
                 if rest.contains("partialclone") || rest.contains("promisor") =>
             {
-                Settings::Silenced
+                SettingsEffect::Silenced
             }
-            ("diff", false) if rest.contains("external") => Settings::Programs,
-            (name, false) if names_section(INERT_SECTIONS, name) => Settings::Inert,
-            (name, true) if names_section(INERT_NAMED, name) => Settings::Inert,
-            _ => Settings::Programs,
+            ("diff", false) if rest.contains("external") => SettingsEffect::Programs,
+            (name, false) if names_section(INERT_SECTIONS, name) => SettingsEffect::Inert,
+            (name, true) if names_section(INERT_NAMED, name) => SettingsEffect::Inert,
+            _ => SettingsEffect::Programs,
         };
         worst = worst.max(of_section);
     }
@@ -82,53 +82,62 @@ pub(super) fn names_section(sections: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Settings, check_sections};
+    use super::{SettingsEffect, check_sections};
 
     #[test]
     fn settings_that_may_run_programs_are_known() {
         for (text, expect) in [
-            ("", Settings::Inert),
+            ("", SettingsEffect::Inert),
             (
                 "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@x:y\n[branch \"main\"]\n\tremote = origin\n",
-                Settings::Inert,
+                SettingsEffect::Inert,
             ),
             (
                 "[core]\n\tfsmonitor = ./x\n\thooksPath = .husky",
-                Settings::Inert,
+                SettingsEffect::Inert,
             ),
-            ("[user]\n\tname = a [b] c", Settings::Programs),
-            ("[diff]\n\talgorithm = histogram", Settings::Inert),
-            ("[diff]\n\texternal = ./x", Settings::Programs),
-            ("[diff] EXTERNAL = ./x", Settings::Programs),
-            ("[diff]\n\tsubmodule = log", Settings::Silenced),
+            ("[user]\n\tname = a [b] c", SettingsEffect::Programs),
+            ("[diff]\n\talgorithm = histogram", SettingsEffect::Inert),
+            ("[diff]\n\texternal = ./x", SettingsEffect::Programs),
+            ("[diff] EXTERNAL = ./x", SettingsEffect::Programs),
+            ("[diff]\n\tsubmodule = log", SettingsEffect::Silenced),
             (
                 "[diff]\n\tsubmodule = log\n\texternal = ./x",
-                Settings::Programs,
+                SettingsEffect::Programs,
             ),
             (
                 "[diff]\n\tsubmodule = log\n[diff]\n\texternal = ./x",
-                Settings::Programs,
+                SettingsEffect::Programs,
             ),
-            ("[diff \"pdf\"]\n\ttextconv = ./x", Settings::Programs),
-            ("[diff.pdf]\n\ttextconv = ./x", Settings::Programs),
-            ("[core] [filter \"x\"] clean = ./x", Settings::Programs),
-            ("[FILTER \"lfs\"]\n\tprocess = git-lfs", Settings::Programs),
-            ("[merge \"x\"]\n\tdriver = ./x", Settings::Programs),
-            ("[include]\n\tpath = ../x", Settings::Programs),
+            ("[diff \"pdf\"]\n\ttextconv = ./x", SettingsEffect::Programs),
+            ("[diff.pdf]\n\ttextconv = ./x", SettingsEffect::Programs),
+            (
+                "[core] [filter \"x\"] clean = ./x",
+                SettingsEffect::Programs,
+            ),
+            (
+                "[FILTER \"lfs\"]\n\tprocess = git-lfs",
+                SettingsEffect::Programs,
+            ),
+            ("[merge \"x\"]\n\tdriver = ./x", SettingsEffect::Programs),
+            ("[include]\n\tpath = ../x", SettingsEffect::Programs),
             (
                 "[includeIf \"gitdir:x\"]\n\tpath = ../x",
-                Settings::Programs,
+                SettingsEffect::Programs,
             ),
-            ("[unknown]\n\tx = y", Settings::Programs),
-            ("[log]\n\tshowSignature = true", Settings::Silenced),
-            ("[format]\n\tpretty = %G?", Settings::Silenced),
-            ("[remote \"x\"]\n\tpromisor = true", Settings::Silenced),
-            ("[extensions]\n\tpartialClone = x", Settings::Silenced),
-            ("[gpg]\n\tprogram = ./x", Settings::Silenced),
-            ("[gpg \"ssh\"]\n\tprogram = ./x", Settings::Silenced),
-            ("[alias]\n\tst = status", Settings::Inert),
-            ("[ core]\n", Settings::Programs),
-            ("[]\n", Settings::Programs),
+            ("[unknown]\n\tx = y", SettingsEffect::Programs),
+            ("[log]\n\tshowSignature = true", SettingsEffect::Silenced),
+            ("[format]\n\tpretty = %G?", SettingsEffect::Silenced),
+            (
+                "[remote \"x\"]\n\tpromisor = true",
+                SettingsEffect::Silenced,
+            ),
+            ("[extensions]\n\tpartialClone = x", SettingsEffect::Silenced),
+            ("[gpg]\n\tprogram = ./x", SettingsEffect::Silenced),
+            ("[gpg \"ssh\"]\n\tprogram = ./x", SettingsEffect::Silenced),
+            ("[alias]\n\tst = status", SettingsEffect::Inert),
+            ("[ core]\n", SettingsEffect::Programs),
+            ("[]\n", SettingsEffect::Programs),
         ] {
             assert_eq!(check_sections(text), expect, "{text:?}");
         }

@@ -12,7 +12,7 @@ use haft::workspace::Workspace;
 use haft::workspace::git_file::{Setting, parse};
 
 use crate::command::git_command::names_only_own_programs;
-use crate::command::git_scope::Scope;
+use crate::command::git_scope::GitScope;
 use crate::command::git_sections::{is_inert, names_section};
 
 /// Maximum size of a settings file, in bytes.
@@ -54,11 +54,14 @@ const INERT_DRIVER: &str =
 /// reading command run or read something in the workspace, or cannot be read.
 pub(super) fn hook_folders(workspace: &Workspace, home: Option<&Path>) -> Option<Vec<String>> {
     let root = workspace.root();
-    folders(&Scope { root, home }, &|name| std::env::var_os(name))
+    folders(&GitScope { root, home }, &|name| std::env::var_os(name))
 }
 
-fn folders(scope: &Scope<'_>, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Vec<String>> {
-    let mut reading = Reading {
+fn folders(
+    scope: &GitScope<'_>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Option<Vec<String>> {
+    let mut reading = GitSettingsReader {
         scope,
         files: 0,
         hooks: Vec::new(),
@@ -109,13 +112,13 @@ fn pairs(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Vec<Setting>> {
 
 /// Reads files and what they include. Its functions return `None` for what must be asked about.
 #[derive(Debug)]
-struct Reading<'a> {
-    scope: &'a Scope<'a>,
+struct GitSettingsReader<'a> {
+    scope: &'a GitScope<'a>,
     files: usize,
     hooks: Vec<String>,
 }
 
-impl Reading<'_> {
+impl GitSettingsReader<'_> {
     fn file(&mut self, path: &Path, depth: usize) -> Option<()> {
         // A relative path of a variable starts where the agent does.
         if !path.is_absolute() {
@@ -213,7 +216,7 @@ mod tests {
     use std::ffi::OsString;
     use std::fs;
 
-    use super::{Scope, folders};
+    use super::{GitScope, folders};
 
     #[test]
     fn variables_name_files_and_settings() {
@@ -261,7 +264,7 @@ mod tests {
                 let found = variables.iter().find(|(key, _)| *key == name);
                 found.map(|(_, value)| OsString::from(value))
             };
-            let scope = Scope {
+            let scope = GitScope {
                 root: &root,
                 home: Some(&base),
             };

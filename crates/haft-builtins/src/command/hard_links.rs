@@ -5,7 +5,7 @@ use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use haft::change::State;
+use haft::change::EntryState;
 use haft::change::collect::{ChangeList, ViewChange};
 
 /// Maximum number of workspace entries to search.
@@ -28,7 +28,7 @@ impl HardLinks {
     pub(super) fn of_changes(root: &Path, changes: &ChangeList) -> Self {
         let file = |change: ViewChange<'_>| -> Option<(PathBuf, FileId)> {
             let path = root.join(change.path);
-            let before = matches!(change.before, Some(State::File { .. }));
+            let before = matches!(change.before, Some(EntryState::File { .. }));
             let id = before.then(|| id(&path.symlink_metadata().ok()?)).flatten();
             Some((change.path.to_owned(), id?))
         };

@@ -60,11 +60,11 @@ pub(crate) fn tracked_files(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
 }
 
 /// The record of a file in an index: its mode and its object.
-pub(super) type Recorded = (u32, [u8; OBJECT_BYTES]);
+pub(super) type IndexRecord = (u32, [u8; OBJECT_BYTES]);
 
 /// What an index says of a file besides its record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Flags {
+pub(super) struct IndexFlags {
     /// Git does not look whether the file changes.
     pub(super) assume_unchanged: bool,
     /// Git leaves the file alone, whether it is there or not.
@@ -73,7 +73,7 @@ pub(super) struct Flags {
     pub(super) in_conflict: bool,
 }
 
-impl Flags {
+impl IndexFlags {
     const ASSUME_UNCHANGED: u16 = 0x8000;
     const STAGE: u16 = 0x3000;
     const SKIP_WORKTREE: u16 = 0x4000;
@@ -88,12 +88,12 @@ impl Flags {
 }
 
 /// Returns the record of each file in the index at this path, or `None` if that cannot be determined.
-pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
+pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, IndexRecord>> {
     recorded_in(&read(folder, path.to_str()?, MAX_INDEX)?)
 }
 
 /// Returns the record of each file in an index, or `None` if that cannot be determined.
-pub(super) fn recorded_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Recorded>> {
+pub(super) fn recorded_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, IndexRecord>> {
     let (mut files, mut all) = (BTreeMap::new(), true);
     each_entry(index, &mut |mode, object, name, _| {
         // A folder entry stands for all of its contents.
@@ -108,10 +108,10 @@ pub(super) fn recorded_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Recorded>> {
 }
 
 /// Returns the flags of the files in an index that have any, or `None` if that cannot be determined.
-pub(super) fn flags_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Flags>> {
+pub(super) fn flags_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, IndexFlags>> {
     let mut files = BTreeMap::new();
     each_entry(index, &mut |_, _, name, flags| {
-        if flags != Flags::default() {
+        if flags != IndexFlags::default() {
             files.insert(name.to_vec(), flags);
         }
         true
@@ -167,11 +167,11 @@ fn holds_repositories(index: &[u8]) -> Option<bool> {
 }
 
 /// Receives the mode, the object, the name and the flags of an entry and returns whether to continue.
-type Look<'a> = dyn FnMut(u32, &[u8], &[u8], Flags) -> bool + 'a;
+type IndexVisitor<'a> = dyn FnMut(u32, &[u8], &[u8], IndexFlags) -> bool + 'a;
 
 /// Calls `look` with the mode, the object, the name and the flags of each entry until it returns false. Returns what follows the entries, or
 /// `None` for an invalid index, and for one with longer object names or with parts in other files.
-fn each_entry<'i>(index: &'i [u8], look: &mut Look<'_>) -> Option<&'i [u8]> {
+fn each_entry<'i>(index: &'i [u8], look: &mut IndexVisitor<'_>) -> Option<&'i [u8]> {
     let word = |at: usize| {
         let bytes = index.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -205,7 +205,7 @@ fn each_entry<'i>(index: &'i [u8], look: &mut Look<'_>) -> Option<&'i [u8]> {
         let rest = index.get(begin..)?;
         let length = rest.iter().position(|byte| *byte == 0)?;
         name.extend_from_slice(rest.get(..length)?);
-        if !look(mode, object, &name, Flags::new(word_of_flags, more)) {
+        if !look(mode, object, &name, IndexFlags::new(word_of_flags, more)) {
             return Some(&[]);
         }
         let end = begin + length;

@@ -11,11 +11,11 @@ use haft::future::BoxFuture;
 use haft::input::InputReader;
 use haft::judgement::Judgement;
 use haft::permission::{Condition, Effect, PathClaim, Permission};
-use haft::policy::{CommandLine, CommandPart, Target, join_words, protected};
+use haft::policy::{CommandLine, CommandPart, RedirectTarget, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::tool::{Depth, Intent};
-use haft::workspace::{Kind, Workspace, WorkspaceError};
+use haft::workspace::{EntryKind, Workspace, WorkspaceError};
 use haft_sandbox::{
     Backend, CommandSpec, Mounts, PathGuard, Program, RunningCommand, Sandbox, Spool, direct_words,
 };
@@ -25,13 +25,13 @@ use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::connect::CommandCall;
 use crate::command::covers::{self, Covers};
 use crate::command::git;
-use crate::command::git_sections::Settings;
+use crate::command::git_sections::SettingsEffect;
 use crate::command::index;
-use crate::command::network::{CommandNetwork, Connected};
+use crate::command::network::{CommandConnections, CommandNetwork};
 use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
-use crate::command::tasks::Tasks;
-use crate::files::check::{Checker, Finding};
+use crate::command::tasks::BackgroundTasks;
+use crate::files::check::{Checker, CheckerFinding};
 use crate::lexical::normalize;
 
 /// The variable that names the folder of the most recently activated skill.
@@ -51,7 +51,7 @@ pub struct Commands {
     spool: Option<Arc<Spool>>,
     /// The views that commands work on; `None` if they change the workspace directly.
     pub(super) views: Option<Arc<Views>>,
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: BackgroundTasks,
 }
 
 /// The confinement of a command in the workspace.
@@ -71,7 +71,7 @@ impl Commands {
             surroundings: CommandSurroundings::default(),
             spool: None,
             views: None,
-            tasks: Tasks::default(),
+            tasks: BackgroundTasks::default(),
         }
     }
 
@@ -240,9 +240,9 @@ impl Commands {
         // it may be large.
         cwd == "."
             && match git::settings(&self.workspace) {
-                Settings::Inert => true,
-                Settings::Silenced => risk == Risk::Safe,
-                Settings::Programs => false,
+                SettingsEffect::Inert => true,
+                SettingsEffect::Silenced => risk == Risk::Safe,
+                SettingsEffect::Programs => false,
             }
             && !(compares && index::may_hold_repositories(&self.workspace))
     }
@@ -264,7 +264,7 @@ impl Commands {
     }
 
     /// Resolves the file that a redirection names, from the folder that the command starts in.
-    fn target(&self, cwd: &str, target: &Target) -> Result<PathClaim, ToolError> {
+    fn target(&self, cwd: &str, target: &RedirectTarget) -> Result<PathClaim, ToolError> {
         if !target.known {
             // As written: the policy asks about it.
             return Ok(PathClaim::plain(target.path.clone()));
@@ -315,7 +315,7 @@ impl Commands {
         view: Option<&OpenView>,
         covers: Covers,
         context: &CallContext,
-    ) -> Result<(CommandSpec, Connected), ToolError> {
+    ) -> Result<(CommandSpec, CommandConnections), ToolError> {
         let (line, argv) = Self::words(input)?;
         let program = match &argv {
             Some(argv) => Program::Argv(argv.iter().map(OsString::from).collect()),
@@ -360,7 +360,7 @@ impl Commands {
     ) -> Result<CommandSpec, ToolError> {
         let Confinement { covers, judgement } = confinement;
         let place = self.workspace.existing(&input.cwd)?;
-        if place.kind() != Some(Kind::Directory) {
+        if place.kind() != Some(EntryKind::Directory) {
             return Err(WorkspaceError::NotADirectory(place.display()).into());
         }
         let spec = CommandSpec::new(program, self.workspace.root().join(place.real()));
@@ -463,7 +463,7 @@ impl Commands {
         argv: Vec<String>,
         time: Duration,
         context: &CallContext,
-    ) -> Result<Finding, ToolError> {
+    ) -> Result<CheckerFinding, ToolError> {
         // Nobody wants the checker's changes, so it works on a view that is discarded.
         let view = self.scratch_view(context).await?;
         let covers = covers::of(context, &self.workspace, view.is_some()).await?;
@@ -482,7 +482,7 @@ impl Commands {
         if exit.timed_out {
             finding.push_str("[it took too long and was stopped]");
         }
-        Ok(Finding {
+        Ok(CheckerFinding {
             ok: exit.success(),
             message: finding.trim().to_owned(),
         })
@@ -504,7 +504,7 @@ impl Checker for Commands {
         argv: Vec<String>,
         time: Duration,
         context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Finding, ToolError>> {
+    ) -> BoxFuture<'a, Result<CheckerFinding, ToolError>> {
         Box::pin(self.run_checker(argv, time, context))
     }
 }

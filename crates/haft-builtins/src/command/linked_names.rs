@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::change::State;
+use haft::change::EntryState;
 use haft::change::collect::ChangeList;
 use haft::policy::{Denials, LinkedNames};
 use haft::workspace::{GitFolders, Links, NamedByGit, Workspace};
@@ -48,9 +48,10 @@ impl NamesOfChanges {
     pub(super) fn find(workspace: &Workspace, changes: &ChangeList, denials: &Denials) -> Self {
         let mut links = workspace.links();
         for change in changes.iter() {
-            if let Some(State::Link { target }) = &change.after {
+            if let Some(EntryState::Link { target }) = &change.after {
                 let before = change.before.as_ref();
-                let replaces = before.is_some_and(|state| !matches!(state, State::Link { .. }));
+                let replaces =
+                    before.is_some_and(|state| !matches!(state, EntryState::Link { .. }));
                 let links = Arc::make_mut(&mut links);
                 links.add_change(change.path, &target.0, replaces);
             }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use haft::context::CurrentRules;
 
 use crate::command::connections::Connections;
-use crate::proxy::{AllowList, ConnectionJudge, Granted, Refusal};
+use crate::proxy::{AllowList, ConnectionAccess, ConnectionJudge, ConnectionRefusal};
 use crate::web::network::BoxFuture;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// The judge of a command's connections where a list decides. The list is the most that they reach: a guard can ask or deny.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub(super) struct ListedConnections {
 impl ConnectionJudge for ListedConnections {
     fn judge<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WebUrl,
         leads_to: &'a [IpAddr],
-    ) -> BoxFuture<'a, Result<Granted, Refusal>> {
+    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
         Box::pin(async move {
             let granted = self.list.judge(target, leads_to).await?;
             self.connections.decide_listed(target).await?;
@@ -32,7 +32,7 @@ impl ConnectionJudge for ListedConnections {
         })
     }
 
-    fn note_connected(&self, target: &Target, _: &Granted) {
+    fn note_connected(&self, target: &WebUrl, _: &ConnectionAccess) {
         self.rules.note_command_connected(target.host());
     }
 }

@@ -20,5 +20,5 @@ pub(super) use git::stored;
 pub use picture::PictureReader;
 pub(in crate::command) use picture::{MAX_PIXELS, MAX_THUMBNAIL};
 pub use read::{ReadOptions, read};
-pub use sides::{Content, PathChange, Side, Sides};
+pub use sides::{ChangeSides, PathChange, PathContent, Side};
 pub(in crate::command) use words::one_line;

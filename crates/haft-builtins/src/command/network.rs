@@ -9,7 +9,7 @@ use haft::tool::Tool;
 use haft_sandbox::{CommandSpec, Mounts, Network, OUTLET_ADDRESS, PathGuard, RunningCommand};
 
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
-use crate::command::connections::{Asking, Connections, ConnectionsJudge};
+use crate::command::connections::{AskingGuard, Connections, ConnectionsJudge};
 use crate::command::listed::ListedConnections;
 use crate::command::{CommandData, packages};
 use crate::proxy::{Proxy, Refusals};
@@ -17,13 +17,13 @@ use crate::proxy::{Proxy, Refusals};
 /// The network access of commands, and the packages they see. The default reaches nothing.
 #[derive(Debug, Clone, Default)]
 pub struct CommandNetwork {
-    mode: Mode,
+    mode: NetworkMode,
     /// The folder for packages installed for this workspace.
     packages: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Default)]
-enum Mode {
+enum NetworkMode {
     #[default]
     None,
     /// Judges, and asks about, each connection when it is made.
@@ -38,7 +38,7 @@ impl CommandNetwork {
     /// Judges each connection when it is made, by `Network` rules and the user. The proxy's list decides nothing: a host that needs no
     /// question has an allow rule. The executor needs [`tool`](Self::tool) for it.
     pub fn ask(proxy: Proxy) -> Self {
-        Self::of(Mode::Ask(proxy, OpenCommands::default()))
+        Self::of(NetworkMode::Ask(proxy, OpenCommands::default()))
     }
 
     /// Returns the internal tool that asks about connections, for
@@ -48,31 +48,35 @@ impl CommandNetwork {
     /// If the tool cannot be described.
     pub fn tool(&self) -> Result<Option<Arc<dyn Tool>>, NameError> {
         match &self.mode {
-            Mode::Ask(_, open) | Mode::AllowList(_, open) | Mode::Install(_, _, open) => {
-                Connect::tool(open.clone()).map(Some)
-            }
-            Mode::None | Mode::Full => Ok(None),
+            NetworkMode::Ask(_, open)
+            | NetworkMode::AllowList(_, open)
+            | NetworkMode::Install(_, _, open) => Connect::tool(open.clone()).map(Some),
+            NetworkMode::None | NetworkMode::Full => Ok(None),
         }
     }
 
     /// Allows the hosts on this proxy's list and nothing else. A guard that asks because of what the run has read asks about these hosts,
     /// too: the executor needs [`tool`](Self::tool) for it, or such a connection is refused.
     pub fn allow_list(proxy: Proxy) -> Self {
-        Self::of(Mode::AllowList(proxy, OpenCommands::default()))
+        Self::of(NetworkMode::AllowList(proxy, OpenCommands::default()))
     }
 
     /// Allows the hosts on this proxy's list, for programs that install packages. They run in this folder instead of the workspace,
     /// which they do not see. Guards count as with [`allow_list`](Self::allow_list).
     pub fn install(proxy: Proxy, packages: PathBuf) -> Self {
-        Self::of(Mode::Install(proxy, packages, OpenCommands::default()))
+        Self::of(NetworkMode::Install(
+            proxy,
+            packages,
+            OpenCommands::default(),
+        ))
     }
 
     /// Allows everything that this machine can reach, including its own services.
     pub fn full() -> Self {
-        Self::of(Mode::Full)
+        Self::of(NetworkMode::Full)
     }
 
-    fn of(mode: Mode) -> Self {
+    fn of(mode: NetworkMode) -> Self {
         Self {
             mode,
             packages: None,
@@ -87,42 +91,42 @@ impl CommandNetwork {
 
     /// Returns true if commands reach nothing, or each connection is judged when it is made.
     pub(crate) fn is_judged_when_used(&self) -> bool {
-        matches!(self.mode, Mode::None | Mode::Ask(..))
+        matches!(self.mode, NetworkMode::None | NetworkMode::Ask(..))
     }
 
     /// Returns true if commands may run without a network when the jail cannot restrict them to the outlet.
     pub(crate) fn allows_no_network(&self) -> bool {
-        matches!(self.mode, Mode::Ask(..))
+        matches!(self.mode, NetworkMode::Ask(..))
     }
 
     /// Returns the name of the mode in the settings.
     pub fn word(&self) -> &'static str {
         match self.mode {
-            Mode::None => "none",
-            Mode::Ask(..) => "ask",
-            Mode::AllowList(..) => "allow-list",
-            Mode::Install(..) => "install",
-            Mode::Full => "full",
+            NetworkMode::None => "none",
+            NetworkMode::Ask(..) => "ask",
+            NetworkMode::AllowList(..) => "allow-list",
+            NetworkMode::Install(..) => "install",
+            NetworkMode::Full => "full",
         }
     }
 
     /// Describes the mode in one line for the user.
     pub fn meaning(&self) -> String {
         match &self.mode {
-            Mode::None => "commands have no network".to_owned(),
-            Mode::Ask(..) => {
+            NetworkMode::None => "commands have no network".to_owned(),
+            NetworkMode::Ask(..) => {
                 "haft asks when a command connects, unless a Network rule decides".to_owned()
             }
-            Mode::AllowList(proxy, _) => format!(
+            NetworkMode::AllowList(proxy, _) => format!(
                 "commands reach {} hosts of sandbox.allow_hosts",
                 proxy.hosts()
             ),
-            Mode::Install(proxy, folder, _) => format!(
+            NetworkMode::Install(proxy, folder, _) => format!(
                 "commands reach {} hosts of package registries and run in {} without the workspace",
                 proxy.hosts(),
                 folder.display()
             ),
-            Mode::Full => {
+            NetworkMode::Full => {
                 "commands reach everything this machine can; each command is critical".to_owned()
             }
         }
@@ -131,15 +135,15 @@ impl CommandNetwork {
     /// Returns the complete reach of commands: an approval of a command holds for exactly this.
     pub(crate) fn reach(&self) -> String {
         match &self.mode {
-            Mode::None => "none".to_owned(),
-            Mode::Ask(..) => "each connection is judged".to_owned(),
-            Mode::AllowList(proxy, _) => format!("only {}", proxy.allowed()),
-            Mode::Install(proxy, folder, _) => format!(
+            NetworkMode::None => "none".to_owned(),
+            NetworkMode::Ask(..) => "each connection is judged".to_owned(),
+            NetworkMode::AllowList(proxy, _) => format!("only {}", proxy.allowed()),
+            NetworkMode::Install(proxy, folder, _) => format!(
                 "only {}; runs in {} without the workspace",
                 proxy.allowed(),
                 folder.display()
             ),
-            Mode::Full => "everything this machine can reach".to_owned(),
+            NetworkMode::Full => "everything this machine can reach".to_owned(),
         }
     }
 
@@ -147,16 +151,16 @@ impl CommandNetwork {
     pub(crate) fn min_risk(&self) -> Risk {
         match self.mode {
             // Each connection has a risk of its own.
-            Mode::None | Mode::Ask(..) => Risk::Safe,
-            Mode::AllowList(..) | Mode::Install(..) => Risk::High,
-            Mode::Full => Risk::Critical,
+            NetworkMode::None | NetworkMode::Ask(..) => Risk::Safe,
+            NetworkMode::AllowList(..) | NetworkMode::Install(..) => Risk::High,
+            NetworkMode::Full => Risk::Critical,
         }
     }
 
     /// Returns the folder that commands run in instead of the workspace, if there is one.
     pub(crate) fn packages_workdir(&self) -> Option<&Path> {
         match &self.mode {
-            Mode::Install(_, folder, _) => Some(folder),
+            NetworkMode::Install(_, folder, _) => Some(folder),
             _ => None,
         }
     }
@@ -181,14 +185,14 @@ impl CommandNetwork {
         spec: &mut CommandSpec,
         workspace: &Path,
         call: &CommandCall<'_>,
-    ) -> Connected {
-        let mut connected = Connected {
+    ) -> CommandConnections {
+        let mut connected = CommandConnections {
             mode: self.word(),
             refusals: None,
             connections: None,
         };
         // A command that only reads has no need to connect.
-        if let Mode::Ask(proxy, open) = &self.mode
+        if let NetworkMode::Ask(proxy, open) = &self.mode
             && !spec.mounts.only_reads
         {
             let connections = Connections::new(proxy, open, call);
@@ -201,7 +205,9 @@ impl CommandNetwork {
                 spec.env.entry(name.into()).or_insert(value.into());
             }
         }
-        if let Mode::AllowList(proxy, open) | Mode::Install(proxy, _, open) = &self.mode {
+        if let NetworkMode::AllowList(proxy, open) | NetworkMode::Install(proxy, _, open) =
+            &self.mode
+        {
             let connections = Connections::new(proxy, open, call);
             let judge = Arc::new(ListedConnections {
                 list: proxy.list(),
@@ -216,13 +222,13 @@ impl CommandNetwork {
                 spec.env.entry(name.into()).or_insert(value.into());
             }
         }
-        if matches!(self.mode, Mode::Full) {
+        if matches!(self.mode, NetworkMode::Full) {
             spec.network = Network::Host;
         }
-        if matches!(self.mode, Mode::Install(..)) {
+        if matches!(self.mode, NetworkMode::Install(..)) {
             packages::set_up_install(spec);
         } else if let Some(folder) = self.packages.as_deref().and_then(|f| f.canonicalize().ok()) {
-            let offline = matches!(self.mode, Mode::None);
+            let offline = matches!(self.mode, NetworkMode::None);
             show(&mut spec.mounts, &folder, workspace);
             packages::set_up_use(spec, &folder, offline);
         }
@@ -284,7 +290,7 @@ fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
 
 /// The network connections of one command.
 #[derive(Debug, Clone)]
-pub(crate) struct Connected {
+pub(crate) struct CommandConnections {
     mode: &'static str,
     refusals: Option<Arc<Refusals>>,
     /// Decides about the connections if any may be asked about.
@@ -303,7 +309,7 @@ const UNREACHABLE_MESSAGES: [&str; 8] = [
     "Name or service not known",
 ];
 
-impl Connected {
+impl CommandConnections {
     /// Describes the confinement of the command, including its network if it has one.
     pub(crate) fn strength(&self, running: &RunningCommand) -> String {
         let judged = self.connections.as_ref();
@@ -345,7 +351,7 @@ impl Connected {
     }
 
     /// Returns a value during whose lifetime the command asks about its connections.
-    pub(crate) fn begin_asking(&self) -> Option<Asking> {
+    pub(crate) fn begin_asking(&self) -> Option<AskingGuard> {
         self.connections.as_ref().map(Connections::begin_asking)
     }
 

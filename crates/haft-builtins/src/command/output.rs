@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haft::artifact::source::Source;
+use haft::artifact::source::ByteSource;
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::progress::{self, Progress, Stream};
+use haft::progress::{self, Progress, ProgressStream};
 use haft::result::Artifact;
-use haft::shape::long::Long;
+use haft::shape::long::LongText;
 use haft_sandbox::{Exit, Follower, Log, RunningCommand, WaitOutcome};
 
 /// Tokens of a result that are reserved for everything except the output.
@@ -69,21 +69,21 @@ fn piece(
     running: &RunningCommand,
     log: fn(&RunningCommand) -> &Log,
     from: &mut u64,
-) -> (Long, bool) {
+) -> (LongText, bool) {
     let of = log(running);
     let total = of.text_end();
     let range = of.unbroken(*from);
     let range = range.start..range.end.min(total);
     let cut = range.start > *from || range.end < total;
     let newest = total.saturating_sub(TAIL_BYTES as u64).max(range.end);
-    let long = Long {
+    let long = LongText {
         total: total - *from,
         end: if range.end < total {
             of.read(newest, TAIL_BYTES).bytes
         } else {
             Vec::new()
         },
-        source: Arc::new(Piece {
+        source: Arc::new(OutputPiece {
             running: running.clone(),
             log,
             kept: range,
@@ -94,13 +94,13 @@ fn piece(
 }
 
 /// A part of a command's stream.
-struct Piece {
+struct OutputPiece {
     running: RunningCommand,
     log: fn(&RunningCommand) -> &Log,
     kept: Range<u64>,
 }
 
-impl Source for Piece {
+impl ByteSource for OutputPiece {
     fn size(&self) -> u64 {
         self.kept.end - self.kept.start
     }
@@ -114,13 +114,13 @@ impl Source for Piece {
 
 /// The result of waiting for a command.
 #[derive(Debug)]
-pub(crate) enum Followed {
+pub(crate) enum CommandWait {
     Ended(Exit),
     /// The deadline passed, or the call must end.
     GoesOn,
 }
 
-impl Followed {
+impl CommandWait {
     /// Returns the exit, if the command ended.
     pub(crate) fn exit(self) -> Option<Exit> {
         match self {
@@ -136,14 +136,14 @@ pub(crate) async fn follow(
     shown: &mut Cursor,
     context: &CallContext,
     deadline: Instant,
-) -> Followed {
+) -> CommandWait {
     let progress = context.progress();
     let exit = tokio::select! {
         biased;
         exit = watched(running, shown, &progress, deadline) => exit,
         _ = context.ending() => running.exit(),
     };
-    exit.map_or(Followed::GoesOn, Followed::Ended)
+    exit.map_or(CommandWait::GoesOn, CommandWait::Ended)
 }
 
 async fn watched(
@@ -179,8 +179,8 @@ async fn watched(
             None => show(running, shown, progress),
         }
         if exit.is_some() {
-            progress.close(Stream::Stdout);
-            progress.close(Stream::Stderr);
+            progress.close(ProgressStream::Stdout);
+            progress.close(ProgressStream::Stderr);
             return exit;
         }
         if late || Instant::now() >= deadline {
@@ -232,7 +232,7 @@ pub(crate) fn show(running: &RunningCommand, shown: &mut Cursor, progress: &Prog
 struct StreamFeed<'a> {
     log: &'a Log,
     from: &'a mut u64,
-    stream: Stream,
+    stream: ProgressStream,
 }
 
 fn streams<'a>(running: &'a RunningCommand, shown: &'a mut Cursor) -> [StreamFeed<'a>; 2] {
@@ -241,12 +241,12 @@ fn streams<'a>(running: &'a RunningCommand, shown: &'a mut Cursor) -> [StreamFee
         StreamFeed {
             log: running.stdout(),
             from: out,
-            stream: Stream::Stdout,
+            stream: ProgressStream::Stdout,
         },
         StreamFeed {
             log: running.stderr(),
             from: err,
-            stream: Stream::Stderr,
+            stream: ProgressStream::Stderr,
         },
     ]
 }
@@ -264,7 +264,7 @@ impl StreamFeed<'_> {
             let of = self.stream.as_str();
             progress.info(format!("[… {} bytes of {of} left out …]", chunk.lost));
         }
-        let piece = progress::Piece {
+        let piece = progress::StreamChunk {
             text: chunk.text.into(),
             bytes: chunk.bytes.map(Into::into),
         };

@@ -52,20 +52,20 @@ impl Commands {
         let there = in_history
             || place
                 .kind()
-                .is_some_and(|kind| kind != haft::workspace::Kind::Directory);
+                .is_some_and(|kind| kind != haft::workspace::EntryKind::Directory);
         (covered && there).then_some(claim)
     }
 }
 
 /// A word of a command that may be a path.
-struct Word {
+struct PathWord {
     text: String,
     /// True if the word may name a file of an earlier commit, which need not exist now.
     in_history: bool,
 }
 
 /// Returns the words after the program, and the parts of them that follow `=`, `@`, `:` or an option letter.
-fn words(part: &CommandPart) -> Vec<Word> {
+fn words(part: &CommandPart) -> Vec<PathWord> {
     let git = part.program() == Some("git");
     let texts: Vec<&str> = match &part.argv {
         Some(argv) => argv.iter().skip(1).map(String::as_str).collect(),
@@ -83,7 +83,7 @@ fn words(part: &CommandPart) -> Vec<Word> {
         let inner = after.into_iter().chain([before_colon, option]).flatten();
         for (at, path) in std::iter::once(text).chain(inner).enumerate() {
             if !path.is_empty() && !path.starts_with('-') {
-                words.push(Word {
+                words.push(PathWord {
                     text: path.to_owned(),
                     in_history: git && at > 0,
                 });

@@ -1,4 +1,4 @@
-//! `Tasks`: commands that continue in the background, each owned by the run that started it.
+//! `BackgroundTasks`: commands that continue in the background, each owned by the run that started it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::command::Started;
-use crate::command::connections::Asking;
+use crate::command::LaunchedCommand;
+use crate::command::connections::AskingGuard;
 use crate::command::output::OutputCursors;
 use haft::text::hex;
 
@@ -21,13 +21,13 @@ const MAX_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// A command in the background.
 #[derive(Debug)]
-pub(crate) struct Task {
+pub(crate) struct BackgroundTask {
     pub(crate) id: String,
     owner: RunId,
     /// The command line as the policy saw it.
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
-    pub(crate) started: Started,
+    pub(crate) started: LaunchedCommand,
     pub(crate) since: Instant,
     /// The positions up to which output was shown. Locked during a wait, so that two waits never return the same byte.
     pub(crate) shown: tokio::sync::Mutex<OutputCursors>,
@@ -38,26 +38,30 @@ pub(crate) struct Task {
 pub(crate) struct NewTask {
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
-    pub(crate) started: Started,
+    pub(crate) started: LaunchedCommand,
     /// What lets the command ask about its connections.
-    pub(crate) asking: Option<Asking>,
+    pub(crate) asking: Option<AskingGuard>,
     pub(crate) shown: OutputCursors,
 }
 
 /// All tasks, by id.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tasks {
-    tasks: Arc<Mutex<HashMap<String, Arc<Task>>>>,
+pub(crate) struct BackgroundTasks {
+    tasks: Arc<Mutex<HashMap<String, Arc<BackgroundTask>>>>,
 }
 
-impl Tasks {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Task>>> {
+impl BackgroundTasks {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<BackgroundTask>>> {
         self.tasks.lock()
     }
 
     /// Registers a command as a task of the call's run. The task ends with the session.
-    pub(crate) fn keep(&self, context: &CallContext, new: NewTask) -> Result<Arc<Task>, ToolError> {
-        let task = Arc::new(Task {
+    pub(crate) fn keep(
+        &self,
+        context: &CallContext,
+        new: NewTask,
+    ) -> Result<Arc<BackgroundTask>, ToolError> {
+        let task = Arc::new(BackgroundTask {
             id: new_id()?,
             owner: context.run().clone(),
             command: new.command,
@@ -85,7 +89,7 @@ impl Tasks {
     }
 
     /// Returns a task of this run. A task of another run is reported as not found.
-    pub(crate) fn of(&self, run: &RunId, id: &str) -> Result<Arc<Task>, ToolError> {
+    pub(crate) fn of(&self, run: &RunId, id: &str) -> Result<Arc<BackgroundTask>, ToolError> {
         let task = self.lock().get(id).cloned();
         task.filter(|task| task.owner == *run).ok_or_else(|| {
             ToolError::not_found(format!("no task {id:?} in this run"))
@@ -94,7 +98,7 @@ impl Tasks {
     }
 
     /// Returns a task of any run, for the policy, which does not know the run.
-    pub(crate) fn any(&self, id: &str) -> Option<Arc<Task>> {
+    pub(crate) fn any(&self, id: &str) -> Option<Arc<BackgroundTask>> {
         self.lock().get(id).cloned()
     }
 
@@ -104,7 +108,10 @@ impl Tasks {
     }
 }
 
-fn make_room(tasks: &mut HashMap<String, Arc<Task>>, run: &RunId) -> Result<(), ToolError> {
+fn make_room(
+    tasks: &mut HashMap<String, Arc<BackgroundTask>>,
+    run: &RunId,
+) -> Result<(), ToolError> {
     let mine = tasks.values().filter(|task| task.owner == *run);
     if mine.clone().count() < MAX_TASKS {
         return Ok(());

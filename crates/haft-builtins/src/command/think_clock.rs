@@ -21,17 +21,17 @@ struct ThinkState {
 
 /// A pending decision, until dropped.
 #[derive(Debug)]
-pub(super) struct Decision<'a>(&'a ThinkClock);
+pub(super) struct DecisionGuard<'a>(&'a ThinkClock);
 
 impl ThinkClock {
     /// Starts a pending decision.
-    pub(super) fn begin(&self) -> Decision<'_> {
+    pub(super) fn begin(&self) -> DecisionGuard<'_> {
         let mut state = self.state.lock();
         state.decisions += 1;
         state.since.get_or_insert_with(Instant::now);
         drop(state);
         self.changed.notify_one();
-        Decision(self)
+        DecisionGuard(self)
     }
 
     /// Completes when a decision has begun or ended since the last call.
@@ -49,7 +49,7 @@ impl ThinkClock {
     }
 }
 
-impl Drop for Decision<'_> {
+impl Drop for DecisionGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.decisions -= 1;

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::command::launch::Commands;
 use crate::command::output::{Cursor, follow, show};
-use crate::command::tasks::Task;
+use crate::command::tasks::BackgroundTask;
 use crate::command::{COMMANDS, CommandData, result, run_permission, within};
 use crate::describe::{builtin, known_as, writes};
 
@@ -95,7 +95,7 @@ impl TypedTool for AwaitCommand {
                 (followed.exit(), None)
             }
             Some(pattern) => {
-                let mut seen = Seen::new(pattern, shown.reported);
+                let mut seen = PatternScan::new(pattern, shown.reported);
                 let waited = tokio::select! {
                     biased;
                     waited = running.wait_for(|running| seen.matches(running), deadline) => waited,
@@ -174,13 +174,17 @@ fn intent(commands: &Commands, task: &str) -> Intent {
     }
 }
 
-fn task_permission(commands: &Commands, task: &Task) -> Permission {
+fn task_permission(commands: &Commands, task: &BackgroundTask) -> Permission {
     let (command, argv) = (task.command.clone(), task.argv.clone());
     run_permission(command, argv, commands.jailed(), Risk::High)
 }
 
 /// Fails if the call was judged before this task existed.
-fn cleared(commands: &Commands, task: &Task, context: &CallContext) -> Result<(), ToolError> {
+fn cleared(
+    commands: &Commands,
+    task: &BackgroundTask,
+    context: &CallContext,
+) -> Result<(), ToolError> {
     context.cleared(&task_permission(commands, task).effect)
 }
 
@@ -196,13 +200,13 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
 }
 
 /// Searches for a pattern in output as it arrives, without searching old output again.
-struct Seen {
+struct PatternScan {
     pattern: RegexMatcher,
     from: Cursor,
     looked: Cursor,
 }
 
-impl Seen {
+impl PatternScan {
     fn new(pattern: RegexMatcher, from: Cursor) -> Self {
         Self {
             pattern,

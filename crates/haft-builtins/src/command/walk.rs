@@ -35,7 +35,7 @@ pub(super) struct GuardSets {
 
 /// The reason why a search ended early.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum WalkStop {
     /// There are more entries than the limit.
     TooMany,
     /// The workspace itself cannot be listed.
@@ -44,13 +44,13 @@ pub(super) enum Stop {
     UnknownNames(String),
 }
 
-struct Entry {
+struct FolderEntry {
     name: OsString,
     kind: FileType,
 }
 
 /// A folder to search.
-struct Todo {
+struct FolderTask {
     folder: PathBuf,
     /// The path that rules see. It differs if a link led to the folder.
     shown: PathBuf,
@@ -58,7 +58,7 @@ struct Todo {
     read_only: bool,
 }
 
-impl Todo {
+impl FolderTask {
     /// Returns true if a link led to the folder.
     fn is_linked(&self) -> bool {
         self.folder != self.shown
@@ -67,7 +67,7 @@ impl Todo {
 
 /// A search of a workspace.
 #[derive(Debug)]
-pub(super) struct Walk<'a> {
+pub(super) struct GuardWalk<'a> {
     workspace: &'a Workspace,
     denials: &'a Denials,
     on_view: bool,
@@ -84,7 +84,7 @@ pub(super) struct Walk<'a> {
     pointers: Vec<PathBuf>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> GuardWalk<'a> {
     /// Creates a search of at most `most` entries. On a view it looks only for paths that rules make unreadable.
     pub(super) fn new(
         workspace: &'a Workspace,
@@ -106,8 +106,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Result<GuardSets, Stop> {
-        let mut todo = VecDeque::from([Todo {
+    pub(super) fn run(mut self) -> Result<GuardSets, WalkStop> {
+        let mut todo = VecDeque::from([FolderTask {
             folder: PathBuf::new(),
             shown: PathBuf::new(),
             read_only: false,
@@ -122,7 +122,11 @@ impl<'a> Walk<'a> {
         Ok(self.found)
     }
 
-    fn visit(&mut self, next: &Todo, todo: &mut VecDeque<Todo>) -> Result<(), Stop> {
+    fn visit(
+        &mut self,
+        next: &FolderTask,
+        todo: &mut VecDeque<FolderTask>,
+    ) -> Result<(), WalkStop> {
         let entries = self.list(&next.folder, &next.shown)?;
         let live = !self.on_view && !next.read_only && !next.is_linked();
         let repository = live && self.is_repository(&next.folder, &entries);
@@ -130,7 +134,7 @@ impl<'a> Walk<'a> {
             self.close_to_modules(&next.folder, &entries);
         }
         let within_read_only = next.read_only || self.covered.contains(&next.folder);
-        for Entry { name, kind } in entries {
+        for FolderEntry { name, kind } in entries {
             let (at, shown) = (next.folder.join(&name), next.shown.join(&name));
             if live && name == ".git" && !kind.is_dir() {
                 self.found.git.push(PathGuard::protect_file(&at));
@@ -160,7 +164,7 @@ impl<'a> Walk<'a> {
             if shown.as_os_str().len() > MAX_PATH || folder.as_os_str().len() > MAX_PATH {
                 self.close(&folder, &shown);
             } else {
-                todo.push_back(Todo {
+                todo.push_back(FolderTask {
                     folder,
                     shown,
                     read_only,
@@ -210,7 +214,7 @@ impl<'a> Walk<'a> {
         changing.then_some(GuardKind::ReadOnly)
     }
 
-    fn add_guard(&mut self, at: &Path, kind: FileType, guard: GuardKind) -> Result<(), Stop> {
+    fn add_guard(&mut self, at: &Path, kind: FileType, guard: GuardKind) -> Result<(), WalkStop> {
         self.found.denied.push(match (guard, kind.is_dir()) {
             (GuardKind::Hidden, true) => PathGuard::hide_dir(at),
             (GuardKind::Hidden, false) => PathGuard::hide_file(at),
@@ -252,7 +256,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns true if this folder is a repository, and guards its settings.
-    fn is_repository(&mut self, folder: &Path, entries: &[Entry]) -> bool {
+    fn is_repository(&mut self, folder: &Path, entries: &[FolderEntry]) -> bool {
         let holds = |name: &str| entries.iter().any(|entry| entry.name == name);
         if folder == Path::new("") && !holds(".git") {
             self.found.git.push(PathGuard::protect_dir(".git"));
@@ -295,7 +299,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Lets no repository of a submodule appear in a folder, which git would adopt.
-    fn close_to_modules(&mut self, folder: &Path, entries: &[Entry]) {
+    fn close_to_modules(&mut self, folder: &Path, entries: &[FolderEntry]) {
         self.found.git.push(PathGuard::no_new_entries(folder));
         // Git neither uses such a file as a repository nor changes it.
         let files = entries.iter().filter(|entry| !entry.kind.is_dir());
@@ -309,7 +313,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Guards the targets of `.git` files and `commondir` files that are not known repositories.
-    fn follow_pointers(&mut self) -> Result<(), Stop> {
+    fn follow_pointers(&mut self) -> Result<(), WalkStop> {
         for pointer in std::mem::take(&mut self.pointers) {
             let Some(target) = self.workspace.git_pointer(&pointer) else {
                 continue;
@@ -323,10 +327,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Guards denied files under their other names.
-    fn find_other_names(&mut self) -> Result<(), Stop> {
+    fn find_other_names(&mut self) -> Result<(), WalkStop> {
         let mut todo = vec![PathBuf::new()];
         while let Some(folder) = todo.pop() {
-            for Entry { name, kind } in self.list(&folder, &folder)? {
+            for FolderEntry { name, kind } in self.list(&folder, &folder)? {
                 let at = folder.join(name);
                 let hidden = self.covered.contains(&at)
                     && self.denials.denies_reading(&at.to_string_lossy());
@@ -369,13 +373,13 @@ impl<'a> Walk<'a> {
         at.ancestors().any(|above| self.covered.contains(above))
     }
 
-    fn list(&mut self, folder: &Path, shown: &Path) -> Result<Vec<Entry>, Stop> {
+    fn list(&mut self, folder: &Path, shown: &Path) -> Result<Vec<FolderEntry>, WalkStop> {
         match read(&self.workspace.root().join(folder), self.left) {
             Ok(entries) => {
                 self.count(entries.len())?;
                 Ok(entries)
             }
-            Err(error) if folder == Path::new("") => Err(Stop::Unlistable(error)),
+            Err(error) if folder == Path::new("") => Err(WalkStop::Unlistable(error)),
             Err(error) => {
                 let missing = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
                 if !missing.contains(&error.kind()) {
@@ -405,20 +409,20 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn count(&mut self, entries: usize) -> Result<(), Stop> {
-        self.left = self.left.checked_sub(entries).ok_or(Stop::TooMany)?;
+    fn count(&mut self, entries: usize) -> Result<(), WalkStop> {
+        self.left = self.left.checked_sub(entries).ok_or(WalkStop::TooMany)?;
         Ok(())
     }
 }
 
 /// Returns the entries of a folder, or slightly more than `most` of them.
-fn read(folder: &Path, most: usize) -> io::Result<Vec<Entry>> {
+fn read(folder: &Path, most: usize) -> io::Result<Vec<FolderEntry>> {
     let entries = fs::read_dir(folder)?.take(most.saturating_add(1));
     let entries = entries.map(|entry| {
         let entry = entry?;
         let kind = entry.file_type()?;
         let name = entry.file_name();
-        Ok(Entry { name, kind })
+        Ok(FolderEntry { name, kind })
     });
     entries.collect()
 }

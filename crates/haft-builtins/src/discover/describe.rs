@@ -9,14 +9,14 @@ use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
 use haft::tool::{Depth, Intent, TypedTool};
-use haft::toolset::Snapshot;
+use haft::toolset::ToolsetSnapshot;
 use haft::toolset::search::{category_of, is_findable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::describe::{builtin, known_as, read_only};
-use crate::discover::expand::{Names, echo, wanted};
+use crate::discover::expand::{NameList, echo, wanted};
 
 /// Maximum size of all schemas in one result, in bytes.
 const MAX_SCHEMAS: usize = 64 * 1024;
@@ -26,7 +26,7 @@ const MAX_SCHEMAS: usize = 64 * 1024;
 #[serde(deny_unknown_fields)]
 pub struct DescribeInput {
     /// Exact names from `tool_search`.
-    pub tool_names: Names,
+    pub tool_names: NameList,
 }
 
 /// A tool as it is described.
@@ -97,7 +97,7 @@ impl TypedTool for DescribeTools {
     }
 }
 
-fn unknown(tools: &Snapshot, name: &str) -> ToolError {
+fn unknown(tools: &ToolsetSnapshot, name: &str) -> ToolError {
     let error = ToolError::not_found(format!("no tool {name:?}"));
     match tools.nearest(name).join(", ") {
         near if near.is_empty() => error.with_advice("find names with tool_search"),
@@ -105,7 +105,7 @@ fn unknown(tools: &Snapshot, name: &str) -> ToolError {
     }
 }
 
-fn describe_tools(tools: &Snapshot, names: &[String]) -> DescribeData {
+fn describe_tools(tools: &ToolsetSnapshot, names: &[String]) -> DescribeData {
     let mut data = DescribeData::default();
     let mut room = MAX_SCHEMAS;
     for name in names {

@@ -1,6 +1,6 @@
 //! `HttpEmbedder`: embeddings from any service with `OpenAI`'s `/v1/embeddings` API.
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
@@ -26,19 +26,19 @@ impl std::fmt::Debug for HttpEmbedder {
 }
 
 #[derive(Serialize)]
-struct Ask<'a> {
+struct EmbeddingsRequest<'a> {
     model: &'a str,
     input: &'a [String],
     encoding_format: &'static str,
 }
 
 #[derive(Deserialize)]
-struct Answer {
-    data: Vec<Item>,
+struct EmbeddingsResponse {
+    data: Vec<EmbeddingItem>,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct EmbeddingItem {
     embedding: Vec<f32>,
     index: Option<usize>,
 }
@@ -61,17 +61,17 @@ impl HttpEmbedder {
     }
 
     async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let ask = Ask {
+        let ask = EmbeddingsRequest {
             model: &self.model,
             input: texts,
             encoding_format: "float",
         };
-        let body = serde_json::to_vec(&ask).map_err(|e| EmbedError(Failure::of(e)))?;
+        let body = serde_json::to_vec(&ask).map_err(|e| EmbedError(HostFailure::of(e)))?;
         let bearer = self.api_key.as_ref().map(|key| format!("Bearer {key}"));
         let mut headers = vec![("accept", "application/json")];
         headers.extend(bearer.as_deref().map(|bearer| ("authorization", bearer)));
         let sent = self.http.post_json(&self.url, &headers, body).await;
-        let reply = sent.map_err(|e| EmbedError(Failure::of(e)))?;
+        let reply = sent.map_err(|e| EmbedError(HostFailure::of(e)))?;
         if !reply.is_success() {
             let message = format!("{} answered with status {}", self.url, reply.status);
             return Err(EmbedError(message.into()));
@@ -80,16 +80,16 @@ impl HttpEmbedder {
             let message = format!("the answer of {} is cut: {}", self.url, cut.as_str());
             return Err(EmbedError(message.into()));
         }
-        let answer: Answer = serde_json::from_slice(&reply.body).map_err(|e| {
+        let answer: EmbeddingsResponse = serde_json::from_slice(&reply.body).map_err(|e| {
             let message = format!("the answer of {} is not as expected: {e}", self.url);
-            EmbedError(Failure::new(message).with_source(e))
+            EmbedError(HostFailure::new(message).with_source(e))
         })?;
         sort_by_index(answer.data, texts.len())
     }
 }
 
 /// Returns the vectors in the order of the texts, by their index if the service provides it.
-fn sort_by_index(items: Vec<Item>, count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
+fn sort_by_index(items: Vec<EmbeddingItem>, count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
     for (place, item) in items.into_iter().enumerate() {
         if let Some(slot) = vectors.get_mut(item.index.unwrap_or(place)) {

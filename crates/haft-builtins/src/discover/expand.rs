@@ -23,7 +23,7 @@ const MAX_LEFT_BYTES: usize = 8 * 1024;
 /// Names: a list, or one alone.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Names {
+pub enum NameList {
     /// Several.
     Many(Vec<String>),
     /// One; also a list as JSON text, which some models write.
@@ -35,7 +35,7 @@ pub enum Names {
 #[serde(deny_unknown_fields)]
 pub struct ExpandInput {
     /// Exact names from `tool_search`.
-    pub tool_names: Names,
+    pub tool_names: NameList,
 }
 
 /// What it gives.
@@ -83,10 +83,10 @@ impl TypedTool for ToolExpandTools {
 }
 
 /// Returns the names in order, trimmed and without duplicates.
-pub(super) fn wanted(names: Names) -> Result<Vec<String>, ToolError> {
+pub(super) fn wanted(names: NameList) -> Result<Vec<String>, ToolError> {
     let names = match names {
-        Names::Many(names) => names,
-        Names::One(text) => match serde_json::from_str::<Vec<String>>(&text) {
+        NameList::Many(names) => names,
+        NameList::One(text) => match serde_json::from_str::<Vec<String>>(&text) {
             Ok(names) => names,
             Err(_) => vec![text],
         },
@@ -182,7 +182,7 @@ fn render(data: &ExpandData) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_NAMES, Names, wanted};
+    use super::{MAX_NAMES, NameList, wanted};
 
     #[test]
     fn names_come_as_a_list_as_one_or_as_json_text() {
@@ -195,9 +195,9 @@ mod tests {
             (r#"" ""#, &[]),
         ];
         for (given, expect) in rows {
-            let names: Names = serde_json::from_str(given).unwrap();
+            let names: NameList = serde_json::from_str(given).unwrap();
             assert_eq!(wanted(names).unwrap(), expect, "{given}");
         }
-        assert!(wanted(Names::Many(vec![String::new(); MAX_NAMES + 1])).is_err());
+        assert!(wanted(NameList::Many(vec![String::new(); MAX_NAMES + 1])).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `Meaning`: finds tools by meaning as well as words: embeddings, cached by spec hash, fused with BM25 by rank.
+//! `SemanticSearch`: finds tools by meaning as well as words: embeddings, cached by spec hash, fused with BM25 by rank.
 //!
 //! Keeps off the hot path: vectors of tools are computed in the background, that of a query has a short deadline, and without
 //! either, words alone decide.
@@ -11,12 +11,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Release};
 use std::time::Duration;
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::future::BoxFuture;
 use haft::spec::ToolSpec;
 use haft::toolset::search::{SearchHit, category_of, is_findable};
-use haft::toolset::{Snapshot, ToolEntry};
-use haft_search::{Hit, NAMED, Top, clip};
+use haft::toolset::{ToolEntry, ToolsetSnapshot};
+use haft_search::{Hit, NAMED, TopHits, clip};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
@@ -43,7 +43,7 @@ const MAX_TEXT: usize = 4 * 1024;
 /// The reason why texts have no vectors.
 #[derive(Debug, thiserror::Error)]
 #[error("embed texts: {0}")]
-pub struct EmbedError(#[source] pub Failure);
+pub struct EmbedError(#[source] pub HostFailure);
 
 /// Computes a vector for each text; texts with similar meanings get similar vectors.
 pub trait Embedder: Send + Sync + fmt::Debug {
@@ -53,7 +53,7 @@ pub trait Embedder: Send + Sync + fmt::Debug {
 
 /// Finds tools by meaning and words.
 #[derive(Debug)]
-pub struct Meaning {
+pub struct SemanticSearch {
     embedder: Arc<dyn Embedder>,
     vectors: Mutex<Vectors>,
     /// True while tools' vectors are being computed.
@@ -63,9 +63,9 @@ pub struct Meaning {
 }
 
 /// Marks that vectors are being computed, until it is dropped: also when the task panics or is cancelled.
-struct Work(Arc<Meaning>);
+struct EmbeddingGuard(Arc<SemanticSearch>);
 
-impl Drop for Work {
+impl Drop for EmbeddingGuard {
     fn drop(&mut self) {
         self.0.busy.store(false, Release);
     }
@@ -82,14 +82,14 @@ struct Vectors {
 
 /// The result of a search.
 #[derive(Debug)]
-pub struct Ranked<'a> {
+pub struct RankedTools<'a> {
     /// The tools, best first.
     pub found: Vec<SearchHit<'a>>,
     /// Why meaning was not used; reported once until it works again.
     pub notice: Option<String>,
 }
 
-impl Meaning {
+impl SemanticSearch {
     /// Creates a search with vectors from this embedder.
     pub fn new(embedder: Arc<dyn Embedder>) -> Arc<Self> {
         Arc::new(Self {
@@ -103,11 +103,11 @@ impl Meaning {
     /// Returns the tools that fit a query best by words and, as far as there are vectors, by meaning.
     pub async fn search<'a>(
         self: &Arc<Self>,
-        tools: &'a Arc<Snapshot>,
+        tools: &'a Arc<ToolsetSnapshot>,
         query: &str,
         category: Option<&str>,
         limit: usize,
-    ) -> Ranked<'a> {
+    ) -> RankedTools<'a> {
         let mut words = tools.search(query, category, limit.max(FUSION_DEPTH));
         self.prepare(tools);
         let (found, notice) = match self.vector(query).await {
@@ -122,7 +122,7 @@ impl Meaning {
                 (words, self.failure_message(&error))
             }
         };
-        let mut ranked = Ranked { found, notice };
+        let mut ranked = RankedTools { found, notice };
         ranked.found.truncate(limit);
         ranked
     }
@@ -133,7 +133,7 @@ impl Meaning {
     }
 
     /// Computes the missing vectors of these tools in the background.
-    pub fn prepare(self: &Arc<Self>, tools: &Arc<Snapshot>) {
+    pub fn prepare(self: &Arc<Self>, tools: &Arc<ToolsetSnapshot>) {
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
@@ -145,7 +145,7 @@ impl Meaning {
             return;
         }
         let (meaning, tools) = (Arc::clone(self), Arc::clone(tools));
-        let work = Work(meaning);
+        let work = EmbeddingGuard(meaning);
         runtime.spawn(async move {
             if let Err(error) = work.0.embed_missing(&tools).await {
                 work.0.lock_vectors().rest_until = Some(Instant::now() + FAILURE_PAUSE);
@@ -154,7 +154,7 @@ impl Meaning {
         });
     }
 
-    async fn embed_missing(&self, tools: &Snapshot) -> Result<(), EmbedError> {
+    async fn embed_missing(&self, tools: &ToolsetSnapshot) -> Result<(), EmbedError> {
         self.lock_vectors().make_room(tools);
         loop {
             let batch: Vec<Arc<ToolEntry>> = {
@@ -222,12 +222,12 @@ impl Meaning {
     /// Returns the tools with the nearest vectors, nearest first.
     fn near<'a>(
         &self,
-        tools: &'a Snapshot,
+        tools: &'a ToolsetSnapshot,
         query: &[f32],
         category: Option<&str>,
     ) -> Vec<SearchHit<'a>> {
         let vectors = self.lock_vectors();
-        let mut top = Top::new(FUSION_DEPTH);
+        let mut top = TopHits::new(FUSION_DEPTH);
         for (document, entry) in tools.entries().iter().enumerate() {
             if !is_findable(entry.spec()) || category.is_some_and(|c| category_of(entry) != c) {
                 continue;
@@ -260,7 +260,10 @@ impl Meaning {
 }
 
 impl Vectors {
-    fn missing<'a>(&'a self, tools: &'a Snapshot) -> impl Iterator<Item = &'a Arc<ToolEntry>> {
+    fn missing<'a>(
+        &'a self,
+        tools: &'a ToolsetSnapshot,
+    ) -> impl Iterator<Item = &'a Arc<ToolEntry>> {
         tools
             .findable()
             .filter(|entry| !self.known.contains_key(entry.spec_hash()))
@@ -275,7 +278,7 @@ impl Vectors {
     }
 
     /// If there is no room left, drops the vectors that these tools do not need.
-    fn make_room(&mut self, tools: &Snapshot) {
+    fn make_room(&mut self, tools: &ToolsetSnapshot) {
         if self.is_full() {
             let needed: HashSet<&str> = tools.findable().map(|entry| entry.spec_hash()).collect();
             self.known.retain(|hash, _| needed.contains(hash.as_str()));

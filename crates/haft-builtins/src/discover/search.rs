@@ -11,14 +11,14 @@ use haft::skill::Skill;
 use haft::spec::{Exposure, ToolSpec};
 use haft::tool::{Depth, Intent, TypedTool};
 use haft::toolset::search::{SearchHit, category_of};
-use haft::toolset::{Snapshot, ToolEntry};
+use haft::toolset::{ToolEntry, ToolsetSnapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::describe::{builtin, known_as, read_only};
 use crate::discover::DiscoverOptions;
-use crate::discover::meaning::Meaning;
+use crate::discover::meaning::SemanticSearch;
 use crate::discover::skills::SkillFinder;
 
 /// The tool that loads the skills found.
@@ -38,7 +38,7 @@ pub const FINDS_LAZILY: &str = "Find tools and skills for a task before you say 
 /// How much is told of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum ToolDetail {
     /// A line each.
     #[default]
     Text,
@@ -64,7 +64,7 @@ pub struct ToolSearchInput {
     pub limit: usize,
     /// One line for each, or the whole input schema.
     #[serde(default)]
-    pub format: Format,
+    pub format: ToolDetail,
 }
 
 fn limit() -> usize {
@@ -130,7 +130,7 @@ pub struct ToolSearchData {
 #[derive(Debug)]
 pub struct ToolSearch {
     skills: Option<SkillFinder>,
-    meaning: Option<Arc<Meaning>>,
+    meaning: Option<Arc<SemanticSearch>>,
 }
 
 impl ToolSearch {
@@ -138,7 +138,7 @@ impl ToolSearch {
     pub fn new(options: &DiscoverOptions) -> Self {
         Self {
             skills: options.skills.clone().map(SkillFinder::new),
-            meaning: options.embedder.clone().map(Meaning::new),
+            meaning: options.embedder.clone().map(SemanticSearch::new),
         }
     }
 }
@@ -176,7 +176,7 @@ impl TypedTool for ToolSearch {
             ("", None) => categories(&tools),
             ("", Some(category)) => browse(&tools, category, &input),
             (query, category) => {
-                let wanted = Wanted { query, category };
+                let wanted = ToolQuery { query, category };
                 let (data, message) = self.search(&tools, wanted, &input, context).await;
                 notice = message;
                 data
@@ -190,7 +190,7 @@ impl TypedTool for ToolSearch {
 }
 
 /// The query and category of a search.
-struct Wanted<'a> {
+struct ToolQuery<'a> {
     query: &'a str,
     category: Option<&'a str>,
 }
@@ -198,12 +198,12 @@ struct Wanted<'a> {
 impl ToolSearch {
     async fn search(
         &self,
-        tools: &Arc<Snapshot>,
-        wanted: Wanted<'_>,
+        tools: &Arc<ToolsetSnapshot>,
+        wanted: ToolQuery<'_>,
         input: &ToolSearchInput,
         context: &CallContext,
     ) -> (ToolSearchData, Option<String>) {
-        let Wanted { query, category } = wanted;
+        let ToolQuery { query, category } = wanted;
         let (found, notice) = match &self.meaning {
             None => (tools.search(query, category, input.limit), None),
             Some(meaning) => {
@@ -236,7 +236,7 @@ impl ToolSearch {
 }
 
 /// Fails for a category that no tool has, and lists the existing ones.
-fn known(tools: &Snapshot, category: &str) -> Result<(), ToolError> {
+fn known(tools: &ToolsetSnapshot, category: &str) -> Result<(), ToolError> {
     let categories = tools.categories();
     if categories.contains_key(category) {
         return Ok(());
@@ -247,7 +247,7 @@ fn known(tools: &Snapshot, category: &str) -> Result<(), ToolError> {
         .with_advice(format!("the categories are {}", names.join(", "))))
 }
 
-fn categories(tools: &Snapshot) -> ToolSearchData {
+fn categories(tools: &ToolsetSnapshot) -> ToolSearchData {
     let counts = tools.categories().into_iter();
     let counts = counts.map(|(category, tools)| CategoryCount {
         category: category.to_owned(),
@@ -259,7 +259,7 @@ fn categories(tools: &Snapshot) -> ToolSearchData {
     }
 }
 
-fn browse(tools: &Snapshot, category: &str, input: &ToolSearchInput) -> ToolSearchData {
+fn browse(tools: &ToolsetSnapshot, category: &str, input: &ToolSearchInput) -> ToolSearchData {
     let of = tools
         .findable()
         .filter(|entry| category_of(entry) == category);
@@ -276,12 +276,12 @@ fn browse(tools: &Snapshot, category: &str, input: &ToolSearchInput) -> ToolSear
 
 fn list_tools<'a>(
     found: impl Iterator<Item = (&'a ToolEntry, Option<f32>)>,
-    format: Format,
+    format: ToolDetail,
 ) -> Vec<FoundTool> {
     let mut room = MAX_SCHEMAS;
     let tool = |(entry, score): (&ToolEntry, Option<f32>)| {
         let spec = entry.spec();
-        let schema = (format == Format::Schema).then(|| Arc::clone(&spec.input_schema));
+        let schema = (format == ToolDetail::Schema).then(|| Arc::clone(&spec.input_schema));
         // The first schema that does not fit ends the list, because later tools fit the query less well.
         let schema = schema.filter(|schema| {
             let bytes = schema.to_string().len() + spec.description.len();

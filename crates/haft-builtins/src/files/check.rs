@@ -7,7 +7,7 @@ use globset::GlobBuilder;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use haft::workspace::Place;
+use haft::workspace::ResolvedPath;
 use saphyr_parser::Parser;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,7 @@ const FILES_WITH_COMMENTS: [&str; 3] = ["tsconfig", "jsconfig", "devcontainer"];
 
 /// A parser's or checker's verdict on a file as it is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Check {
+pub struct FileCheck {
     /// Whether the file is well-formed.
     pub ok: bool,
     /// What is wrong, or what a checker said.
@@ -38,7 +38,7 @@ pub struct Check {
 
 /// The finding of a checker's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckerFinding {
     /// True if the file is correct.
     pub ok: bool,
     /// The beginning of the program's output.
@@ -58,10 +58,10 @@ pub trait Checker: Send + Sync + fmt::Debug {
         argv: Vec<String>,
         time: Duration,
         context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<Finding, ToolError>>;
+    ) -> BoxFuture<'a, Result<CheckerFinding, ToolError>>;
 }
 
-impl Check {
+impl FileCheck {
     pub(crate) fn ok() -> Self {
         Self {
             ok: true,
@@ -103,7 +103,7 @@ impl Check {
 }
 
 /// Checks a file's new text. Returns `None` for a kind of file that is not parsed here.
-pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
+pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, FileCheck)> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (stem, extension) = name.rsplit_once('.')?;
     if text.len() > MAX_CHECKED {
@@ -127,8 +127,8 @@ pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
 /// Returns the command of the first checker whose glob matches the path, or a failed check for an invalid glob.
 pub(crate) fn program(
     checkers: &[(String, Vec<String>)],
-    place: &Place,
-) -> Option<Result<Vec<String>, Check>> {
+    place: &ResolvedPath,
+) -> Option<Result<Vec<String>, FileCheck>> {
     let path = place.real();
     let glob = |pattern: &str| {
         let whole = if pattern.contains('/') {
@@ -146,7 +146,7 @@ pub(crate) fn program(
                 let words = argv.iter().map(|word| word.replace("{path}", &path));
                 return Some(Ok(words.collect()));
             }
-            Err(error) => return Some(Err(Check::failure(format!("files.check: {error}")))),
+            Err(error) => return Some(Err(FileCheck::failure(format!("files.check: {error}")))),
         }
     }
     None
@@ -157,59 +157,59 @@ pub(crate) async fn run_checker(
     checker: &dyn Checker,
     argv: Vec<String>,
     context: &CallContext,
-) -> Check {
+) -> FileCheck {
     let name = argv.first().cloned().unwrap_or_default();
     match checker.check(argv, CHECK_TIMEOUT, context).await {
-        Ok(Finding { ok: true, .. }) => Check::ok(),
-        Ok(found) => Check::failure(format!("{name}: {}", found.message)),
+        Ok(CheckerFinding { ok: true, .. }) => FileCheck::ok(),
+        Ok(found) => FileCheck::failure(format!("{name}: {}", found.message)),
         // The file is already written, so a checker that cannot run does not fail the call.
-        Err(error) => Check::failure(format!("{name} did not run: {error}")),
+        Err(error) => FileCheck::failure(format!("{name} did not run: {error}")),
     }
 }
 
-fn json(text: &[u8]) -> Check {
+fn json(text: &[u8]) -> FileCheck {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     match serde_json::from_slice::<IgnoredAny>(text) {
-        Ok(_) => Check::ok(),
+        Ok(_) => FileCheck::ok(),
         Err(error) => {
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
-            Check::wrong(message, error.line(), error.column())
+            FileCheck::wrong(message, error.line(), error.column())
         }
     }
 }
 
-fn toml(text: &str) -> Check {
+fn toml(text: &str) -> FileCheck {
     match text.parse::<toml::Table>() {
-        Ok(_) => Check::ok(),
+        Ok(_) => FileCheck::ok(),
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
             let before = text.get(..at).unwrap_or(text);
             let line = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
             let start = before.rfind('\n').map_or(0, |at| at + 1);
-            Check::wrong(error.message(), line, before[start..].chars().count() + 1)
+            FileCheck::wrong(error.message(), line, before[start..].chars().count() + 1)
         }
     }
 }
 
-fn yaml(text: &str) -> Check {
+fn yaml(text: &str) -> FileCheck {
     for event in Parser::new_from_str(text) {
         if let Err(error) = event {
             let at = error.marker();
-            return Check::wrong(error.info(), at.line(), at.col() + 1);
+            return FileCheck::wrong(error.info(), at.line(), at.col() + 1);
         }
     }
-    Check::ok()
+    FileCheck::ok()
 }
 
-fn check_utf8(text: &[u8], check: fn(&str) -> Check) -> Check {
+fn check_utf8(text: &[u8], check: fn(&str) -> FileCheck) -> FileCheck {
     match std::str::from_utf8(text) {
         Ok(text) => check(text),
         Err(error) => {
             let before = &text[..error.valid_up_to()];
             let line = memchr::memchr_iter(b'\n', before).count() + 1;
             let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-            Check::wrong("not UTF-8", line, before.len() - start + 1)
+            FileCheck::wrong("not UTF-8", line, before.len() - start + 1)
         }
     }
 }

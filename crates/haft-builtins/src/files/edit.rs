@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use haft::workspace::{Place, WriteMode};
+use haft::workspace::{ResolvedPath, WriteMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
-use crate::files::check::{Check, syntax};
+use crate::files::check::{FileCheck, syntax};
 use crate::files::read::whole;
 use crate::files::seen::Purpose;
-use crate::files::splice::{Edit, SpliceError, splice};
-use crate::files::{Caller, Files, sha256};
+use crate::files::splice::{SpliceError, TextEdit, splice};
+use crate::files::{FileCaller, Files, sha256};
 
 /// Maximum size of a file to edit, in bytes.
 pub(crate) const MAX_EDITED: u64 = 32 << 20;
@@ -28,7 +28,7 @@ pub struct EditFileInput {
     pub path: String,
     /// The edits. All refer to the file as it is before the call, may not overlap, and are applied together or not at all.
     #[schemars(length(min = 1, max = 1000))]
-    pub edits: Vec<Edit>,
+    pub edits: Vec<TextEdit>,
 }
 
 /// What `edit_file` gives.
@@ -44,7 +44,7 @@ pub struct EditFileData {
     pub diff: String,
     /// Whether it is well-formed, for kinds of file that are checked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<Check>,
+    pub check: Option<FileCheck>,
 }
 
 /// Edits a file. Also returns its place, for checkers.
@@ -54,8 +54,8 @@ pub struct EditFileData {
 pub fn edit_file(
     files: &Files,
     input: &EditFileInput,
-    caller: &Caller,
-) -> Result<(EditFileData, Place), ToolError> {
+    caller: &FileCaller,
+) -> Result<(EditFileData, ResolvedPath), ToolError> {
     let place = caller.changes(caller.view.existing(&input.path)?)?;
     if files.requires_reading(caller) {
         files

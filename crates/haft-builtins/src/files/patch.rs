@@ -6,16 +6,16 @@ use haft::approval::preview::{FileChange, Preview};
 use haft::error::ToolError;
 use haft::permission::{Condition, Permission};
 use haft::result::ToolResult;
-use haft::workspace::{Change, Place, WorkspaceError};
+use haft::workspace::{FileUpdate, ResolvedPath, WorkspaceError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::files::check::{Check, syntax};
+use crate::files::check::{FileCheck, syntax};
 use crate::files::edit::diff;
 use crate::files::patch::parse::parse;
-use crate::files::patch::plan::{Planned, Target, plan, targets};
-use crate::files::patch::section::{Action, PatchError};
-use crate::files::{Caller, Files, sha256};
+use crate::files::patch::plan::{SectionFiles, SectionPlan, plan, targets};
+use crate::files::patch::section::{PatchError, SectionAction};
+use crate::files::{FileCaller, Files, sha256};
 
 mod fit;
 mod lines;
@@ -51,7 +51,7 @@ pub struct PatchedFile {
     /// The file; after a move its new path.
     pub path: String,
     /// What was done.
-    pub action: Done,
+    pub action: FileAction,
     /// The old path of a moved file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
@@ -67,7 +67,7 @@ pub struct PatchedFile {
     pub diff: Option<String>,
     /// Whether it is well-formed, for kinds of file that are checked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<Check>,
+    pub check: Option<FileCheck>,
     /// Hunks that matched only approximately, and what was not done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -76,7 +76,7 @@ pub struct PatchedFile {
 /// What was done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Done {
+pub enum FileAction {
     /// Made.
     Added,
     /// Changed.
@@ -96,7 +96,8 @@ pub(crate) fn permissions(
     let mut wanted = Vec::new();
     for (section, target) in sections.iter().zip(targets(&files.workspace, &sections)?) {
         if let Some(from) = &target.from {
-            let stays = target.to.is_none() && !matches!(section.action, Action::Delete { .. });
+            let stays =
+                target.to.is_none() && !matches!(section.action, SectionAction::Delete { .. });
             let change = if stays {
                 Permission::write
             } else {
@@ -116,9 +117,11 @@ pub(crate) fn permissions(
 pub(crate) fn checks(files: &Files, input: &ApplyPatchInput) -> Vec<Condition> {
     let sections = parse(&input.patch).unwrap_or_default();
     let written = sections.iter().filter_map(|section| match &section.action {
-        Action::Update { to: Some(to), .. } => Some(to.as_str()),
-        Action::Delete { .. } => None,
-        Action::Add { .. } | Action::Update { to: None, .. } => Some(section.path.as_str()),
+        SectionAction::Update { to: Some(to), .. } => Some(to.as_str()),
+        SectionAction::Delete { .. } => None,
+        SectionAction::Add { .. } | SectionAction::Update { to: None, .. } => {
+            Some(section.path.as_str())
+        }
     });
     files.checks(written)
 }
@@ -127,18 +130,18 @@ pub(crate) fn checks(files: &Files, input: &ApplyPatchInput) -> Vec<Condition> {
 pub(crate) fn preview(
     files: &Files,
     input: &ApplyPatchInput,
-    caller: &Caller,
+    caller: &FileCaller,
 ) -> Result<Vec<FileChange>, ToolError> {
     let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
     let planned = plan(files, &sections, caller, &|| false)?;
     let mut preview = Preview::default();
     for planned in &planned {
-        let Target { from, to } = &planned.target;
+        let SectionFiles { from, to } = &planned.target;
         let place = from.as_ref().or(to.as_ref());
         let before = from.is_some().then_some(planned.old.as_slice());
         let after = planned.new.as_deref();
-        let name = place.map(Place::display).unwrap_or_default();
-        let target = place.map(Place::claim).transpose()?;
+        let name = place.map(ResolvedPath::display).unwrap_or_default();
+        let target = place.map(ResolvedPath::claim).transpose()?;
         let change = FileChange::hashed(name, before, after)
             .leading_to(target.and_then(|claim| claim.target));
         let change = match to {
@@ -158,12 +161,12 @@ pub(crate) fn preview(
 pub fn apply_patch(
     files: &Files,
     input: &ApplyPatchInput,
-    caller: &Caller,
+    caller: &FileCaller,
     stop: &dyn Fn() -> bool,
-) -> Result<(ApplyPatchData, Vec<Option<Place>>), ToolError> {
+) -> Result<(ApplyPatchData, Vec<Option<ResolvedPath>>), ToolError> {
     let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
     let planned = plan(files, &sections, caller, stop)?;
-    let changes: Vec<Change<'_>> = planned.iter().flat_map(Planned::changes).collect();
+    let changes: Vec<FileUpdate<'_>> = planned.iter().flat_map(SectionPlan::changes).collect();
     let stamps = caller.changer.change(&changes).map_err(to_tool_error)?;
     for change in &changes {
         files.seen.forget(&caller.run, change.place.real());
@@ -179,8 +182,8 @@ pub fn apply_patch(
     Ok((ApplyPatchData { files }, places))
 }
 
-fn done(planned: Planned<'_>) -> (PatchedFile, Option<Place>) {
-    let Planned {
+fn done(planned: SectionPlan<'_>) -> (PatchedFile, Option<ResolvedPath>) {
+    let SectionPlan {
         section,
         target,
         old,
@@ -190,16 +193,17 @@ fn done(planned: Planned<'_>) -> (PatchedFile, Option<Place>) {
         mut notes,
         stamp: _,
     } = planned;
-    let from = target.from.as_ref().map(Place::display);
-    let to = target.to.as_ref().map(Place::display);
+    let from = target.from.as_ref().map(ResolvedPath::display);
+    let to = target.to.as_ref().map(ResolvedPath::display);
     let (action, from, path) = match (from, to) {
-        (Some(from), Some(to)) => (Done::Moved, Some(from), to),
-        (Some(path), None) if new.is_none() => (Done::Deleted, None, path),
-        (Some(path), None) => (Done::Updated, None, path),
-        (None, to) => (Done::Added, None, to.unwrap_or_default()),
+        (Some(from), Some(to)) => (FileAction::Moved, Some(from), to),
+        (Some(path), None) if new.is_none() => (FileAction::Deleted, None, path),
+        (Some(path), None) => (FileAction::Updated, None, path),
+        (None, to) => (FileAction::Added, None, to.unwrap_or_default()),
     };
     notes.extend(section.notes.iter().cloned());
-    let shows = action == Done::Updated || (action == Done::Moved && added + removed > 0);
+    let shows =
+        action == FileAction::Updated || (action == FileAction::Moved && added + removed > 0);
     let file = PatchedFile {
         action,
         from,
@@ -245,13 +249,13 @@ pub(crate) fn result(data: &ApplyPatchData) -> Result<ToolResult, ToolError> {
         };
         // Writing to a `String` cannot fail.
         let _ = match (file.action, &file.from) {
-            (Done::Added, _) => writeln!(text, "added {}{counts}", file.path),
-            (Done::Updated, _) => writeln!(text, "updated {}{counts}", file.path),
-            (Done::Moved, from) => {
+            (FileAction::Added, _) => writeln!(text, "added {}{counts}", file.path),
+            (FileAction::Updated, _) => writeln!(text, "updated {}{counts}", file.path),
+            (FileAction::Moved, from) => {
                 let from = from.as_deref().unwrap_or_default();
                 writeln!(text, "moved {from} to {}{counts}", file.path)
             }
-            (Done::Deleted, _) => writeln!(text, "deleted {}", file.path),
+            (FileAction::Deleted, _) => writeln!(text, "deleted {}", file.path),
         };
         for note in &file.notes {
             let _ = writeln!(text, "  {note}");

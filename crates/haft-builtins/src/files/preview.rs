@@ -1,38 +1,38 @@
 //! Previews what the file tools would change, for the user who decides. Does the same work as the tools, except for the
 //! writing.
 
-use haft::approval::preview::{FileChange, Preview, Side};
+use haft::approval::preview::{ChangeSide, FileChange, Preview};
 use haft::error::ToolError;
-use haft::workspace::{Kind, Place};
+use haft::workspace::{EntryKind, ResolvedPath};
 
 use crate::files::edit::{EditFileInput, MAX_EDITED};
 use crate::files::patch::{self, ApplyPatchInput};
 use crate::files::read::whole;
 use crate::files::splice::splice;
 use crate::files::transfer::{DeleteFileInput, MoveFileInput};
-use crate::files::write::{Mode, WriteFileInput};
-use crate::files::{Caller, Files};
+use crate::files::write::{OnExisting, WriteFileInput};
+use crate::files::{FileCaller, Files};
 
-type Previewed = Result<Vec<FileChange>, ToolError>;
+type FilePreview = Result<Vec<FileChange>, ToolError>;
 
 /// Ignores errors, because the call fails with them too and reports them.
-pub(crate) fn changes_or_none(changes: Previewed) -> Vec<FileChange> {
+pub(crate) fn changes_or_none(changes: FilePreview) -> Vec<FileChange> {
     changes.unwrap_or_default()
 }
 
 /// Returns the contents of an existing file.
-fn now(files: &Files, place: &Place) -> Result<Option<Vec<u8>>, ToolError> {
-    if place.kind() != Some(Kind::File) {
+fn now(files: &Files, place: &ResolvedPath) -> Result<Option<Vec<u8>>, ToolError> {
+    if place.kind() != Some(EntryKind::File) {
         return Ok(None);
     }
     Ok(Some(whole(files, place, MAX_EDITED)?.0))
 }
 
-pub(crate) fn write(files: &Files, input: &WriteFileInput) -> Previewed {
+pub(crate) fn write(files: &Files, input: &WriteFileInput) -> FilePreview {
     let place = files.workspace.place(&input.path)?;
     let before = now(files, &place)?;
     let mut after = Vec::new();
-    if input.mode == Mode::Append {
+    if input.mode == OnExisting::Append {
         after.extend(before.iter().flatten());
     }
     after.extend_from_slice(input.content.as_bytes());
@@ -40,7 +40,7 @@ pub(crate) fn write(files: &Files, input: &WriteFileInput) -> Previewed {
     Ok(vec![change.leading_to(place.claim()?.target)])
 }
 
-pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
+pub(crate) fn edit(files: &Files, input: &EditFileInput) -> FilePreview {
     let place = files.workspace.existing(&input.path)?;
     let (before, _) = whole(files, &place, MAX_EDITED)?;
     let to_error = |e| ToolError::failed(format!("{e}"));
@@ -49,11 +49,11 @@ pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
     Ok(vec![change.leading_to(place.claim()?.target)])
 }
 
-pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> Previewed {
-    patch::preview(files, input, &Caller::preview(files))
+pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> FilePreview {
+    patch::preview(files, input, &FileCaller::preview(files))
 }
 
-pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
+pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> FilePreview {
     let workspace = &files.workspace;
     let (from, to) = (workspace.entry(&input.from)?, workspace.entry(&input.to)?);
     let (moves, replaced) = (now(files, &from)?, now(files, &to)?);
@@ -66,12 +66,12 @@ pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
     if let Some(bytes) = &replaced {
         let change = FileChange::hashed(to.display(), Some(bytes), None);
         let change = change.leading_to(to.claim()?.target);
-        preview.add(change, Some(&bytes[..]).into(), Side::None);
+        preview.add(change, Some(&bytes[..]).into(), ChangeSide::None);
     }
     Ok(preview.into_changes())
 }
 
-pub(crate) fn delete(files: &Files, input: &DeleteFileInput) -> Previewed {
+pub(crate) fn delete(files: &Files, input: &DeleteFileInput) -> FilePreview {
     let place = files.workspace.entry(&input.path)?;
     let source = now(files, &place)?;
     let target = place.claim()?.target;

@@ -4,13 +4,13 @@ use std::io::{BufRead, BufReader, Read};
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use haft::workspace::{FileStamp, Place};
+use haft::workspace::{FileStamp, ResolvedPath};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::files::text::{SNIFF, clip, is_binary, media_type, with_separators};
-use crate::files::{Caller, Files};
+use crate::files::{FileCaller, Files};
 use haft::text::hex;
 
 /// Maximum length of a line that is shown whole, in bytes.
@@ -69,7 +69,7 @@ pub struct ReadFileData {
 }
 
 /// The findings of one pass over a file.
-struct Pass {
+struct ReadPass {
     hasher: Sha256,
     total_lines: u64,
     /// True if the bytes so far end inside a line.
@@ -90,7 +90,7 @@ struct Pass {
 pub fn read_file(
     files: &Files,
     input: &ReadFileInput,
-    caller: &Caller,
+    caller: &FileCaller,
     stop: &dyn Fn() -> bool,
 ) -> Result<ToolResult, ToolError> {
     let place = caller.reads(caller.view.existing(&input.path)?)?;
@@ -99,7 +99,7 @@ pub fn read_file(
     let mut reader = BufReader::with_capacity(64 * 1024, open.file);
     let head = reader.fill_buf().map_err(bad)?;
     let binary = is_binary(head).then(|| media_type(&head[..head.len().min(SNIFF)]));
-    let mut pass = Pass {
+    let mut pass = ReadPass {
         hasher: Sha256::new(),
         total_lines: 0,
         open_line: false,
@@ -134,7 +134,7 @@ pub(crate) fn cancelled() -> ToolError {
     ToolError::new(haft::error::ErrorKind::Cancelled, "the call was cancelled")
 }
 
-impl Pass {
+impl ReadPass {
     /// Hashes and counts everything, and keeps the requested lines.
     fn run(
         &mut self,
@@ -207,7 +207,7 @@ impl Pass {
 }
 
 fn binary_result(
-    place: &Place,
+    place: &ResolvedPath,
     stamp: &FileStamp,
     sha256: String,
     media_type: &str,
@@ -232,9 +232,9 @@ fn binary_result(
 }
 
 fn text_result(
-    place: &Place,
+    place: &ResolvedPath,
     input: &ReadFileInput,
-    pass: Pass,
+    pass: ReadPass,
     sha256: &str,
 ) -> Result<ToolResult, ToolError> {
     let (path, total) = (place.display(), pass.total_lines);
@@ -291,7 +291,7 @@ fn text_result(
 /// Reads a whole file for an edit.
 pub(crate) fn whole(
     files: &Files,
-    place: &Place,
+    place: &ResolvedPath,
     most: u64,
 ) -> Result<(Vec<u8>, FileStamp), ToolError> {
     let mut open = files.workspace.read(place)?;

@@ -1,4 +1,4 @@
-//! `Seen`: which files each run has read, and in which state, so that writes do not overwrite unseen changes. It is kept beside the run's
+//! `ReadTracker`: which files each run has read, and in which state, so that writes do not overwrite unseen changes. It is kept beside the run's
 //! record, so that a run continues with it in whatever process resumes it.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use haft::call::RunId;
 use haft::error::ToolError;
-use haft::workspace::{FileStamp, Place, Workspace};
+use haft::workspace::{FileStamp, ResolvedPath, Workspace};
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
@@ -25,7 +25,7 @@ const MAX_FILES: usize = 20_000;
 
 /// The state of a file when a run last saw it.
 #[derive(Debug, Clone)]
-struct LastSeen {
+struct SeenState {
     /// `None` if another process saw it.
     stamp: Option<FileStamp>,
     sha256: String,
@@ -33,7 +33,7 @@ struct LastSeen {
     shown: bool,
 }
 
-impl LastSeen {
+impl SeenState {
     fn new(stamp: FileStamp, sha256: &str, shown: bool) -> Self {
         Self {
             stamp: Some(stamp),
@@ -92,7 +92,7 @@ fn not_shown(path: &str) -> ToolError {
 #[derive(Debug, Default)]
 struct SeenFiles {
     used: u64,
-    files: HashMap<PathBuf, LastSeen>,
+    files: HashMap<PathBuf, SeenState>,
     /// The size of the run's file up to which this is known; another process may add to it.
     kept_bytes: u64,
 }
@@ -118,7 +118,7 @@ impl SeenFiles {
         let path = line.path.0;
         match (line.sha256, line.from) {
             (Some(sha256), _) => {
-                let sight = LastSeen {
+                let sight = SeenState {
                     stamp,
                     sha256,
                     shown: line.shown,
@@ -130,7 +130,7 @@ impl SeenFiles {
         }
     }
 
-    fn insert(&mut self, path: PathBuf, mut sight: LastSeen) {
+    fn insert(&mut self, path: PathBuf, mut sight: SeenState) {
         if self.files.len() >= MAX_FILES {
             self.files.clear();
         }
@@ -159,20 +159,20 @@ impl SeenFiles {
 }
 
 #[derive(Debug, Default)]
-struct Runs {
+struct SeenByRun {
     clock: u64,
     runs: HashMap<RunId, SeenFiles>,
 }
 
 /// The files that every run has read. Listing or searching a folder does not count.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    runs: Mutex<Runs>,
+pub(crate) struct ReadTracker {
+    runs: Mutex<SeenByRun>,
     /// `None` to know it only as long as this process runs.
     kept: Option<KeptReads>,
 }
 
-impl Seen {
+impl ReadTracker {
     /// Creates the record of what runs read, kept below haft's state folder if there is one.
     pub(crate) fn kept_in(home: Option<PathBuf>) -> Self {
         Self {
@@ -181,21 +181,21 @@ impl Seen {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Runs> {
+    fn lock(&self) -> MutexGuard<'_, SeenByRun> {
         self.runs.lock()
     }
 
     /// Records that a run was shown this state of a file.
     pub(crate) fn note(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
-        self.insert(run, path, LastSeen::new(stamp, sha256, true));
+        self.insert(run, path, SeenState::new(stamp, sha256, true));
     }
 
     /// Records that a run was given the type and size of this state of a file.
     pub(crate) fn note_named(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
-        self.insert(run, path, LastSeen::new(stamp, sha256, false));
+        self.insert(run, path, SeenState::new(stamp, sha256, false));
     }
 
-    fn insert(&self, run: &RunId, path: &Path, sight: LastSeen) {
+    fn insert(&self, run: &RunId, path: &Path, sight: SeenState) {
         let line = ReadLine {
             path: path.into(),
             sha256: Some(sight.sha256),
@@ -235,7 +235,7 @@ impl Seen {
     }
 
     /// Returns what a run has read, also in other processes.
-    fn known<'r>(&self, runs: &'r mut Runs, run: &RunId) -> &'r mut SeenFiles {
+    fn known<'r>(&self, runs: &'r mut SeenByRun, run: &RunId) -> &'r mut SeenFiles {
         let one = runs.touch(run);
         if let Some(kept) = &self.kept
             && kept.size(run) != one.kept_bytes
@@ -255,7 +255,7 @@ impl Seen {
         &self,
         run: &RunId,
         workspace: &Workspace,
-        place: &Place,
+        place: &ResolvedPath,
         purpose: Purpose,
     ) -> Result<(), ToolError> {
         let path = place.display();
@@ -279,7 +279,7 @@ impl Seen {
     }
 }
 
-impl Runs {
+impl SeenByRun {
     fn touch(&mut self, run: &RunId) -> &mut SeenFiles {
         self.clock += 1;
         let now = self.clock;

@@ -12,7 +12,7 @@ const MAX_PLACES: usize = 10_000;
 /// One edit of a file: by text (`find`) or by lines (`start_line`, `end_line`).
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Edit {
+pub struct TextEdit {
     /// The exact text to replace; it must occur once unless `all` is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
@@ -94,7 +94,7 @@ struct Splice {
 ///
 /// # Errors
 /// [`SpliceError`] names the edit: its text does not occur, or more than once, its lines do not exist, or two edits overlap.
-pub fn splice(text: &[u8], edits: &[Edit]) -> Result<(Vec<u8>, usize), SpliceError> {
+pub fn splice(text: &[u8], edits: &[TextEdit]) -> Result<(Vec<u8>, usize), SpliceError> {
     let mut splices = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
         places(text, index + 1, edit, &mut splices)?;
@@ -122,7 +122,7 @@ pub fn splice(text: &[u8], edits: &[Edit]) -> Result<(Vec<u8>, usize), SpliceErr
 fn places(
     text: &[u8],
     number: usize,
-    edit: &Edit,
+    edit: &TextEdit,
     into: &mut Vec<Splice>,
 ) -> Result<(), SpliceError> {
     let malformed = |why| Err(SpliceError::Malformed { edit: number, why });
@@ -143,7 +143,7 @@ fn places(
 fn splice_by_text(
     text: &[u8],
     number: usize,
-    edit: &Edit,
+    edit: &TextEdit,
     find: &str,
     into: &mut Vec<Splice>,
 ) -> Result<(), SpliceError> {
@@ -198,7 +198,7 @@ fn splice_by_lines(
     text: &[u8],
     number: usize,
     lines: Range<u64>,
-    edit: &Edit,
+    edit: &TextEdit,
     into: &mut Vec<Splice>,
 ) -> Result<(), SpliceError> {
     let mut starts = vec![0];
@@ -273,31 +273,31 @@ mod tests {
 
     use super::*;
 
-    fn find(find: &str, replace: &str) -> Edit {
-        Edit {
+    fn find(find: &str, replace: &str) -> TextEdit {
+        TextEdit {
             find: Some(find.into()),
             replace: replace.into(),
-            ..Edit::default()
+            ..TextEdit::default()
         }
     }
 
-    fn all(text: &str, replace: &str) -> Edit {
-        Edit {
+    fn all(text: &str, replace: &str) -> TextEdit {
+        TextEdit {
             all: true,
             ..find(text, replace)
         }
     }
 
-    fn lines(start: u64, end: u64, replace: &str) -> Edit {
-        Edit {
+    fn lines(start: u64, end: u64, replace: &str) -> TextEdit {
+        TextEdit {
             start_line: Some(start),
             end_line: Some(end),
             replace: replace.into(),
-            ..Edit::default()
+            ..TextEdit::default()
         }
     }
 
-    fn check(text: &str, edits: &[Edit], expect: Result<&str, &str>) {
+    fn check(text: &str, edits: &[TextEdit], expect: Result<&str, &str>) {
         let got = splice(text.as_bytes(), edits);
         let got = got
             .map(|(new, _)| String::from_utf8(new).unwrap())
@@ -358,11 +358,11 @@ mod tests {
 
     #[test]
     fn an_edit_is_by_text_or_by_lines() {
-        let both = Edit {
+        let both = TextEdit {
             start_line: Some(1),
             ..find("a", "b")
         };
-        let neither = Edit::default();
+        let neither = TextEdit::default();
         for edit in [both, neither] {
             let error = splice(b"a", &[edit]).unwrap_err();
             assert!(matches!(error, SpliceError::Malformed { .. }), "{error}");

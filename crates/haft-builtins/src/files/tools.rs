@@ -14,7 +14,7 @@ use crate::files::patch::{ApplyPatchData, ApplyPatchInput};
 use crate::files::read::{ReadFileData, ReadFileInput};
 use crate::files::transfer::{DeleteFileData, DeleteFileInput, MoveFileData, MoveFileInput};
 use crate::files::write::{WriteFileData, WriteFileInput};
-use crate::files::{Caller, Files, edit, patch, preview, read, transfer, write};
+use crate::files::{FileCaller, Files, edit, patch, preview, read, transfer, write};
 use crate::work::blocking;
 
 /// The name of the bundle, and the category of its tools.
@@ -51,7 +51,7 @@ impl TypedTool for ReadFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
+        let (files, caller) = (self.0.clone(), FileCaller::of(context, &self.0));
         blocking(move |stop| read::read_file(&files, &input, &caller, stop)).await
     }
 }
@@ -92,7 +92,7 @@ impl TypedTool for WriteFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
+        let (files, caller) = (self.0.clone(), FileCaller::of(context, &self.0));
         let work = move |_: &(dyn Fn() -> bool + Sync)| write::write_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
         self.0.run_check(&place, &mut data.check, context).await;
@@ -138,7 +138,7 @@ impl TypedTool for EditFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
+        let (files, caller) = (self.0.clone(), FileCaller::of(context, &self.0));
         let work = move |_: &(dyn Fn() -> bool + Sync)| edit::edit_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
         self.0.run_check(&place, &mut data.check, context).await;
@@ -184,7 +184,7 @@ impl TypedTool for ApplyPatch {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
+        let (files, caller) = (self.0.clone(), FileCaller::of(context, &self.0));
         let work = move |stop: &(dyn Fn() -> bool + Sync)| {
             patch::apply_patch(&files, &input, &caller, stop)
         };
@@ -230,7 +230,7 @@ impl TypedTool for MoveFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
+        let (files, caller) = (self.0.clone(), FileCaller::of(context, &self.0));
         blocking(move |_| transfer::move_file(&files, &input, &caller)).await
     }
 }
@@ -267,7 +267,7 @@ impl TypedTool for DeleteFile {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
+        let (files, caller) = (self.0.clone(), FileCaller::of(context, &self.0));
         blocking(move |_| transfer::delete_file(&files, &input, &caller)).await
     }
 }

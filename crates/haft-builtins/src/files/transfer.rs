@@ -6,12 +6,12 @@ use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
 use haft::result::ToolResult;
 use haft::spec::Risk;
-use haft::workspace::{Kind, Place, Workspace};
+use haft::workspace::{EntryKind, ResolvedPath, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::seen::Purpose;
-use crate::files::{Caller, Files};
+use crate::files::{FileCaller, Files};
 
 /// Maximum number of folder entries listed for the policy; a larger folder is not moved or deleted at once.
 const MAX_TREE: usize = 5_000;
@@ -97,8 +97,8 @@ pub(crate) fn delete_permissions(
 }
 
 /// Returns all real paths below a folder, or nothing if it is not a folder.
-pub(crate) fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, ToolError> {
-    if place.kind() != Some(Kind::Directory) {
+pub(crate) fn tree(workspace: &Workspace, place: &ResolvedPath) -> Result<Vec<String>, ToolError> {
+    if place.kind() != Some(EntryKind::Directory) {
         return Ok(Vec::new());
     }
     workspace.tree(place, MAX_TREE)?.ok_or_else(|| {
@@ -115,7 +115,7 @@ pub(crate) fn tree(workspace: &Workspace, place: &Place) -> Result<Vec<String>, 
 pub fn move_file(
     files: &Files,
     input: &MoveFileInput,
-    caller: &Caller,
+    caller: &FileCaller,
 ) -> Result<ToolResult, ToolError> {
     let workspace = &files.workspace;
     let from = caller.changes(
@@ -129,7 +129,7 @@ pub fn move_file(
         let replaced = Some((&to, Purpose::Change)).filter(|_| input.overwrite);
         let ends = [Some((&from, Purpose::Move)), replaced];
         for (place, purpose) in ends.into_iter().flatten() {
-            if place.kind() == Some(Kind::File) {
+            if place.kind() == Some(EntryKind::File) {
                 let run = &caller.run;
                 files.seen.require(run, workspace, place, purpose)?;
             }
@@ -158,7 +158,7 @@ pub fn move_file(
 pub fn delete_file(
     files: &Files,
     input: &DeleteFileInput,
-    caller: &Caller,
+    caller: &FileCaller,
 ) -> Result<ToolResult, ToolError> {
     let place = caller.changes(
         caller

@@ -4,19 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::preview::{Change as Shown, FileChange, MAX_LISTED, Preview, Side};
+use haft::approval::preview::{
+    ChangeSide, FileChange, FileChangeKind as Shown, MAX_LISTED, Preview,
+};
 use haft::call::{CallId, RunId};
 use haft::change::ChangeLog;
 use haft::change::log::{ChangeSet, LogError};
 use haft::change::net::net_changes;
-use haft::change::undo::{Changed, Content, Plan, Target, UndoError, plan};
+use haft::change::undo::{
+    ContentSource, LaterChangePolicy, TargetState, UndoError, UndoSteps, plan,
+};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::{Depth, Intent, TypedTool};
-use haft::workspace::{Kind, Place, Workspace};
+use haft::workspace::{EntryKind, ResolvedPath, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,14 +83,14 @@ impl UndoChanges {
     ///
     /// # Errors
     /// If the run's changes or the files cannot be read.
-    pub fn draft(&self, input: &UndoInput) -> Result<Plan, ToolError> {
+    pub fn draft(&self, input: &UndoInput) -> Result<UndoSteps, ToolError> {
         let run = RunId::new(&*input.run);
         let sets =
             change_sets(&self.log, &run, input.call.as_deref()).map_err(|e| read_error(&e))?;
         let changed = if input.force {
-            Changed::SetAside
+            LaterChangePolicy::SetAside
         } else {
-            Changed::Refuse
+            LaterChangePolicy::Refuse
         };
         let planned = plan(
             &net_changes(&sets),
@@ -105,7 +109,7 @@ impl UndoChanges {
     ///
     /// # Errors
     /// If there are conflicts, or there is nothing to undo.
-    pub fn plan(&self, input: &UndoInput) -> Result<Plan, ToolError> {
+    pub fn plan(&self, input: &UndoInput) -> Result<UndoSteps, ToolError> {
         let planned = self.draft(input)?;
         match refusal(&planned) {
             Some(error) => Err(error),
@@ -113,7 +117,7 @@ impl UndoChanges {
         }
     }
 
-    fn entry(&self, path: &Path) -> Result<Place, ToolError> {
+    fn entry(&self, path: &Path) -> Result<ResolvedPath, ToolError> {
         let text = path.to_str().ok_or_else(|| {
             ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
         })?;
@@ -121,7 +125,7 @@ impl UndoChanges {
     }
 
     /// Returns the permissions that a plan needs.
-    fn wanted(&self, input: &UndoInput, plan: &Plan) -> Result<Vec<Permission>, ToolError> {
+    fn wanted(&self, input: &UndoInput, plan: &UndoSteps) -> Result<Vec<Permission>, ToolError> {
         // The user may undo what the user let a command change.
         let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
         let root = self.files.workspace.root();
@@ -149,8 +153,8 @@ impl UndoChanges {
         }
         for (path, to) in plan.targets() {
             wanted.push(match to {
-                Target::Nothing => Permission::remove(claim(path)?),
-                Target::Link(text) => Permission::write(self.claim_of(path, Some(text))?),
+                TargetState::Nothing => Permission::remove(claim(path)?),
+                TargetState::Link(text) => Permission::write(self.claim_of(path, Some(text))?),
                 _ => Permission::write(claim(path)?),
             });
         }
@@ -168,21 +172,21 @@ impl UndoChanges {
     }
 
     /// Returns what a plan would change, within the budget of one request.
-    fn file_changes(&self, plan: &Plan) -> Vec<FileChange> {
+    fn file_changes(&self, plan: &UndoSteps) -> Vec<FileChange> {
         let mut preview = Preview::default();
         let mut left = MAX_LISTED;
         for (is, was) in plan.set_aside.iter().chain(&plan.moves).take(left) {
             let moved = FileChange::unread(is.to_string_lossy()).moved(was.to_string_lossy());
-            preview.add(moved, Side::None, Side::None);
+            preview.add(moved, ChangeSide::None, ChangeSide::None);
         }
         left = left.saturating_sub(plan.set_aside.len() + plan.moves.len());
         let mut more = 0;
         for (path, to) in plan.targets() {
             let place = self.entry(path).ok();
-            let place = place.filter(|place| place.kind() == Some(Kind::File));
+            let place = place.filter(|place| place.kind() == Some(EntryKind::File));
             let then = match to {
-                Target::File {
-                    content: Content::Bytes(bytes),
+                TargetState::File {
+                    content: ContentSource::Bytes(bytes),
                     ..
                 } => Some(&**bytes),
                 _ => None,
@@ -196,19 +200,19 @@ impl UndoChanges {
             }
             left -= 1;
             let mut change = FileChange::hashed(path.to_string_lossy(), None, then);
-            change.before_bytes = place.as_ref().and_then(Place::bytes);
+            change.before_bytes = place.as_ref().and_then(ResolvedPath::bytes);
             change.action = match (&place, then) {
                 (None, _) => Shown::Create,
-                (Some(_), None) if matches!(to, Target::Nothing) => Shown::Delete,
+                (Some(_), None) if matches!(to, TargetState::Nothing) => Shown::Delete,
                 (Some(_), _) => Shown::Change,
             };
             let workspace = &self.files.workspace;
-            let open = |place: Place| {
-                Side::File(Box::new(move || Some(workspace.read(&place).ok()?.file)))
+            let open = |place: ResolvedPath| {
+                ChangeSide::File(Box::new(move || Some(workspace.read(&place).ok()?.file)))
             };
             let now = match place {
-                Some(place) if then.is_some() || matches!(to, Target::Nothing) => open(place),
-                _ => Side::None,
+                Some(place) if then.is_some() || matches!(to, TargetState::Nothing) => open(place),
+                _ => ChangeSide::None,
             };
             preview.add(change, now, then.into());
         }
@@ -224,7 +228,7 @@ impl UndoChanges {
 }
 
 /// Returns why a plan cannot be applied (it has conflicts, or there is nothing to undo), or `None` if it can.
-pub fn refusal(planned: &Plan) -> Option<ToolError> {
+pub fn refusal(planned: &UndoSteps) -> Option<ToolError> {
     if !planned.conflicts.is_empty() {
         let lines = planned.conflicts.iter().take(20);
         let lines: Vec<String> = lines
@@ -333,7 +337,7 @@ impl TypedTool for UndoChanges {
     }
 }
 
-fn entries(plan: &Plan) -> Vec<UndoEntry> {
+fn entries(plan: &UndoSteps) -> Vec<UndoEntry> {
     let undone = |path: &PathBuf, action: &str| UndoEntry {
         path: path.to_string_lossy().into_owned(),
         action: action.to_owned(),
@@ -347,7 +351,7 @@ fn entries(plan: &Plan) -> Vec<UndoEntry> {
         undone(
             path,
             match to {
-                Target::Nothing => "removed",
+                TargetState::Nothing => "removed",
                 _ => "restored",
             },
         )

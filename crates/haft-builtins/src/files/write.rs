@@ -2,15 +2,15 @@
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use haft::workspace::{Place, WriteMode};
+use haft::workspace::{ResolvedPath, WriteMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::files::check::{Check, syntax};
+use crate::files::check::{FileCheck, syntax};
 use crate::files::read::whole;
 use crate::files::seen::Purpose;
 use crate::files::text::with_separators;
-use crate::files::{Caller, Files, sha256};
+use crate::files::{FileCaller, Files, sha256};
 
 /// Maximum size of a file to append to, in bytes: the result is hashed and checked as a whole.
 const MAX_APPENDED: u64 = 256 << 20;
@@ -25,13 +25,13 @@ pub struct WriteFileInput {
     pub content: String,
     /// What to do with a file that exists: replace its text, add to it, or fail.
     #[serde(default)]
-    pub mode: Mode,
+    pub mode: OnExisting,
 }
 
 /// What to do with a file that exists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Mode {
+pub enum OnExisting {
     /// Replace its text.
     #[default]
     Overwrite,
@@ -54,7 +54,7 @@ pub struct WriteFileData {
     pub created: bool,
     /// Whether it is well-formed, for kinds of file that are checked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<Check>,
+    pub check: Option<FileCheck>,
 }
 
 /// Writes a file. Also returns its place, for checkers.
@@ -64,35 +64,35 @@ pub struct WriteFileData {
 pub fn write_file(
     files: &Files,
     input: &WriteFileInput,
-    caller: &Caller,
-) -> Result<(WriteFileData, Place), ToolError> {
+    caller: &FileCaller,
+) -> Result<(WriteFileData, ResolvedPath), ToolError> {
     let workspace = &files.workspace;
     let place = caller.changes(workspace.place(&input.path)?)?;
     let there = place.kind().is_some();
     // Appending to a file overwrites nothing unseen.
-    if there && input.mode == Mode::Overwrite && files.requires_reading(caller) {
+    if there && input.mode == OnExisting::Overwrite && files.requires_reading(caller) {
         files
             .seen
             .require(&caller.run, workspace, &place, Purpose::Change)?;
     }
     let expected = match (there, input.mode) {
-        (true, Mode::Overwrite) => workspace.stamp(&place)?,
+        (true, OnExisting::Overwrite) => workspace.stamp(&place)?,
         _ => None,
     };
-    let known = !(there && input.mode == Mode::Append)
+    let known = !(there && input.mode == OnExisting::Append)
         || files
             .seen
             .require(&caller.run, workspace, &place, Purpose::Change)
             .is_ok();
     let mut whole_text = None;
     let (content, mode, expected) = match input.mode {
-        Mode::Append if there => {
+        OnExisting::Append if there => {
             let (mut text, stamp) = whole(files, &place, MAX_APPENDED)?;
             text.extend_from_slice(input.content.as_bytes());
             let text: &[u8] = whole_text.insert(text);
             (text, WriteMode::Overwrite, Some(stamp))
         }
-        Mode::Create => (input.content.as_bytes(), WriteMode::Create, None),
+        OnExisting::Create => (input.content.as_bytes(), WriteMode::Create, None),
         _ => (input.content.as_bytes(), WriteMode::Overwrite, expected),
     };
     let written = caller

@@ -28,12 +28,12 @@ const QUALITY: u8 = 85;
 
 /// The size limit of an attached image.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ImageLimit {
     /// Maximum number of bytes, counted as encoded in base64.
     inline: usize,
 }
 
-impl Bounds {
+impl ImageLimit {
     pub(super) fn inline(bytes: usize) -> Self {
         Self { inline: bytes }
     }
@@ -45,7 +45,7 @@ impl Bounds {
 
 /// An image ready to be attached.
 #[derive(Debug)]
-pub(super) struct Picture {
+pub(super) struct AttachedImage {
     /// The original's size, upright.
     pub(super) width: u32,
     pub(super) height: u32,
@@ -55,7 +55,7 @@ pub(super) struct Picture {
     original: bool,
 }
 
-impl Picture {
+impl AttachedImage {
     /// Returns true if the attached image is not the original.
     pub(super) fn changed(&self) -> bool {
         !self.original
@@ -115,7 +115,7 @@ impl PictureError {
 }
 
 /// Decodes an image and makes it fit. An image that fits already is attached unchanged.
-pub(super) fn fit_image(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureError> {
+pub(super) fn fit_image(bytes: Vec<u8>, bounds: ImageLimit) -> Result<AttachedImage, PictureError> {
     if bytes.is_empty() {
         return Err(PictureError::Empty);
     }
@@ -151,7 +151,7 @@ pub(super) fn fit_image(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, Pictu
         image.apply_orientation(orientation);
         encode_to_fit(image, format, bounds)?
     };
-    Ok(Picture {
+    Ok(AttachedImage {
         width,
         height,
         media_type,
@@ -244,7 +244,7 @@ fn scaled(image: DynamicImage, side: u32) -> DynamicImage {
 fn encode_to_fit(
     mut image: DynamicImage,
     format: ImageFormat,
-    bounds: Bounds,
+    bounds: ImageLimit,
 ) -> Result<EncodedImage, PictureError> {
     let transparent = image.color().has_alpha() && !is_opaque(&image);
     let drawn = matches!(format, ImageFormat::Png | ImageFormat::Gif);

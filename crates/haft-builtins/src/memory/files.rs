@@ -2,7 +2,7 @@
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::memory::Scope;
+use haft::memory::MemoryScope;
 use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::{Annotations, ToolSpec};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::describe::builtin;
 use crate::memory::files::path::MemoryPath;
-use crate::memory::files::tree::Tree;
+use crate::memory::files::tree::MemoryTree;
 use crate::memory::{Memory, remember, risk};
 
 mod path;
@@ -134,16 +134,16 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
             context.cleared(&change.effect)?;
         }
         let command = input.command;
-        let mut tree = Tree::load(&self.0, context).await?;
+        let mut tree = MemoryTree::load(&self.0, context).await?;
         let (path, reply) = command.run(&input, &mut tree)?;
         let state = tree.save(&self.0, context).await?;
         let data = MemoryData {
             command,
             path: path.to_string(),
-            state: state.map(haft::memory::State::as_str),
+            state: state.map(haft::memory::MemoryState::as_str),
         };
         let summary = match state {
-            Some(haft::memory::State::Candidate) => {
+            Some(haft::memory::MemoryState::Candidate) => {
                 format!("{} (a person decides)", first_line(&reply))
             }
             _ => first_line(&reply).to_owned(),
@@ -157,7 +157,7 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
 /// Returns the permission to change the files; `None` if the input only views them.
 fn change<const AT_ONCE: bool>(input: &MemoryInput) -> Option<Permission> {
     let changes = !matches!(input.command, MemoryCommand::View);
-    changes.then(|| remember(Scope::Project, &input.text(), AT_ONCE))
+    changes.then(|| remember(MemoryScope::Project, &input.text(), AT_ONCE))
 }
 
 impl MemoryInput {
@@ -185,7 +185,11 @@ fn first_line(text: &str) -> &str {
 
 impl MemoryCommand {
     /// Runs the command on the tree. Returns the path and the reference implementation's text for it.
-    fn run(self, input: &MemoryInput, tree: &mut Tree) -> Result<(MemoryPath, String), ToolError> {
+    fn run(
+        self,
+        input: &MemoryInput,
+        tree: &mut MemoryTree,
+    ) -> Result<(MemoryPath, String), ToolError> {
         let text = |name: &str, value: &Option<String>| {
             let missing = || ToolError::invalid_arguments(format!("{} needs {name}", self.word()));
             value.clone().ok_or_else(missing)

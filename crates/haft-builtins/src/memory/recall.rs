@@ -2,7 +2,7 @@
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::memory::{Hit, Query, Scope};
+use haft::memory::{MemoryHit, MemoryQuery, MemoryScope};
 use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
@@ -23,8 +23,8 @@ pub struct RecallMemoryInput {
     pub query: String,
     /// Search only this scope: user, agent, project, or session for this run's own record. Default: the first three.
     #[serde(default)]
-    #[schemars(with = "Scope")]
-    pub scope: Option<Scope>,
+    #[schemars(with = "MemoryScope")]
+    pub scope: Option<MemoryScope>,
     /// The most records to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
@@ -37,11 +37,11 @@ fn default_limit() -> u32 {
 
 /// One memory that fits.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Recalled {
+pub struct RecalledMemory {
     /// Its id; in scope session, the line of the run's record.
     pub id: String,
     /// Its scope.
-    pub scope: Scope,
+    pub scope: MemoryScope,
     /// Its path, if it is a file of the `memory` tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -62,7 +62,7 @@ pub struct Recalled {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RecallMemoryData {
     /// The records, best match first.
-    pub records: Vec<Recalled>,
+    pub records: Vec<RecalledMemory>,
 }
 
 /// The tool `recall_memory`.
@@ -90,7 +90,7 @@ impl TypedTool for RecallMemory {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let records = match input.scope {
-            Some(Scope::Session) => self.recall_from_session(&input, context).await?,
+            Some(MemoryScope::Session) => self.recall_from_session(&input, context).await?,
             scope => self.recall_from_store(scope, &input, context).await?,
         };
         let summary = match records.len() {
@@ -105,19 +105,19 @@ impl TypedTool for RecallMemory {
 impl RecallMemory {
     async fn recall_from_store(
         &self,
-        scope: Option<Scope>,
+        scope: Option<MemoryScope>,
         input: &RecallMemoryInput,
         context: &CallContext,
-    ) -> Result<Vec<Recalled>, ToolError> {
+    ) -> Result<Vec<RecalledMemory>, ToolError> {
         let scopes = match scope {
             Some(scope) => vec![scope],
-            None => vec![Scope::User, Scope::Agent, Scope::Project],
+            None => vec![MemoryScope::User, MemoryScope::Agent, MemoryScope::Project],
         };
         let mut shelves = Vec::new();
         for scope in scopes {
             shelves.push(self.0.shelf(scope, context).await?);
         }
-        let query = Query {
+        let query = MemoryQuery {
             text: input.query.clone(),
             shelves,
             run: None,
@@ -132,23 +132,23 @@ impl RecallMemory {
             .await
             .map_err(to_tool_error)?;
         note(hits.iter().flat_map(|hit| &hit.record.tags), context);
-        Ok(hits.into_iter().map(Recalled::from).collect())
+        Ok(hits.into_iter().map(RecalledMemory::from).collect())
     }
 
     async fn recall_from_session(
         &self,
         input: &RecallMemoryInput,
         context: &CallContext,
-    ) -> Result<Vec<Recalled>, ToolError> {
+    ) -> Result<Vec<RecalledMemory>, ToolError> {
         if haft::memory::words::split(&input.query).is_empty() {
             return Err(to_tool_error(haft::memory::MemoryError::NoWords));
         }
         let limit = usize::try_from(input.limit).unwrap_or(usize::MAX);
         let runs = &self.0.0.runs;
         let found = runs.recall(context.run(), &input.query, limit).await?;
-        let recalled = found.into_iter().map(|(text, score)| Recalled {
+        let recalled = found.into_iter().map(|(text, score)| RecalledMemory {
             id: format!("line-{}", text.seq),
-            scope: Scope::Session,
+            scope: MemoryScope::Session,
             path: None,
             content: text.text,
             tags: vec![text.tool],
@@ -160,9 +160,9 @@ impl RecallMemory {
     }
 }
 
-impl From<Hit> for Recalled {
-    fn from(hit: Hit) -> Self {
-        let Hit { record, score } = hit;
+impl From<MemoryHit> for RecalledMemory {
+    fn from(hit: MemoryHit) -> Self {
+        let MemoryHit { record, score } = hit;
         Self {
             id: record.id.to_string(),
             scope: record.shelf.scope,

@@ -70,7 +70,7 @@ impl MemoryServer {
 /// What `recall_memory` takes where a server keeps the memory.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Recall {
+struct RecallArguments {
     /// The query, in the syntax of the server's search.
     #[schemars(length(min = 1, max = 1_000))]
     query: String,
@@ -79,7 +79,7 @@ struct Recall {
 /// What `write_memory` takes where a server keeps the memory.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Store {
+struct WriteArguments {
     /// The text, self-contained: its later readers know nothing of this run. At most 16 KiB.
     #[schemars(length(min = 1, max = 16_384))]
     content: String,
@@ -93,7 +93,7 @@ fn recall(of: &ServerTool) -> Result<ServerMemory, NameError> {
     let spec = ToolSpec::new(
         ToolName::new("recall_memory")?,
         description,
-        input_schema::<Recall>(),
+        input_schema::<RecallArguments>(),
     );
     let names = ["search_memory", "memory_search", "search_memories"];
     Ok(ServerMemory::new(spec, &names, of, None))
@@ -107,7 +107,7 @@ fn store(of: &ServerTool, redactor: Redactor) -> Result<ServerMemory, NameError>
     let spec = ToolSpec::new(
         ToolName::new("write_memory")?,
         description,
-        input_schema::<Store>(),
+        input_schema::<WriteArguments>(),
     );
     let names = ["add_memory", "save_memory", "remember"];
     Ok(ServerMemory::new(spec, &names, of, Some(redactor)))
@@ -148,9 +148,11 @@ impl ServerMemory {
     /// Returns the text in the arguments.
     fn text(&self, arguments: &Arguments) -> String {
         match &self.redactor {
-            None => arguments.parse::<Recall>().map(|input| input.query),
+            None => arguments
+                .parse::<RecallArguments>()
+                .map(|input| input.query),
             Some(redactor) => arguments
-                .parse::<Store>()
+                .parse::<WriteArguments>()
                 .map(|input| redactor.redact(&input.content).into_owned()),
         }
         // The schema comes from the same type, so arguments that do not parse were rejected earlier.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::memory::{Scope, State, Step};
+use haft::memory::{MemoryOperation, MemoryScope, MemoryState};
 use haft::result::ToolResult;
 use haft::spec::{Annotations, ToolSpec};
 use haft::tool::{Depth, Intent, TypedTool};
@@ -23,7 +23,7 @@ pub struct WriteMemoryInput {
     pub content: String,
     /// Where it applies: project (this folder), user (every folder), agent (only this agent).
     #[serde(default = "project")]
-    pub scope: Scope,
+    pub scope: MemoryScope,
     /// Tags to find it by.
     #[serde(default)]
     #[schemars(length(max = 16), inner(length(min = 1, max = 64)))]
@@ -34,8 +34,8 @@ pub struct WriteMemoryInput {
     pub ttl_s: Option<u64>,
 }
 
-fn project() -> Scope {
-    Scope::Project
+fn project() -> MemoryScope {
+    MemoryScope::Project
 }
 
 /// What `write_memory` gives.
@@ -47,7 +47,7 @@ pub struct WriteMemoryData {
     /// same text before.
     pub state: &'static str,
     /// Its scope.
-    pub scope: Scope,
+    pub scope: MemoryScope,
 }
 
 /// The tool `write_memory`; `AT_ONCE` is write mode `external`.
@@ -82,7 +82,7 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
     }
 
     fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
-        if input.scope == Scope::Session {
+        if input.scope == MemoryScope::Session {
             return Err(read_only_session());
         }
         Ok(Intent::of([remember(input.scope, &input.content, AT_ONCE)]))
@@ -99,13 +99,16 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
         let own = input.tags.iter().map(|tag| self.0.redact(tag));
         draft.tags.extend(own);
         draft.ttl = input.ttl_s.map(Duration::from_secs);
-        let records = self.0.apply(vec![Step::Put(draft)], context).await?;
+        let records = self
+            .0
+            .apply(vec![MemoryOperation::Put(draft)], context)
+            .await?;
         let record = records.into_iter().next();
         let record = record.ok_or_else(|| ToolError::unavailable("nothing was stored"))?;
         let summary = match record.state {
-            State::Candidate => "proposed; the user decides about it",
-            State::Accepted => "remembered",
-            State::Rejected => "not stored: this text was rejected in the review",
+            MemoryState::Candidate => "proposed; the user decides about it",
+            MemoryState::Accepted => "remembered",
+            MemoryState::Rejected => "not stored: this text was rejected in the review",
         };
         let data = WriteMemoryData {
             id: record.id.to_string(),

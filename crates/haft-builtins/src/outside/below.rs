@@ -3,10 +3,10 @@
 use std::collections::{HashSet, VecDeque};
 
 use haft::permission::PathClaim;
-use haft::workspace::Kind;
+use haft::workspace::EntryKind;
 
 use super::Outside;
-use super::spot::{Spot, spot};
+use super::spot::{PathLocation, spot};
 
 /// Maximum number of entries searched; a command that traverses more is asked about.
 const MAX_ENTRIES: usize = 5_000;
@@ -19,7 +19,7 @@ pub(super) struct FolderFindings {
     /// Secrets, identified by their names.
     pub(super) secrets: Vec<PathClaim>,
     /// Links that lead out of the workspace, with their targets.
-    pub(super) outward_links: Vec<Spot>,
+    pub(super) outward_links: Vec<PathLocation>,
     /// True if there is more than was searched.
     pub(super) more: bool,
 }
@@ -59,10 +59,12 @@ pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> FolderFind
                 todo.push_back(path);
             } else if kind.is_symlink() && follows {
                 match spot(outside, ".", &path, false) {
-                    Spot::Inside(claim, _) if covers(outside, &claim) => found.secrets.push(claim),
-                    Spot::Inside(claim, kind) => {
+                    PathLocation::Inside(claim, _) if covers(outside, &claim) => {
+                        found.secrets.push(claim);
+                    }
+                    PathLocation::Inside(claim, kind) => {
                         let target = claim.target.unwrap_or(claim.path);
-                        if kind == Some(Kind::Directory) && visited.insert(target.clone()) {
+                        if kind == Some(EntryKind::Directory) && visited.insert(target.clone()) {
                             todo.push_back(target);
                         }
                     }

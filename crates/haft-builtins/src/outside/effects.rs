@@ -1,15 +1,15 @@
-//! `Effects`: the effects of what a command uses, one for each path and one for what cannot be known.
+//! `CallEffects`: the effects of what a command uses, one for each path and one for what cannot be known.
 
 use std::os::unix::fs::MetadataExt as _;
 
 use haft::permission::{PathClaim, Permission};
-use haft::policy::{How, Use, protected_from_commands};
+use haft::policy::{PathAccess, PathUse, protected_from_commands};
 use haft::spec::Risk;
-use haft::workspace::Kind;
+use haft::workspace::EntryKind;
 
 use super::below::{covers, holds_link, walk};
-use super::places::{Bases, resolve_spots};
-use super::spot::{Spot, spot};
+use super::places::{PathBases, resolve_spots};
+use super::spot::{PathLocation, spot};
 use super::{Outside, connect_permission, outside_claim, unknown};
 use crate::command::index;
 
@@ -22,16 +22,16 @@ const MAX_USES: usize = 1_024;
 const MAX_NAME: usize = 255;
 
 /// Collects the effects of a call: each once, and at most [`MAX_EFFECTS`].
-pub(super) struct Effects<'a> {
+pub(super) struct CallEffects<'a> {
     outside: &'a Outside,
-    bases: Bases,
+    bases: PathBases,
     found: Vec<Permission>,
     uses: usize,
 }
 
-impl<'a> Effects<'a> {
+impl<'a> CallEffects<'a> {
     /// Creates an empty collection.
-    pub(super) fn new(outside: &'a Outside, bases: Bases) -> Self {
+    pub(super) fn new(outside: &'a Outside, bases: PathBases) -> Self {
         Self {
             outside,
             bases,
@@ -67,57 +67,60 @@ impl<'a> Effects<'a> {
     }
 
     /// Adds the effects of a use.
-    pub(super) fn add(&mut self, place: &Use) {
+    pub(super) fn add(&mut self, place: &PathUse) {
         self.uses += 1;
         if self.uses > MAX_USES {
             return self.note(unknown("more words than are looked at"));
         }
         match place.how {
-            How::Connects => self.note(connect_permission(&place.path)),
+            PathAccess::Connects => self.note(connect_permission(&place.path)),
             // No system allows a file name this long.
-            How::MayUse if place.path.split('/').any(|name| name.len() > MAX_NAME) => {}
-            How::ReadsTracked => self.add_tracked_secrets(),
+            PathAccess::MayUse if place.path.split('/').any(|name| name.len() > MAX_NAME) => {}
+            PathAccess::ReadsTracked => self.add_tracked_secrets(),
             _ => self.add_file(place),
         }
     }
 
     /// Adds the effects of a path.
-    pub(super) fn add_file(&mut self, place: &Use) {
-        let entry = matches!(place.how, How::Removes | How::Moves | How::Carries);
+    pub(super) fn add_file(&mut self, place: &PathUse) {
+        let entry = matches!(
+            place.how,
+            PathAccess::Removes | PathAccess::Moves | PathAccess::Carries
+        );
         for found in resolve_spots(self.outside, &self.bases, place, entry) {
             match found {
-                Spot::Unknown => self.note(unknown(&place.path)),
-                Spot::Away(path) => {
+                PathLocation::Unknown => self.note(unknown(&place.path)),
+                PathLocation::Away(path) => {
                     let claim = outside_claim(&path);
                     self.note(match place.how {
-                        How::Writes => Permission::write(claim),
-                        How::Removes | How::Moves => Permission::remove(claim),
+                        PathAccess::Writes => Permission::write(claim),
+                        PathAccess::Removes | PathAccess::Moves => Permission::remove(claim),
                         _ => Permission::read(claim).at(Risk::High),
                     });
                 }
-                Spot::Inside(claim, kind) => self.add_workspace_use(place, claim, kind),
+                PathLocation::Inside(claim, kind) => self.add_workspace_use(place, claim, kind),
             }
         }
     }
 
-    fn add_workspace_use(&mut self, place: &Use, claim: PathClaim, kind: Option<Kind>) {
+    fn add_workspace_use(&mut self, place: &PathUse, claim: PathClaim, kind: Option<EntryKind>) {
         match place.how {
-            How::Reads | How::ReadsHistory => self.note(Permission::read(claim)),
-            How::ReadsBelow { follows } => {
-                if kind == Some(Kind::Directory) {
+            PathAccess::Reads | PathAccess::ReadsHistory => self.note(Permission::read(claim)),
+            PathAccess::ReadsBelow { follows } => {
+                if kind == Some(EntryKind::Directory) {
                     self.add_folder(&claim, follows);
                 }
                 self.note(Permission::read(claim));
             }
-            How::Writes => self.written(place, claim, kind),
-            How::Removes | How::Moves => {
+            PathAccess::Writes => self.written(place, claim, kind),
+            PathAccess::Removes | PathAccess::Moves => {
                 // Everything in the folder would be moved with it.
-                let folder = place.how == How::Moves && kind == Some(Kind::Directory);
+                let folder = place.how == PathAccess::Moves && kind == Some(EntryKind::Directory);
                 let risk = if folder { Risk::Critical } else { risk(&claim) };
                 self.note(Permission::remove(claim).at(risk));
             }
-            How::MayUse => {
-                let file = kind.is_some_and(|kind| kind != Kind::Directory);
+            PathAccess::MayUse => {
+                let file = kind.is_some_and(|kind| kind != EntryKind::Directory);
                 if file && covers(self.outside, &claim) {
                     self.note(Permission::read(claim.clone()));
                 }
@@ -125,32 +128,32 @@ impl<'a> Effects<'a> {
                     self.note(Permission::write(claim));
                 }
             }
-            How::NamesBelow if kind == Some(Kind::Directory) => {
+            PathAccess::NamesBelow if kind == Some(EntryKind::Directory) => {
                 let found = walk(self.outside, folder_of(&claim), true);
                 self.add_outward_links(&claim, found.outward_links, found.more);
             }
-            How::Carries if self.holds_link(&claim, kind) => {
+            PathAccess::Carries if self.holds_link(&claim, kind) => {
                 self.note(unknown(&format!(
                     "{}, a link that is put elsewhere",
                     claim.path
                 )));
             }
-            How::Names
-            | How::NamesBelow
-            | How::Carries
-            | How::Goes
-            | How::ReadsTracked
-            | How::Connects => {}
+            PathAccess::Names
+            | PathAccess::NamesBelow
+            | PathAccess::Carries
+            | PathAccess::Goes
+            | PathAccess::ReadsTracked
+            | PathAccess::Connects => {}
         }
     }
 
     /// Adds the effect of writing a file, or of putting one into an existing folder.
-    fn written(&mut self, place: &Use, claim: PathClaim, kind: Option<Kind>) {
-        let is_folder = kind == Some(Kind::Directory);
+    fn written(&mut self, place: &PathUse, claim: PathClaim, kind: Option<EntryKind>) {
+        let is_folder = kind == Some(EntryKind::Directory);
         if let Some(name) = &place.puts {
             let path = claim.target.as_deref().unwrap_or(&claim.path);
             match spot(self.outside, path, name, false) {
-                Spot::Inside(into, _) => {
+                PathLocation::Inside(into, _) => {
                     // An earlier part of the line may create the folder.
                     let sensitive = protected_from_commands(&into.path).is_some()
                         || covers(self.outside, &into);
@@ -158,9 +161,9 @@ impl<'a> Effects<'a> {
                         self.write(into);
                     }
                 }
-                Spot::Away(path) => self.note(Permission::write(outside_claim(&path))),
-                Spot::Unknown if is_folder => self.note(unknown(&place.path)),
-                Spot::Unknown => {}
+                PathLocation::Away(path) => self.note(Permission::write(outside_claim(&path))),
+                PathLocation::Unknown if is_folder => self.note(unknown(&place.path)),
+                PathLocation::Unknown => {}
             }
             if is_folder {
                 return;
@@ -200,11 +203,11 @@ impl<'a> Effects<'a> {
         }
     }
 
-    fn add_outward_links(&mut self, claim: &PathClaim, links: Vec<Spot>, more: bool) {
+    fn add_outward_links(&mut self, claim: &PathClaim, links: Vec<PathLocation>, more: bool) {
         for place in links {
             self.note(match place {
-                Spot::Away(path) => Permission::read(outside_claim(&path)).at(Risk::High),
-                Spot::Inside(..) | Spot::Unknown => unknown(&claim.path),
+                PathLocation::Away(path) => Permission::read(outside_claim(&path)).at(Risk::High),
+                PathLocation::Inside(..) | PathLocation::Unknown => unknown(&claim.path),
             });
         }
         if more {
@@ -214,10 +217,10 @@ impl<'a> Effects<'a> {
     }
 
     /// Returns true if the entry is a link, or a folder that holds one, or more than can be searched.
-    fn holds_link(&self, claim: &PathClaim, kind: Option<Kind>) -> bool {
+    fn holds_link(&self, claim: &PathClaim, kind: Option<EntryKind>) -> bool {
         match kind {
-            Some(Kind::Link) => true,
-            Some(Kind::Directory) => holds_link(self.outside, &claim.path),
+            Some(EntryKind::Link) => true,
+            Some(EntryKind::Directory) => holds_link(self.outside, &claim.path),
             _ => false,
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Outside;
-use super::spot::{Spot, spot};
+use super::spot::{PathLocation, spot};
 use crate::lexical::normalize;
 
 /// Maximum number of folder entries checked per pattern.
@@ -12,7 +12,7 @@ const MAX_ENTRIES: usize = 2_000;
 const MAX_MATCHES: usize = 128;
 
 /// The result of expanding a pattern.
-pub(super) enum Matches {
+pub(super) enum PatternMatches {
     /// These paths in the workspace, or the pattern itself if nothing matches, as in a shell.
     These(Vec<String>),
     /// A path outside the workspace.
@@ -22,7 +22,7 @@ pub(super) enum Matches {
 }
 
 /// Expands a pattern from the root of the workspace.
-pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
+pub(super) fn matches(outside: &Outside, pattern: &str) -> PatternMatches {
     let root = outside.workspace.root();
     let mut found: Vec<String> = vec![String::new()];
     let mut left = MAX_ENTRIES;
@@ -47,23 +47,23 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
             };
             // To dash and older versions of bash, `.?` and `.*` match the folder above, too.
             if fits(segment, "..") {
-                return Matches::Unknown;
+                return PatternMatches::Unknown;
             }
             // Links can lead a pattern out of the workspace too.
-            if let Spot::Away(_) = spot(outside, ".", at, false) {
-                return Matches::Away(normalize(&root.join(pattern)));
+            if let PathLocation::Away(_) = spot(outside, ".", at, false) {
+                return PatternMatches::Away(normalize(&root.join(pattern)));
             }
             let Ok(entries) = std::fs::read_dir(root.join(at)) else {
                 continue;
             };
             for entry in entries.flatten() {
                 let Some(rest) = left.checked_sub(1) else {
-                    return Matches::Unknown;
+                    return PatternMatches::Unknown;
                 };
                 left = rest;
                 let name = entry.file_name();
                 let Some(name) = name.to_str() else {
-                    return Matches::Unknown;
+                    return PatternMatches::Unknown;
                 };
                 if fits(segment, name) {
                     next.push(path(name));
@@ -71,14 +71,14 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
             }
         }
         if next.len() > MAX_MATCHES {
-            return Matches::Unknown;
+            return PatternMatches::Unknown;
         }
         found = next;
     }
     if found.is_empty() {
         found.push(pattern.to_owned());
     }
-    Matches::These(found)
+    PatternMatches::These(found)
 }
 
 /// Returns true if the name may match. A bracket set counts as any text. A name with a leading dot needs a pattern with one.

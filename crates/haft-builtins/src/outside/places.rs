@@ -1,8 +1,8 @@
 //! Resolves the paths of a line from each folder that it may start them in.
 
-use haft::policy::{CommandPart, How, Known, Use, Uses};
+use haft::policy::{CommandPart, CommandUses, PathAccess, PathCertainty, PathUse};
 
-use super::spot::{Spot, join_path, spot};
+use super::spot::{PathLocation, join_path, spot};
 use super::{Outside, pattern};
 
 /// Maximum number of folders that one line may start relative paths in.
@@ -10,9 +10,9 @@ const MAX_FOLDERS: usize = 16;
 
 /// The folders that relative paths of a line may start at; `None` for an unknown folder.
 #[derive(Debug, Clone)]
-pub(super) struct Bases(Vec<Option<String>>);
+pub(super) struct PathBases(Vec<Option<String>>);
 
-impl Bases {
+impl PathBases {
     /// Creates the bases with one folder.
     pub(super) fn at(folder: Option<String>) -> Self {
         Self(vec![folder])
@@ -24,7 +24,7 @@ impl Bases {
     }
 
     /// Adds the folder that a part of the line changes to. The earlier folders stay, because the change may fail.
-    pub(super) fn follow(&mut self, outside: &Outside, part: &CommandPart, uses: &Uses) {
+    pub(super) fn follow(&mut self, outside: &Outside, part: &CommandPart, uses: &CommandUses) {
         let Some(name) = part.program() else {
             // The policy asks about it anyway.
             return;
@@ -32,8 +32,11 @@ impl Bases {
         if !matches!(name, "cd" | "pushd" | "popd") {
             return;
         }
-        let goes = uses.paths.iter().find(|place| place.how == How::Goes);
-        let known = goes.filter(|place| uses.understood && place.known == Known::Whole);
+        let goes = uses
+            .paths
+            .iter()
+            .find(|place| place.how == PathAccess::Goes);
+        let known = goes.filter(|place| uses.understood && place.known == PathCertainty::Whole);
         let Some(place) = known.filter(|_| self.0.len() < MAX_FOLDERS) else {
             self.0.push(None);
             return;
@@ -74,9 +77,9 @@ fn folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
         return None;
     }
     match spot(outside, base, path, false) {
-        Spot::Inside(claim, _) => claim.target.is_none().then_some(claim.path),
-        Spot::Away(path) => Some(path.to_string_lossy().into_owned()),
-        Spot::Unknown => None,
+        PathLocation::Inside(claim, _) => claim.target.is_none().then_some(claim.path),
+        PathLocation::Away(path) => Some(path.to_string_lossy().into_owned()),
+        PathLocation::Unknown => None,
     }
 }
 
@@ -90,34 +93,34 @@ fn expand_home(outside: &Outside, path: &str) -> Option<String> {
 /// Resolves a path from each folder. With `entry`, a link at its end is not followed.
 pub(super) fn resolve_spots(
     outside: &Outside,
-    bases: &Bases,
-    place: &Use,
+    bases: &PathBases,
+    place: &PathUse,
     entry: bool,
-) -> Vec<Spot> {
+) -> Vec<PathLocation> {
     let path = match place.known {
-        Known::Nothing => return vec![Spot::Unknown],
-        Known::Home => match expand_home(outside, &place.path) {
+        PathCertainty::Nothing => return vec![PathLocation::Unknown],
+        PathCertainty::Home => match expand_home(outside, &place.path) {
             Some(path) => path,
-            None => return vec![Spot::Unknown],
+            None => return vec![PathLocation::Unknown],
         },
-        Known::Whole | Known::Pattern => place.path.clone(),
+        PathCertainty::Whole | PathCertainty::Pattern => place.path.clone(),
     };
     let absolute = path.starts_with('/');
     let bases = bases.0.iter().take(if absolute { 1 } else { usize::MAX });
     let from = |base: &Option<String>| {
         let base = if absolute { Some(".") } else { base.as_deref() };
         let Some(base) = base else {
-            return vec![Spot::Unknown];
+            return vec![PathLocation::Unknown];
         };
-        if place.known == Known::Pattern {
+        if place.known == PathCertainty::Pattern {
             let whole = join_path(base, &path);
             return match pattern::matches(outside, &whole) {
-                pattern::Matches::These(paths) => {
+                pattern::PatternMatches::These(paths) => {
                     let each = paths.iter();
                     each.map(|path| spot(outside, ".", path, entry)).collect()
                 }
-                pattern::Matches::Away(path) => vec![Spot::Away(path)],
-                pattern::Matches::Unknown => vec![Spot::Unknown],
+                pattern::PatternMatches::Away(path) => vec![PathLocation::Away(path)],
+                pattern::PatternMatches::Unknown => vec![PathLocation::Unknown],
             };
         }
         vec![spot(outside, base, &path, entry)]

@@ -1,18 +1,18 @@
-//! `Spot`: where a path of another program leads: into the workspace, out of it, or an unknown place.
+//! `PathLocation`: where a path of another program leads: into the workspace, out of it, or an unknown place.
 
 use std::path::{Path, PathBuf};
 
 use haft::permission::PathClaim;
-use haft::workspace::{Kind, WorkspaceError};
+use haft::workspace::{EntryKind, WorkspaceError};
 
 use super::Outside;
 use crate::lexical::normalize;
 
 /// The place that a path leads to.
 #[derive(Debug)]
-pub(super) enum Spot {
+pub(super) enum PathLocation {
     /// In the workspace.
-    Inside(PathClaim, Option<Kind>),
+    Inside(PathClaim, Option<EntryKind>),
     /// This path outside the workspace, or one of haft's own files.
     Away(PathBuf),
     /// Unknown.
@@ -34,7 +34,7 @@ pub(super) fn join_path(base: &str, path: &str) -> String {
 }
 
 /// Resolves a path from a folder.
-pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Spot {
+pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> PathLocation {
     let workspace = &outside.workspace;
     let whole = join_path(base, path);
     let whole = to_workspace_path(workspace.root(), &whole, entry).unwrap_or(whole);
@@ -45,10 +45,12 @@ pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Sp
     };
     let claim = place.and_then(|place| Ok((place.claim()?, place.kind())));
     match claim {
-        Ok((claim, kind)) => Spot::Inside(claim, kind),
-        Err(WorkspaceError::Own(_)) => Spot::Away(normalize(&workspace.root().join(&whole))),
+        Ok((claim, kind)) => PathLocation::Inside(claim, kind),
+        Err(WorkspaceError::Own(_)) => {
+            PathLocation::Away(normalize(&workspace.root().join(&whole)))
+        }
         Err(WorkspaceError::Outside(_)) => outside_spot(outside, &workspace.root().join(&whole)),
-        Err(_) => Spot::Unknown,
+        Err(_) => PathLocation::Unknown,
     }
 }
 
@@ -77,11 +79,11 @@ fn to_workspace_path(root: &Path, path: &str, entry: bool) -> Option<String> {
 }
 
 /// Returns a place that its path, or a link on it, puts outside the workspace.
-fn outside_spot(outside: &Outside, path: &Path) -> Spot {
+fn outside_spot(outside: &Outside, path: &Path) -> PathLocation {
     let root = outside.workspace.root();
     let clean = normalize(path);
     if !clean.starts_with(root) {
-        return Spot::Away(clean);
+        return PathLocation::Away(clean);
     }
     // A link leads out. A path that does not exist is in a folder that does.
     let mut folder = Some(path);
@@ -91,12 +93,12 @@ fn outside_spot(outside: &Outside, path: &Path) -> Spot {
             let real = normalize(&real.join(rest));
             let away = !real.starts_with(root);
             return if away {
-                Spot::Away(real)
+                PathLocation::Away(real)
             } else {
-                Spot::Unknown
+                PathLocation::Unknown
             };
         }
         folder = at.parent();
     }
-    Spot::Unknown
+    PathLocation::Unknown
 }

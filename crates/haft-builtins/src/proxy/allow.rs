@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use thiserror::Error;
 
 use crate::proxy::strip_trailing_dot;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// The ports of an entry without a port.
 const DEFAULT_PORTS: [u16; 2] = [80, 443];
@@ -23,17 +23,17 @@ pub struct AllowError {
 
 /// Hosts: `example.com`, `*.example.com` (all names below it, not itself), `example.com:8443`, `93.184.216.34`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AllowList(Vec<Entry>);
+pub struct AllowList(Vec<AllowEntry>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
-    host: Pattern,
+struct AllowEntry {
+    host: HostPattern,
     /// The only port; `None` for the default ports of HTTP and HTTPS.
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Pattern {
+enum HostPattern {
     Name(String),
     Below(String),
     Address(IpAddr),
@@ -49,7 +49,9 @@ impl AllowList {
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
-        let entries = entries.into_iter().map(|entry| Entry::read(entry.as_ref()));
+        let entries = entries
+            .into_iter()
+            .map(|entry| AllowEntry::read(entry.as_ref()));
         entries.collect::<Result<_, _>>().map(Self)
     }
 
@@ -64,7 +66,7 @@ impl AllowList {
     }
 
     /// Returns true if an entry names this host and port.
-    pub(crate) fn allows(&self, target: &Target) -> bool {
+    pub(crate) fn allows(&self, target: &WebUrl) -> bool {
         self.0.iter().any(|entry| entry.allows(target))
     }
 }
@@ -80,19 +82,19 @@ impl fmt::Display for AllowList {
     }
 }
 
-impl fmt::Display for Entry {
+impl fmt::Display for AllowEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
-            Pattern::Name(name) => f.write_str(name)?,
-            Pattern::Below(end) => write!(f, "*{end}")?,
-            Pattern::Address(address @ IpAddr::V4(_)) => write!(f, "{address}")?,
-            Pattern::Address(address @ IpAddr::V6(_)) => write!(f, "[{address}]")?,
+            HostPattern::Name(name) => f.write_str(name)?,
+            HostPattern::Below(end) => write!(f, "*{end}")?,
+            HostPattern::Address(address @ IpAddr::V4(_)) => write!(f, "{address}")?,
+            HostPattern::Address(address @ IpAddr::V6(_)) => write!(f, "[{address}]")?,
         }
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }
 
-impl Entry {
+impl AllowEntry {
     fn read(text: &str) -> Result<Self, AllowError> {
         let wrong = |why: &str| AllowError {
             entry: text.chars().take(100).collect(),
@@ -109,7 +111,7 @@ impl Entry {
             return Err(wrong("write the host alone, or host:port"));
         }
         let target =
-            Target::parse(&format!("https://{host}/")).map_err(|why| wrong(&why.to_string()))?;
+            WebUrl::parse(&format!("https://{host}/")).map_err(|why| wrong(&why.to_string()))?;
         target
             .check_public()
             .map_err(|why| wrong(&why.to_string()))?;
@@ -117,23 +119,25 @@ impl Entry {
         let port = after.contains(':').then_some(target.port());
         let host = match (target.address(), rest) {
             (Some(_), Some(_)) => return Err(wrong("no name lies below an address")),
-            (Some(address), None) => Pattern::Address(address.to_canonical()),
-            (None, Some(_)) => Pattern::Below(format!(".{}", strip_trailing_dot(target.host()))),
-            (None, None) => Pattern::Name(strip_trailing_dot(target.host()).to_owned()),
+            (Some(address), None) => HostPattern::Address(address.to_canonical()),
+            (None, Some(_)) => {
+                HostPattern::Below(format!(".{}", strip_trailing_dot(target.host())))
+            }
+            (None, None) => HostPattern::Name(strip_trailing_dot(target.host()).to_owned()),
         };
         Ok(Self { host, port })
     }
 
-    fn allows(&self, target: &Target) -> bool {
+    fn allows(&self, target: &WebUrl) -> bool {
         let port = target.port();
         let address = target.address().map(|address| address.to_canonical());
         let host = strip_trailing_dot(target.host());
         let named = match &self.host {
-            Pattern::Name(name) => address.is_none() && host == name,
-            Pattern::Below(end) => {
+            HostPattern::Name(name) => address.is_none() && host == name,
+            HostPattern::Below(end) => {
                 address.is_none() && host.len() > end.len() && host.ends_with(end.as_str())
             }
-            Pattern::Address(own) => address == Some(*own),
+            HostPattern::Address(own) => address == Some(*own),
         };
         named
             && self
@@ -145,7 +149,7 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::AllowList;
-    use crate::web::target::Target;
+    use crate::web::target::WebUrl;
 
     #[test]
     fn hosts_are_allowed_by_name_below_a_name_and_by_port() {
@@ -178,10 +182,10 @@ mod tests {
             ("https://[2606:4700::1111]:8443/", true),
             ("https://[2606:4700::1111]/", false),
         ] {
-            let target = Target::parse(url).unwrap();
+            let target = WebUrl::parse(url).unwrap();
             assert_eq!(list.allows(&target), allowed, "{url}");
         }
-        assert!(!AllowList::default().allows(&Target::parse("https://example.com/").unwrap()));
+        assert!(!AllowList::default().allows(&WebUrl::parse("https://example.com/").unwrap()));
     }
 
     #[test]

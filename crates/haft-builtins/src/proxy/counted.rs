@@ -1,4 +1,4 @@
-//! `Counted`: a connection that records whether bytes still pass, so that an idle one can be ended.
+//! `CountedStream`: a connection that records whether bytes still pass, so that an idle one can be ended.
 
 use std::io;
 use std::pin::Pin;
@@ -12,10 +12,10 @@ use tokio::net::TcpStream;
 
 /// Counts how often bytes have passed in either direction, and pending decisions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Traffic(Arc<Counts>);
+pub(super) struct Traffic(Arc<TrafficCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct TrafficCounts {
     passed: AtomicU64,
     held: AtomicU64,
 }
@@ -63,18 +63,18 @@ pub(super) async fn idle(moved: &Traffic, limit: Duration) {
 
 /// The command's end of a connection. Everything that passes the proxy passes here.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct CountedStream {
     stream: TcpStream,
     moved: Traffic,
 }
 
-impl Counted {
+impl CountedStream {
     pub(super) fn new(stream: TcpStream, moved: Traffic) -> Self {
         Self { stream, moved }
     }
 }
 
-impl AsyncRead for Counted {
+impl AsyncRead for CountedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -89,7 +89,7 @@ impl AsyncRead for Counted {
     }
 }
 
-impl AsyncWrite for Counted {
+impl AsyncWrite for CountedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

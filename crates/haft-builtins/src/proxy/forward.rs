@@ -13,10 +13,10 @@ use hyper::header::{
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, Uri};
 
-use crate::proxy::refusal::Refusal;
-use crate::proxy::{Body, MAX_HEAD};
-use crate::web::http::{HttpError, Reached};
-use crate::web::target::Target;
+use crate::proxy::refusal::ConnectionRefusal;
+use crate::proxy::{MAX_HEAD, ProxyBody};
+use crate::web::http::{HostConnection, HttpError};
+use crate::web::target::WebUrl;
 
 /// Hop-by-hop headers, in addition to those that `Connection` names (RFC 9110 §7.6.1).
 const HOP_BY_HOP: [HeaderName; 11] = [
@@ -37,13 +37,14 @@ const HOP_BY_HOP: [HeaderName; 11] = [
 /// Sends the request on, with a `Host` derived from the URL.
 pub(super) async fn forward(
     request: Request<Incoming>,
-    upstream: Reached,
-    target: &Target,
-) -> Result<Response<Body>, Refusal> {
-    let failed = |error: hyper::Error| Refusal::Unreachable(format!("{}: {error}", target.host()));
+    upstream: HostConnection,
+    target: &WebUrl,
+) -> Result<Response<ProxyBody>, ConnectionRefusal> {
+    let failed =
+        |error: hyper::Error| ConnectionRefusal::Unreachable(format!("{}: {error}", target.host()));
     if request.method() == Method::TRACE {
         // The response would show all headers, including an upstream proxy's login (RFC 9110 §9.3.8).
-        return Err(Refusal::Malformed("TRACE is not sent on"));
+        return Err(ConnectionRefusal::Malformed("TRACE is not sent on"));
     }
     let (mut head, body) = request.into_parts();
     // The path as written, because only the host's interpretation matters.
@@ -59,7 +60,8 @@ pub(super) async fn forward(
         head.headers.insert(PROXY_AUTHORIZATION, value.clone());
     }
     let host = HeaderValue::try_from(target.authority());
-    let host = host.map_err(|_| Refusal::Malformed("the host is not valid in a header"))?;
+    let host =
+        host.map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a header"))?;
     head.headers.insert(HOST, host);
     let close = HeaderValue::from_static("close");
     head.headers.insert(CONNECTION, close);
@@ -73,7 +75,7 @@ pub(super) async fn forward(
         && let Some(fault) = ProxyFault::from_relay_status(answer.status())
     {
         let error = HttpError::from_proxy_fault(proxy, target, fault);
-        return Err(Refusal::from_upstream_error(&error));
+        return Err(ConnectionRefusal::from_upstream_error(&error));
     }
     let (mut head, body) = answer.into_parts();
     remove_hop_headers(&mut head.headers);
@@ -85,13 +87,13 @@ pub(super) async fn forward(
 }
 
 /// Returns the URL for an upstream proxy: the host that was checked and the path as written.
-fn whole(target: &Target, path: PathAndQuery) -> Result<Uri, Refusal> {
+fn whole(target: &WebUrl, path: PathAndQuery) -> Result<Uri, ConnectionRefusal> {
     let uri = Uri::builder()
         .scheme("http")
         .authority(target.authority())
         .path_and_query(path);
     uri.build()
-        .map_err(|_| Refusal::Malformed("the host is not valid in a URL"))
+        .map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a URL"))
 }
 
 fn remove_hop_headers(headers: &mut HeaderMap) {

@@ -10,7 +10,7 @@ const ENCRYPTED_HELLO_EXTENSION: u16 = 0xfe0d;
 
 /// The result of parsing the bytes so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Hello {
+pub(super) enum HelloParse {
     /// The beginning of a hello.
     More,
     /// A complete hello, with the host that it names in lowercase, if any.
@@ -19,11 +19,11 @@ pub(super) enum Hello {
     Wrong(&'static str),
 }
 
-const NO_TLS: Hello = Hello::Wrong("it does not begin with TLS");
-const BROKEN: Hello = Hello::Wrong("its TLS hello is malformed");
+const NO_TLS: HelloParse = HelloParse::Wrong("it does not begin with TLS");
+const BROKEN: HelloParse = HelloParse::Wrong("its TLS hello is malformed");
 
 /// Parses what a client has sent.
-pub(super) fn parse_hello(bytes: &[u8]) -> Hello {
+pub(super) fn parse_hello(bytes: &[u8]) -> HelloParse {
     let (mut message, mut rest) = (Vec::new(), bytes);
     while !rest.is_empty() {
         match rest {
@@ -47,13 +47,13 @@ pub(super) fn parse_hello(bytes: &[u8]) -> Hello {
         }
     }
     if bytes.len() >= MAX_HELLO {
-        return Hello::Wrong("its TLS hello is too long");
+        return HelloParse::Wrong("its TLS hello is too long");
     }
-    Hello::More
+    HelloParse::More
 }
 
 /// Parses the handshake message once it is complete.
-fn whole(message: &[u8]) -> Option<Hello> {
+fn whole(message: &[u8]) -> Option<HelloParse> {
     let (&kind, rest) = message.split_first()?;
     if kind != CLIENT_HELLO {
         return Some(NO_TLS);
@@ -63,7 +63,7 @@ fn whole(message: &[u8]) -> Option<Hello> {
         .iter()
         .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     if length > MAX_HELLO {
-        return Some(Hello::Wrong("its TLS hello is too long"));
+        return Some(HelloParse::Wrong("its TLS hello is too long"));
     }
     if rest.len() < length {
         return None;
@@ -72,13 +72,13 @@ fn whole(message: &[u8]) -> Option<Hello> {
     if rest.len() > length {
         return Some(BROKEN);
     }
-    Some(Reader(rest).parse_body().unwrap_or(BROKEN))
+    Some(HelloReader(rest).parse_body().unwrap_or(BROKEN))
 }
 
 /// Reads length-prefixed data from the front.
-struct Reader<'a>(&'a [u8]);
+struct HelloReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> HelloReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -98,9 +98,9 @@ impl<'a> Reader<'a> {
         self.take(count.into())
     }
 
-    fn long(&mut self) -> Option<Reader<'a>> {
+    fn long(&mut self) -> Option<HelloReader<'a>> {
         let count = self.number()?;
-        self.take(count.into()).map(Reader)
+        self.take(count.into()).map(HelloReader)
     }
 
     fn is_empty(&self) -> bool {
@@ -108,14 +108,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Parses the body of a hello. Returns `None` if it is not exactly one.
-    fn parse_body(&mut self) -> Option<Hello> {
+    fn parse_body(&mut self) -> Option<HelloParse> {
         // Version and random number, session, ciphers, compressions.
         self.take(2 + 32)?;
         self.read_short_vector()?;
         self.long()?;
         self.read_short_vector()?;
         if self.is_empty() {
-            return Some(Hello::Names(None));
+            return Some(HelloParse::Names(None));
         }
         let mut extensions = self.long()?;
         if !self.is_empty() {
@@ -129,17 +129,17 @@ impl<'a> Reader<'a> {
                 SERVER_NAME_EXTENSION if name.is_some() => return None,
                 SERVER_NAME_EXTENSION => name = Some(server_name(data)?),
                 ENCRYPTED_HELLO_EXTENSION => {
-                    return Some(Hello::Wrong("its TLS hello hides the host (ECH)"));
+                    return Some(HelloParse::Wrong("its TLS hello hides the host (ECH)"));
                 }
                 _ => {}
             }
         }
-        Some(Hello::Names(name))
+        Some(HelloParse::Names(name))
     }
 }
 
 /// Returns the only name in the extension (RFC 6066 §3).
-fn server_name(mut data: Reader<'_>) -> Option<String> {
+fn server_name(mut data: HelloReader<'_>) -> Option<String> {
     let mut list = data.long()?;
     let (kind, name) = (list.byte()?, list.long()?);
     let plain = name
@@ -159,7 +159,7 @@ mod tests {
     use rustls::pki_types::ServerName;
     use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-    use super::{BROKEN, Hello, MAX_HELLO, NO_TLS, parse_hello};
+    use super::{BROKEN, HelloParse, MAX_HELLO, NO_TLS, parse_hello};
 
     /// Returns the first message of a real client.
     fn real(name: &'static str) -> Vec<u8> {
@@ -206,15 +206,15 @@ mod tests {
     #[test]
     fn a_real_hello_names_its_host_however_it_is_cut() {
         let bytes = real("www.Example.com");
-        let names = Hello::Names(Some("www.example.com".into()));
+        let names = HelloParse::Names(Some("www.example.com".into()));
         assert_eq!(parse_hello(&bytes), names);
         for end in 0..bytes.len() {
-            assert_eq!(parse_hello(&bytes[..end]), Hello::More, "{end}");
+            assert_eq!(parse_hello(&bytes[..end]), HelloParse::More, "{end}");
         }
-        assert_eq!(parse_hello(&real("93.184.216.34")), Hello::Names(None));
+        assert_eq!(parse_hello(&real("93.184.216.34")), HelloParse::Names(None));
         let extensions = named(&name(0, "a.example.com"));
         for cut in [1, 5, 40, 1 << 14] {
-            let names = Hello::Names(Some("a.example.com".into()));
+            let names = HelloParse::Names(Some("a.example.com".into()));
             assert_eq!(parse_hello(&made(&extensions, cut)), names, "{cut}");
         }
     }
@@ -228,7 +228,7 @@ mod tests {
         ]
         .concat();
         let hidden = [named(&name(0, "a.example.com")), extension(0xfe0d, &[0; 9])].concat();
-        let hides = Hello::Wrong("its TLS hello hides the host (ECH)");
+        let hides = HelloParse::Wrong("its TLS hello hides the host (ECH)");
         for (what, bytes, expect) in [
             ("http", b"GET / HTTP/1.1\r\n".to_vec(), NO_TLS),
             ("ssh", b"SSH-2.0-x\r\n".to_vec(), NO_TLS),
@@ -259,19 +259,19 @@ mod tests {
             ),
             ("a cut extension", made(&[0, 0, 0], 900), BROKEN),
             ("an encrypted hello", made(&hidden, 900), hides),
-            ("no extension", made(&[], 900), Hello::Names(None)),
+            ("no extension", made(&[], 900), HelloParse::Names(None)),
         ] {
             assert_eq!(parse_hello(&bytes), expect, "{what}");
         }
         let long = made(&extension(21, &vec![0; MAX_HELLO]), 1 << 14);
         assert_eq!(
             parse_hello(&long),
-            Hello::Wrong("its TLS hello is too long")
+            HelloParse::Wrong("its TLS hello is too long")
         );
         let slow = made(&extension(21, &[0; 5_000]), 1);
         assert_eq!(
             parse_hello(&slow[..MAX_HELLO]),
-            Hello::Wrong("its TLS hello is too long")
+            HelloParse::Wrong("its TLS hello is too long")
         );
         let mut more = made(&named(&name(0, "a.example.com")), 900);
         let length = u16::from_be_bytes([more[3], more[4]]) + 1;
@@ -287,7 +287,7 @@ mod tests {
             let mut near = made(&named(&name(0, "a.example.com")), 900);
             let at = at % near.len();
             near[at] = byte;
-            if let Hello::Names(Some(name)) = parse_hello(&near) {
+            if let HelloParse::Names(Some(name)) = parse_hello(&near) {
                 prop_assert!(name.len() <= near.len());
             }
         }

@@ -5,15 +5,15 @@ use std::future::ready;
 use std::net::IpAddr;
 
 use crate::proxy::allow::AllowList;
-use crate::proxy::refusal::Refusal;
+use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::strip_trailing_dot;
 use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// The access that a connection is granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Granted {
+pub(crate) enum ConnectionAccess {
     /// To public addresses.
     Public,
     /// To these private addresses too.
@@ -26,12 +26,12 @@ pub(crate) trait ConnectionJudge: Send + Sync + fmt::Debug {
     /// (`leads_to`; empty if it was not looked up).
     fn judge<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WebUrl,
         leads_to: &'a [IpAddr],
-    ) -> BoxFuture<'a, Result<Granted, Refusal>>;
+    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>>;
 
     /// Records that a connection was made.
-    fn note_connected(&self, target: &Target, granted: &Granted) {
+    fn note_connected(&self, target: &WebUrl, granted: &ConnectionAccess) {
         let _ = (target, granted);
     }
 
@@ -44,13 +44,14 @@ pub(crate) trait ConnectionJudge: Send + Sync + fmt::Debug {
 impl ConnectionJudge for AllowList {
     fn judge<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WebUrl,
         _: &'a [IpAddr],
-    ) -> BoxFuture<'a, Result<Granted, Refusal>> {
+    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
         let allowed = self.allows(target);
-        let refused = || Refusal::not_listed(strip_trailing_dot(target.host()), target.port());
+        let refused =
+            || ConnectionRefusal::not_listed(strip_trailing_dot(target.host()), target.port());
         Box::pin(ready(if allowed {
-            Ok(Granted::Public)
+            Ok(ConnectionAccess::Public)
         } else {
             Err(refused())
         }))

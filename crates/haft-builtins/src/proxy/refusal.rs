@@ -1,4 +1,4 @@
-//! `Refusal`: why a connection was not made, in one line; `Refusals`: those of a command, with settings that would allow them.
+//! `ConnectionRefusal`: why a connection was not made, in one line; `Refusals`: those of a command, with settings that would allow them.
 
 use hyper::StatusCode;
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ const MAX_SHOWN: usize = 300;
 
 /// The reason why a connection, or a request on it, was refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum Refusal {
+pub(crate) enum ConnectionRefusal {
     /// No entry names the place. The command reads this message, so it does not say which entry would allow it.
     #[error("{place} is not one of the hosts that commands may reach here")]
     NotListed { place: String, entry: String },
@@ -52,7 +52,7 @@ pub(crate) enum Refusal {
     Unreachable(String),
 }
 
-impl Refusal {
+impl ConnectionRefusal {
     /// Returns the refusal of a host that no entry names, and that perhaps none can.
     pub(crate) fn not_listed(host: &str, port: u16) -> Self {
         match AllowList::read([host]) {
@@ -108,12 +108,12 @@ pub(crate) struct Refusals(Mutex<RefusalLog>);
 
 #[derive(Debug, Default)]
 struct RefusalLog {
-    lines: Vec<Line>,
+    lines: Vec<RefusalLine>,
     more: u64,
 }
 
 #[derive(Debug)]
-struct Line {
+struct RefusalLine {
     text: String,
     /// The setting that would allow the connection.
     would_allow: Option<String>,
@@ -121,8 +121,8 @@ struct Line {
 
 impl Refusals {
     /// Records a refusal. The command learns about other failures by itself.
-    pub(super) fn note(&self, refusal: &Refusal) {
-        if matches!(refusal, Refusal::Unreachable(_)) {
+    pub(super) fn note(&self, refusal: &ConnectionRefusal) {
+        if matches!(refusal, ConnectionRefusal::Unreachable(_)) {
             return;
         }
         let line: String = refusal.to_string().chars().take(MAX_SHOWN).collect();
@@ -131,7 +131,7 @@ impl Refusals {
             return;
         }
         if log.lines.len() < MAX_REFUSALS {
-            log.lines.push(Line {
+            log.lines.push(RefusalLine {
                 text: line,
                 would_allow: refusal.allowing_setting(),
             });
@@ -159,7 +159,7 @@ impl Refusals {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_REFUSALS, Refusal, Refusals};
+    use super::{ConnectionRefusal, MAX_REFUSALS, Refusals};
 
     #[test]
     fn j18_a_refusal_advises_nothing_that_settings_refuse() {
@@ -170,10 +170,10 @@ mod tests {
             "[::1]",
             "host.internal",
         ] {
-            let message = Refusal::not_listed(host, 80).to_string();
+            let message = ConnectionRefusal::not_listed(host, 80).to_string();
             assert!(message.contains("no setting allows it"), "{message}");
         }
-        let said = Refusal::not_listed("example.com", 8443).to_string();
+        let said = ConnectionRefusal::not_listed("example.com", 8443).to_string();
         let expect = "example.com:8443 is not one of the hosts that commands may reach here";
         assert_eq!(said, expect);
     }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn u6_what_would_allow_a_host_is_said_to_people_alone() {
         for (port, entry) in [(443, "example.com"), (8443, "example.com:8443")] {
-            let refusal = Refusal::not_listed("example.com", port);
+            let refusal = ConnectionRefusal::not_listed("example.com", port);
             assert!(!refusal.to_string().contains("allow_hosts"), "{refusal}");
             let refusals = Refusals::default();
             refusals.note(&refusal);
@@ -190,8 +190,8 @@ mod tests {
         }
         // The setting is that of the first line, or none.
         let refusals = Refusals::default();
-        refusals.note(&Refusal::private("10.0.0.1", "private"));
-        refusals.note(&Refusal::not_listed("example.com", 443));
+        refusals.note(&ConnectionRefusal::private("10.0.0.1", "private"));
+        refusals.note(&ConnectionRefusal::not_listed("example.com", 443));
         assert_eq!(refusals.allowing_setting(), None);
     }
 
@@ -200,11 +200,16 @@ mod tests {
         let refusals = Refusals::default();
         for number in 0..MAX_REFUSALS + 5 {
             for _ in 0..2 {
-                refusals.note(&Refusal::not_listed(&format!("h{number}.example.com"), 443));
+                refusals.note(&ConnectionRefusal::not_listed(
+                    &format!("h{number}.example.com"),
+                    443,
+                ));
             }
         }
-        refusals.note(&Refusal::Unreachable("example.com is away".into()));
-        refusals.note(&Refusal::private(&"x".repeat(10_000), ""));
+        refusals.note(&ConnectionRefusal::Unreachable(
+            "example.com is away".into(),
+        ));
+        refusals.note(&ConnectionRefusal::private(&"x".repeat(10_000), ""));
         let lines = refusals.lines();
         assert_eq!(lines.len(), MAX_REFUSALS + 1);
         assert_eq!(lines[MAX_REFUSALS], "11 more were refused");

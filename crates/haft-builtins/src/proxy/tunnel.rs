@@ -6,10 +6,10 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::time::timeout;
 
-use crate::proxy::hello::{Hello, parse_hello};
-use crate::proxy::refusal::Refusal;
+use crate::proxy::hello::{HelloParse, parse_hello};
+use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::{STEP_TIMEOUT, strip_trailing_dot};
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// A tunnel that has been accepted but not opened.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Tunnel {
 }
 
 impl Tunnel {
-    pub(super) fn new(client: OnUpgrade, upstream: Stream, target: &Target) -> Self {
+    pub(super) fn new(client: OnUpgrade, upstream: Stream, target: &WebUrl) -> Self {
         Self {
             client,
             upstream,
@@ -32,7 +32,7 @@ impl Tunnel {
     }
 
     /// Runs until either end closes. Fails if the bytes do not begin with a TLS hello for the host.
-    pub(super) async fn run(self) -> Result<(), Refusal> {
+    pub(super) async fn run(self) -> Result<(), ConnectionRefusal> {
         let Self {
             client,
             mut upstream,
@@ -44,7 +44,7 @@ impl Tunnel {
             return Ok(());
         };
         let mut client = TokioIo::new(client);
-        let closed = |why: String| Refusal::Tunnel {
+        let closed = |why: String| ConnectionRefusal::Tunnel {
             host: host.clone(),
             why,
         };
@@ -69,17 +69,17 @@ impl Tunnel {
     }
 }
 
-type First = (Vec<u8>, Option<String>);
+type FirstBytes = (Vec<u8>, Option<String>);
 
 /// Reads up to the end of the hello or slightly further, and returns the bytes and the host that it names. Returns `None` if the
 /// client disconnects without sending anything.
-async fn first(client: &mut (impl AsyncRead + Unpin)) -> Result<Option<First>, &'static str> {
+async fn first(client: &mut (impl AsyncRead + Unpin)) -> Result<Option<FirstBytes>, &'static str> {
     let mut bytes = Vec::new();
     loop {
         match parse_hello(&bytes) {
-            Hello::More => {}
-            Hello::Names(name) => return Ok(Some((bytes, name))),
-            Hello::Wrong(why) => return Err(why),
+            HelloParse::More => {}
+            HelloParse::Names(name) => return Ok(Some((bytes, name))),
+            HelloParse::Wrong(why) => return Err(why),
         }
         match client.read_buf(&mut bytes).await {
             Ok(0) | Err(_) if bytes.is_empty() => return Ok(None),

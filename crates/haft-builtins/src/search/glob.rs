@@ -6,13 +6,13 @@ use globset::GlobBuilder;
 use haft::error::ToolError;
 use haft::plural::counted;
 use haft::result::ToolResult;
-use haft::workspace::Kind;
+use haft::workspace::EntryKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::files::Caller;
+use crate::files::FileCaller;
 use crate::search::list::{limit, root};
-use crate::search::walk::{Walk, WalkEntry};
+use crate::search::walk::{FileWalk, WalkEntry};
 use crate::search::{EntriesData, complete, gather, sort};
 
 /// What `glob_files` takes.
@@ -37,7 +37,7 @@ pub struct GlobFilesInput {
 /// `invalid_arguments` if the pattern is invalid, `not_found` if the folder does not exist, `cancelled` if `stop` says so.
 pub fn glob_files(
     input: &GlobFilesInput,
-    caller: &Caller,
+    caller: &FileCaller,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
     let workspace = &caller.view;
@@ -56,7 +56,7 @@ pub fn glob_files(
     let base = place.real();
     let hidden = pattern.starts_with('.') || pattern.contains("/.");
     let matches = |found: &WalkEntry<'_>| {
-        let is_file = found.kind != Kind::Directory;
+        let is_file = found.kind != EntryKind::Directory;
         is_file
             && found.path.strip_prefix(base).is_ok_and(|below| {
                 let is_base = below.as_os_str().is_empty();
@@ -67,7 +67,7 @@ pub fn glob_files(
                 })
             })
     };
-    let walk = Walk::below(workspace, &place).with_hidden(hidden);
+    let walk = FileWalk::below(workspace, &place).with_hidden(hidden);
     let (mut entries, mut truncated) = gather(&walk, input.limit, stop, &matches);
     sort(&mut entries);
     if entries.len() > input.limit {

@@ -11,20 +11,20 @@ use grep_searcher::{
 };
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use haft::workspace::{Kind, Place, WorkspaceView};
+use haft::workspace::{EntryKind, ResolvedPath, WorkspaceView};
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::files::Caller;
+use crate::files::FileCaller;
 use crate::files::text::clip;
 use crate::search::StopFlag;
 use crate::search::list::{limit, root};
-use crate::search::pattern::Pattern;
-use crate::search::source::{Source, Unsearched};
-use crate::search::walk::{Walk, WalkEntry};
+use crate::search::pattern::SearchPattern;
+use crate::search::source::{SearchText, Unsearched};
+use crate::search::walk::{FileWalk, WalkEntry};
 
 /// Maximum number of files of a folder that one thread searches while another is idle.
 const MAX_SHARE: usize = 32;
@@ -55,7 +55,7 @@ pub struct GrepFilesInput {
     pub kind: Option<String>,
     /// Matching lines, only the files that have some, or how many lines match in each file.
     #[serde(default)]
-    pub output: Output,
+    pub output: GrepOutput,
     /// Ignore the case of letters.
     #[serde(default)]
     pub ignore_case: bool,
@@ -79,7 +79,7 @@ pub struct GrepFilesInput {
 /// What to return.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Output {
+pub enum GrepOutput {
     /// Matching lines.
     #[default]
     Content,
@@ -91,7 +91,7 @@ pub enum Output {
 
 /// One line, or one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Match {
+pub struct GrepMatch {
     /// The file.
     pub path: Arc<str>,
     /// The line's number, from 1.
@@ -112,7 +112,7 @@ pub struct Match {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct GrepFilesData {
     /// The matches, sorted by path and line.
-    pub matches: Vec<Match>,
+    pub matches: Vec<GrepMatch>,
     /// Whether there are more matches.
     pub truncated: bool,
     /// What was not searched, and why.
@@ -121,8 +121,8 @@ pub struct GrepFilesData {
 }
 
 /// One search, shared by its threads.
-struct Search<'a> {
-    output: Output,
+struct GrepSearch<'a> {
+    output: GrepOutput,
     limit: usize,
     stop: &'a (dyn Fn() -> bool + Sync),
     kept: AtomicUsize,
@@ -134,7 +134,7 @@ struct Search<'a> {
     /// Files skipped because their names indicate secrets.
     secrets: Mutex<Vec<String>>,
     /// The matches of each file, in line order.
-    found: Mutex<Vec<Vec<Match>>>,
+    found: Mutex<Vec<Vec<GrepMatch>>>,
 }
 
 /// Searches files for lines that match a regular expression.
@@ -143,14 +143,14 @@ struct Search<'a> {
 /// `invalid_arguments` if a pattern is invalid, `not_found` if the path does not exist, `cancelled` if `stop` says so.
 pub fn grep_files(
     input: &GrepFilesInput,
-    caller: &Caller,
+    caller: &FileCaller,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
     let workspace = &caller.view;
-    let pattern = Pattern::new(&input.pattern, input.ignore_case, input.multiline)?;
+    let pattern = SearchPattern::new(&input.pattern, input.ignore_case, input.multiline)?;
     let place = caller.reads(workspace.existing(&input.path)?)?;
     let walk = narrowed(workspace, &place, input)?;
-    let search = Search {
+    let search = GrepSearch {
         output: input.output,
         limit: input.limit,
         stop,
@@ -169,11 +169,11 @@ pub fn grep_files(
     notes.extend(left_out(search.secrets.into_inner()));
     let mut found = search.found.into_inner();
     found.sort_unstable_by(|a, b| a.first().map(|m| &m.path).cmp(&b.first().map(|m| &m.path)));
-    let matches: Vec<Match> = found.into_iter().flatten().collect();
+    let matches: Vec<GrepMatch> = found.into_iter().flatten().collect();
     let shown = matches.iter().filter(|m| !m.context).count();
     let what = match input.output {
-        Output::Content => "matches",
-        Output::Files | Output::Count => "files",
+        GrepOutput::Content => "matches",
+        GrepOutput::Files | GrepOutput::Count => "files",
     };
     let more = match (notes.as_slice(), truncated) {
         ([], false) => String::new(),
@@ -189,7 +189,7 @@ pub fn grep_files(
 }
 
 /// Returns a note for each reason why files were not searched completely.
-fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
+fn notes(unsearched: &[Unsearched], pattern: &SearchPattern) -> Vec<String> {
     let why = |cause| match cause {
         Unsearched::TooLong => pattern.bound(),
         Unsearched::Context => {
@@ -233,13 +233,13 @@ fn left_out(mut secrets: Vec<String>) -> Option<String> {
 /// Returns the walk, narrowed by glob and type.
 fn narrowed<'a>(
     workspace: &'a WorkspaceView,
-    place: &'a Place,
+    place: &'a ResolvedPath,
     input: &GrepFilesInput,
-) -> Result<Walk<'a>, ToolError> {
-    let mut walk = Walk::below(workspace, place).with_share(MAX_SHARE);
+) -> Result<FileWalk<'a>, ToolError> {
+    let mut walk = FileWalk::below(workspace, place).with_share(MAX_SHARE);
     if let Some(glob) = &input.glob {
         let base = workspace.root().join(match place.kind() {
-            Some(Kind::Directory) => place.real(),
+            Some(EntryKind::Directory) => place.real(),
             _ => place.real().parent().unwrap_or(Path::new("")),
         });
         let bad = |e| ToolError::invalid_arguments(format!("glob: {e}"));
@@ -259,8 +259,8 @@ fn narrowed<'a>(
     Ok(walk)
 }
 
-impl Search<'_> {
-    fn run(&self, walk: &Walk<'_>, pattern: &Pattern, input: &GrepFilesInput) {
+impl GrepSearch<'_> {
+    fn run(&self, walk: &FileWalk<'_>, pattern: &SearchPattern, input: &GrepFilesInput) {
         let mut searcher = SearcherBuilder::new();
         searcher
             .binary_detection(BinaryDetection::quit(0))
@@ -268,14 +268,14 @@ impl Search<'_> {
             .bom_sniffing(false)
             .multi_line(pattern.spans_lines())
             .heap_limit(Some(pattern.longest() + CONTEXT_MEMORY))
-            .line_number(self.output == Output::Content);
-        if self.output == Output::Content {
+            .line_number(self.output == GrepOutput::Content);
+        if self.output == GrepOutput::Content {
             searcher
                 .before_context(input.before)
                 .after_context(input.after);
         }
         walk.run(|| {
-            let mut worker = Worker {
+            let mut worker = GrepWorker {
                 search: self,
                 searcher: searcher.build(),
                 pattern,
@@ -310,27 +310,27 @@ impl Search<'_> {
 }
 
 /// One thread with its own searcher and buffers.
-struct Worker<'a> {
-    search: &'a Search<'a>,
+struct GrepWorker<'a> {
+    search: &'a GrepSearch<'a>,
     searcher: Searcher,
-    pattern: &'a Pattern,
+    pattern: &'a SearchPattern,
     matcher: RegexMatcher,
-    found: Vec<Vec<Match>>,
+    found: Vec<Vec<GrepMatch>>,
 }
 
-impl Drop for Worker<'_> {
+impl Drop for GrepWorker<'_> {
     fn drop(&mut self) {
         self.search.found.lock().append(&mut self.found);
     }
 }
 
-impl Worker<'_> {
+impl GrepWorker<'_> {
     fn visit(&mut self, found: &WalkEntry<'_>) -> ControlFlow<()> {
         let search = self.search;
         if search.over() {
             return ControlFlow::Break(());
         }
-        if found.kind != Kind::File {
+        if found.kind != EntryKind::File {
             return ControlFlow::Continue(());
         }
         if !search.view.reads(found.path) {
@@ -342,7 +342,7 @@ impl Worker<'_> {
         let Ok(open) = found.folder.open_file(found.name) else {
             return ControlFlow::Continue(());
         };
-        let mut lines = Lines {
+        let mut lines = GrepLines {
             search,
             path: found.path,
             shown: None,
@@ -351,7 +351,7 @@ impl Worker<'_> {
         };
         // Like ripgrep, keep the matches of a file that cannot be read to its end.
         let over = || search.over();
-        let searched = match Source::new(&open.file, self.pattern, &over) {
+        let searched = match SearchText::new(&open.file, self.pattern, &over) {
             Ok(mut text) => self
                 .searcher
                 .search_reader(&self.matcher, &mut text, &mut lines)
@@ -376,16 +376,16 @@ impl Worker<'_> {
 }
 
 /// The lines of one file.
-struct Lines<'a> {
-    search: &'a Search<'a>,
+struct GrepLines<'a> {
+    search: &'a GrepSearch<'a>,
     path: &'a Path,
     /// The path as text, created on the first match.
     shown: Option<Arc<str>>,
-    found: Vec<Match>,
+    found: Vec<GrepMatch>,
     count: u64,
 }
 
-impl Lines<'_> {
+impl GrepLines<'_> {
     fn push(&mut self, line: Option<u64>, text: &[u8], context: bool) -> bool {
         let text = text.strip_suffix(b"\n").unwrap_or(text);
         let text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -397,7 +397,7 @@ impl Lines<'_> {
             return false;
         }
         let path = self.path();
-        self.found.push(Match {
+        self.found.push(GrepMatch {
             path,
             line,
             text: Some(shown),
@@ -417,12 +417,12 @@ impl Lines<'_> {
 
     /// Adds the line for the file itself, in outputs that have one.
     fn close(&mut self) {
-        if self.count == 0 || self.search.output == Output::Content || !self.search.take() {
+        if self.count == 0 || self.search.output == GrepOutput::Content || !self.search.take() {
             return;
         }
-        let count = (self.search.output == Output::Count).then_some(self.count);
+        let count = (self.search.output == GrepOutput::Count).then_some(self.count);
         let path = self.path();
-        self.found.push(Match {
+        self.found.push(GrepMatch {
             path,
             line: None,
             text: None,
@@ -432,15 +432,15 @@ impl Lines<'_> {
     }
 }
 
-impl Sink for Lines<'_> {
+impl Sink for GrepLines<'_> {
     type Error = std::io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, Self::Error> {
         self.count += 1;
         match self.search.output {
-            Output::Files => Ok(false),
-            Output::Count => Ok(!self.search.over()),
-            Output::Content => {
+            GrepOutput::Files => Ok(false),
+            GrepOutput::Count => Ok(!self.search.over()),
+            GrepOutput::Content => {
                 let more = self.search.take()
                     && self.push(found.line_number(), found.bytes(), false)
                     && !self.search.over();

@@ -3,12 +3,12 @@
 use haft::error::ToolError;
 use haft::plural::counted;
 use haft::result::ToolResult;
-use haft::workspace::{Kind, WorkspaceError};
+use haft::workspace::{EntryKind, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::files::Caller;
-use crate::search::walk::Walk;
+use crate::files::FileCaller;
+use crate::search::walk::FileWalk;
 use crate::search::{EntriesData, complete, gather, sort};
 
 /// What `list_files` takes.
@@ -49,18 +49,18 @@ pub(crate) fn limit() -> usize {
 /// `not_found` if the folder does not exist, `failed` if it is not a folder, `cancelled` if `stop` says so.
 pub fn list_files(
     input: &ListFilesInput,
-    caller: &Caller,
+    caller: &FileCaller,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<ToolResult, ToolError> {
     let workspace = &caller.view;
     let place = caller.reads(workspace.existing(&input.path)?)?;
-    if place.kind() != Some(Kind::Directory) {
+    if place.kind() != Some(EntryKind::Directory) {
         return Err(
             ToolError::from(WorkspaceError::NotADirectory(place.display()))
                 .with_advice("read_file reads a file"),
         );
     }
-    let walk = Walk::below(workspace, &place)
+    let walk = FileWalk::below(workspace, &place)
         .with_hidden(input.hidden)
         .with_depth(input.depth);
     let (mut entries, mut truncated) = gather(&walk, input.limit, stop, &|_| true);

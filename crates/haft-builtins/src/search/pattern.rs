@@ -1,4 +1,4 @@
-//! `Pattern`: a regular expression with bounded cost, so that a search ends soon after its call.
+//! `SearchPattern`: a regular expression with bounded cost, so that a search ends soon after its call.
 //!
 //! A search can stop between two reads of a file, but not while the matcher processes a read. In the worst case this time grows with
 //! the size of the compiled expression and with the text processed at once: a nested repetition takes a third of a second per KiB.
@@ -23,13 +23,13 @@ const STATE_MEMORY: usize = 8 << 20;
 
 /// A compiled expression and the amount of text that it may process.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(super) struct SearchPattern {
     matcher: RegexMatcher,
     longest: usize,
     spans_lines: bool,
 }
 
-impl Pattern {
+impl SearchPattern {
     /// Compiles an expression.
     pub(super) fn new(text: &str, ignore_case: bool, multiline: bool) -> Result<Self, ToolError> {
         let literal = !ignore_case && !text.chars().any(|c| r"\.+*?()|[]{}^$#&-~".contains(c));
@@ -103,7 +103,7 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pattern, SIZE_CLASSES};
+    use super::{SIZE_CLASSES, SearchPattern};
 
     #[test]
     fn p11_what_may_take_long_gets_little_text_or_none() {
@@ -116,11 +116,11 @@ mod tests {
             ("(?:a{1,100}){1,100}b", 8 << 10),
         ];
         for (pattern, longest) in rows {
-            let compiled = Pattern::new(pattern, false, false).unwrap();
+            let compiled = SearchPattern::new(pattern, false, false).unwrap();
             assert_eq!(compiled.longest(), longest, "{pattern}");
         }
         for pattern in ["(?:a{1,1000}){1,100}b", r"(?:\w{1,100}){1,100}"] {
-            let refused = Pattern::new(pattern, false, false).unwrap_err();
+            let refused = SearchPattern::new(pattern, false, false).unwrap_err();
             assert!(refused.to_string().contains("size limit"), "{refused}");
             assert!(refused.advice().unwrap_or_default().contains("repeat less"));
         }

@@ -1,4 +1,4 @@
-//! `Source`: a file's text for the matcher, never more at once than its pattern may process.
+//! `SearchText`: a file's text for the matcher, never more at once than its pattern may process.
 //!
 //! The searcher processes the current line together with what one read adds to it. So the limit applies to reads, and the
 //! searcher's buffer may be larger, to hold the lines around a match. The text is decoded before it is limited: in UTF-16, a
@@ -9,7 +9,7 @@ use std::io::{self, Read};
 
 use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 
-use crate::search::pattern::Pattern;
+use crate::search::pattern::SearchPattern;
 
 /// Bytes decoded at once if a file is UTF-16.
 const DECODE_BYTES: usize = 8 << 10;
@@ -26,7 +26,7 @@ pub(super) enum Unsearched {
 }
 
 /// A file's text as UTF-8, with a limit.
-pub(super) struct Source<'a> {
+pub(super) struct SearchText<'a> {
     text: DecodeReaderBytes<StoppableFile<'a>, Vec<u8>>,
     longest: usize,
     /// True if matches may span lines, so that the whole text is processed at once.
@@ -36,7 +36,7 @@ pub(super) struct Source<'a> {
     failed: Option<Unsearched>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SearchText<'a> {
     /// Creates the source of a file's text for a pattern. Reading stops when `is_stopped` returns true.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl<'a> Source<'a> {
     /// If the decoder cannot be built.
     pub(super) fn new(
         file: &'a File,
-        pattern: &Pattern,
+        pattern: &SearchPattern,
         is_stopped: &'a dyn Fn() -> bool,
     ) -> io::Result<Self> {
         let text = DecodeReaderBytesBuilder::new()
@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
     }
 }
 
-impl Read for Source<'_> {
+impl Read for SearchText<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let room = self.longest - self.held;
         if room == 0 {

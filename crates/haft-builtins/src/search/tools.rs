@@ -10,7 +10,7 @@ use haft::workspace::Workspace;
 
 use crate::describe::{builtin, known_as, read_only};
 use crate::files::tools::FILES;
-use crate::files::{Caller, Files};
+use crate::files::{FileCaller, Files};
 use crate::search::glob::GlobFilesInput;
 use crate::search::grep::{GrepFilesData, GrepFilesInput};
 use crate::search::list::ListFilesInput;
@@ -46,7 +46,7 @@ impl TypedTool for ListFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let caller = Caller::of(context, &self.0);
+        let caller = FileCaller::of(context, &self.0);
         blocking(move |stop| list::list_files(&input, &caller, stop)).await
     }
 }
@@ -81,7 +81,7 @@ impl TypedTool for GlobFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let caller = Caller::of(context, &self.0);
+        let caller = FileCaller::of(context, &self.0);
         blocking(move |stop| glob::glob_files(&input, &caller, stop)).await
     }
 }
@@ -116,7 +116,7 @@ impl TypedTool for GrepFiles {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let caller = Caller::of(context, &self.0);
+        let caller = FileCaller::of(context, &self.0);
         blocking(move |stop| grep::grep_files(&input, &caller, stop)).await
     }
 }

@@ -7,14 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::workspace::{Folder, Kind, Place, WorkspaceView};
+use haft::workspace::{EntryKind, Folder, ResolvedPath, WorkspaceView};
 use ignore::Match;
 use ignore::overrides::Override;
 use ignore::types::Types;
 
 use crate::search::THREADS;
-use crate::search::walk::queue::{Queue, Turn};
-use crate::search::walk::rules::{Markers, Rules};
+use crate::search::walk::queue::{BusyGuard, WalkQueue};
+use crate::search::walk::rules::{IgnoreRules, Markers};
 
 mod queue;
 mod rules;
@@ -24,9 +24,9 @@ mod tests;
 /// A walk below a place. It respects `.gitignore` and similar files as ripgrep does, does not follow links, shows hidden files
 /// only on request, and never shows haft's own or filtered files.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct FileWalk<'a> {
     view: &'a WorkspaceView,
-    place: &'a Place,
+    place: &'a ResolvedPath,
     hidden: bool,
     depth: usize,
     share: usize,
@@ -42,36 +42,39 @@ pub(crate) struct WalkEntry<'a> {
     /// The path below the workspace root.
     pub(crate) path: &'a Path,
     pub(crate) name: &'a OsStr,
-    pub(crate) kind: Kind,
+    pub(crate) kind: EntryKind,
 }
 
 /// A unit of remaining work.
-enum Task {
+enum WalkTask {
     /// A folder to read, with its path below the root.
     Folder {
         path: PathBuf,
         depth: usize,
-        rules: Arc<Rules>,
+        rules: Arc<IgnoreRules>,
     },
     /// Some of the entries of a folder.
-    Part { folder: Arc<Folder>, names: Names },
+    Part {
+        folder: Arc<Folder>,
+        names: EntryNames,
+    },
 }
 
 /// The names in a folder, stored in one buffer: there are many, and they live as long as their folder is read.
 #[derive(Default)]
-struct Names {
+struct EntryNames {
     text: Vec<u8>,
-    each: Vec<(Range<usize>, Kind)>,
+    each: Vec<(Range<usize>, EntryKind)>,
 }
 
-impl Names {
-    fn push(&mut self, name: &[u8], kind: Kind) {
+impl EntryNames {
+    fn push(&mut self, name: &[u8], kind: EntryKind) {
         let start = self.text.len();
         self.text.extend_from_slice(name);
         self.each.push((start..self.text.len(), kind));
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&OsStr, Kind)> {
+    fn iter(&self) -> impl Iterator<Item = (&OsStr, EntryKind)> {
         let name = |range: &Range<usize>| OsStr::from_bytes(&self.text[range.clone()]);
         self.each
             .iter()
@@ -79,9 +82,9 @@ impl Names {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> FileWalk<'a> {
     /// Creates a walk below a place.
-    pub(crate) fn below(view: &'a WorkspaceView, place: &'a Place) -> Self {
+    pub(crate) fn below(view: &'a WorkspaceView, place: &'a ResolvedPath) -> Self {
         Self {
             view,
             place,
@@ -125,14 +128,14 @@ impl<'a> Walk<'a> {
         V: FnMut(&WalkEntry<'_>) -> ControlFlow<()>,
     {
         let start = self.place.real();
-        if self.place.kind() != Some(Kind::Directory) {
+        if self.place.kind() != Some(EntryKind::Directory) {
             self.visit_alone(start, &mut visitor());
             return;
         }
-        let queue = Queue::new(Task::Folder {
+        let queue = WalkQueue::new(WalkTask::Folder {
             path: start.to_path_buf(),
             depth: 0,
-            rules: Rules::above(self.view, &self.view.root().join(start)),
+            rules: IgnoreRules::above(self.view, &self.view.root().join(start)),
         });
         let work = || {
             let mut visit = visitor();
@@ -169,13 +172,13 @@ impl<'a> Walk<'a> {
 
     fn run_task(
         &self,
-        task: Task,
-        turn: &Turn<'_, Task>,
+        task: WalkTask,
+        turn: &BusyGuard<'_, WalkTask>,
         visit: &mut impl FnMut(&WalkEntry<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (folder, names) = match task {
-            Task::Part { folder, names } => (folder, names),
-            Task::Folder { path, depth, rules } => {
+            WalkTask::Part { folder, names } => (folder, names),
+            WalkTask::Folder { path, depth, rules } => {
                 let Ok(folder) = self.view.folder(&path) else {
                     return ControlFlow::Continue(());
                 };
@@ -206,11 +209,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the entries of a folder that are not excluded.
-    fn read(&self, folder: &Folder, rules: &Arc<Rules>, depth: usize) -> Option<Read> {
+    fn read(
+        &self,
+        folder: &Folder,
+        rules: &Arc<IgnoreRules>,
+        depth: usize,
+    ) -> Option<FolderContents> {
         if self.hidden && folder.path().file_name() == Some(OsStr::new(".git")) {
             return None;
         }
-        let (mut all, mut markers) = (Names::default(), Markers::default());
+        let (mut all, mut markers) = (EntryNames::default(), Markers::default());
         // Like ripgrep, show the entries that could be read.
         let _ = folder.entries(|name, kind| {
             markers.note(name.as_bytes(), kind);
@@ -221,7 +229,7 @@ impl<'a> Walk<'a> {
         let root = path.len();
         path.extend_from_slice(&below(folder.path()));
         let start = path.len();
-        let mut read = Read::default();
+        let mut read = FolderContents::default();
         for (name, kind) in all.iter() {
             path.truncate(start);
             path.extend_from_slice(name.as_bytes());
@@ -231,8 +239,8 @@ impl<'a> Walk<'a> {
                 continue;
             }
             read.names.push(name.as_bytes(), kind);
-            if kind == Kind::Directory && depth + 1 < self.depth {
-                read.tasks.push(Task::Folder {
+            if kind == EntryKind::Directory && depth + 1 < self.depth {
+                read.tasks.push(WalkTask::Folder {
                     path: relative.to_path_buf(),
                     depth: depth + 1,
                     rules: Arc::clone(&rules),
@@ -247,8 +255,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Globs take precedence over ignore files, those over types, and all of them over the leading dot of a name.
-    fn is_ignored(&self, rules: &Rules, path: &Path, kind: Kind) -> bool {
-        let is_folder = kind == Kind::Directory;
+    fn is_ignored(&self, rules: &IgnoreRules, path: &Path, kind: EntryKind) -> bool {
+        let is_folder = kind == EntryKind::Directory;
         match self.globs.matched(path, is_folder) {
             Match::Ignore(_) => return true,
             Match::Whitelist(_) => return false,
@@ -281,25 +289,25 @@ fn below(folder: &Path) -> Vec<u8> {
 
 /// The contents of a folder.
 #[derive(Default)]
-struct Read {
-    names: Names,
+struct FolderContents {
+    names: EntryNames,
     /// Subfolders, and parts of the folder for any thread.
-    tasks: Vec<Task>,
+    tasks: Vec<WalkTask>,
 }
 
-impl Read {
+impl FolderContents {
     /// Leaves one part of the entries to this thread and the others to any thread.
     fn share_entries(&mut self, folder: &Arc<Folder>, most: usize) {
         let all = std::mem::take(&mut self.names);
         let mut parts = all.each.chunks(most).map(|part| {
-            let mut names = Names::default();
+            let mut names = EntryNames::default();
             for (range, kind) in part {
                 names.push(&all.text[range.clone()], *kind);
             }
             names
         });
         self.names = parts.next().unwrap_or_default();
-        self.tasks.extend(parts.map(|names| Task::Part {
+        self.tasks.extend(parts.map(|names| WalkTask::Part {
             folder: Arc::clone(folder),
             names,
         }));

@@ -4,7 +4,7 @@ use haft::policy::plain_words;
 
 /// The values of the placeholders.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Values<'a> {
+pub(super) struct PlaceholderValues<'a> {
     /// The value of `${CLAUDE_SKILL_DIR}`.
     pub(super) folder: &'a str,
     /// The value of `${CLAUDE_PROJECT_DIR}`.
@@ -18,7 +18,7 @@ pub(super) struct Values<'a> {
 }
 
 /// Fills in the text in one pass, so that placeholders within arguments are not expanded.
-pub(super) fn fill_placeholders(text: &str, values: &Values<'_>) -> String {
+pub(super) fn fill_placeholders(text: &str, values: &PlaceholderValues<'_>) -> String {
     let given = values.arguments.unwrap_or_default();
     let words =
         plain_words(given).unwrap_or_else(|| given.split_whitespace().map(str::to_owned).collect());
@@ -49,7 +49,7 @@ pub(super) fn fill_placeholders(text: &str, values: &Values<'_>) -> String {
 /// Returns the placeholder that a text begins with: its length, its value, and whether it refers to the arguments.
 fn place<'a>(
     text: &str,
-    values: &Values<'a>,
+    values: &PlaceholderValues<'a>,
     words: &'a [String],
 ) -> Option<(usize, &'a str, bool)> {
     let fixed = [
@@ -96,7 +96,7 @@ mod tests {
 
     fn check(text: &str, arguments: Option<&str>, names: &[&str], expect: &str) {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let values = Values {
+        let values = PlaceholderValues {
             folder: "/s/pdf",
             workspace: "/w",
             run: "r1",

@@ -2,13 +2,18 @@
 
 use std::fmt::Write as _;
 
-use haft::skill::{Resources, Skill};
+use haft::skill::{Skill, SkillResources};
 
 /// Maximum number of files named.
 const MAX_FILES: usize = 200;
 
 /// Wraps a skill's text in `<skill_content>`, with its folder, the names of its files and the notes after it.
-pub(super) fn wrap_skill(skill: &Skill, body: &str, files: &Resources, notes: &[String]) -> String {
+pub(super) fn wrap_skill(
+    skill: &Skill,
+    body: &str,
+    files: &SkillResources,
+    notes: &[String],
+) -> String {
     let name = escape_text(skill.name());
     let mut out = format!("<skill_content name=\"{name}\">\n");
     // The text must not close the element that contains it.
@@ -57,7 +62,7 @@ fn escape_text(text: &str) -> String {
 }
 
 /// Returns the names of the files for `data`, up to the maximum.
-pub(super) fn named(files: &Resources) -> Vec<String> {
+pub(super) fn named(files: &SkillResources) -> Vec<String> {
     let paths = files.files.iter().map(|file| file.path.clone());
     paths.take(MAX_FILES).collect()
 }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, known_as, read_only, stays_in_run};
-use crate::skills::{SKILLS, Shelf, visibility_check};
+use crate::skills::{SKILLS, SkillShelf, visibility_check};
 use crate::work::blocking;
 
 /// What `list_skills` takes: nothing.
@@ -41,10 +41,10 @@ pub struct ListSkillsData {
 
 /// The tool `list_skills`.
 #[derive(Debug)]
-pub(super) struct ListSkills(Arc<Shelf>);
+pub(super) struct ListSkills(Arc<SkillShelf>);
 
 impl ListSkills {
-    pub(super) fn tool(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
+    pub(super) fn tool(shelf: &Arc<SkillShelf>) -> Result<Arc<dyn Tool>, NameError> {
         Self(Arc::clone(shelf)).into_tool()
     }
 }

@@ -10,8 +10,8 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::result::ToolResult;
-use haft::session::{Activated, Activation};
-use haft::skill::{Resources, Skill};
+use haft::session::{Activation, ActivationResult};
+use haft::skill::{Skill, SkillResources};
 use haft::spec::{Annotations, Exposure, NameError, ToolName, ToolSpec};
 use haft::tool::{Depth, Intent, PreparedCall, Tool};
 use haft::workspace::Workspace;
@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::describe::{builtin, known_as, stays_in_run};
-use crate::skills::body::{Values, fill_placeholders, holds_commands};
+use crate::skills::body::{PlaceholderValues, fill_placeholders, holds_commands};
 use crate::skills::content::{named, wrap_skill};
-use crate::skills::{SKILLS, Shelf, visibility_check};
+use crate::skills::{SKILLS, SkillShelf, visibility_check};
 use crate::work::blocking;
 
 /// Maximum number of names in the schema's enum; for a larger set, only `list_skills` names them.
@@ -91,14 +91,14 @@ enum LoaderKind {
 #[derive(Debug)]
 pub(super) struct LoadSkill {
     spec: Arc<ToolSpec>,
-    shelf: Arc<Shelf>,
+    shelf: Arc<SkillShelf>,
     way: LoaderKind,
 }
 
 impl LoadSkill {
     /// Creates `load_skill`.
     pub(super) fn load_skill_tool(
-        shelf: &Arc<Shelf>,
+        shelf: &Arc<SkillShelf>,
         skills: &[&Skill],
     ) -> Result<Arc<dyn Tool>, NameError> {
         let description = format!(
@@ -124,7 +124,7 @@ impl LoadSkill {
     /// Creates `invoke_skill`, which is callable but never listed.
     ///
     /// Its schema names no skills, because arguments are validated before the caller is known.
-    pub(super) fn invoke_skill_tool(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
+    pub(super) fn invoke_skill_tool(shelf: &Arc<SkillShelf>) -> Result<Arc<dyn Tool>, NameError> {
         let description = "Load a skill that the user chose, with what the user wrote after its name. Not for models.";
         let schema = json!({
             "type": "object",
@@ -141,7 +141,7 @@ impl LoadSkill {
 
     /// Creates the tool of a single skill.
     pub(super) fn single_skill_tool(
-        shelf: &Arc<Shelf>,
+        shelf: &Arc<SkillShelf>,
         name: &str,
         skill: &Skill,
     ) -> Result<Arc<dyn Tool>, NameError> {
@@ -165,7 +165,7 @@ impl LoadSkill {
         ))
     }
 
-    fn to_tool(spec: ToolSpec, shelf: &Arc<Shelf>, way: LoaderKind) -> Arc<dyn Tool> {
+    fn to_tool(spec: ToolSpec, shelf: &Arc<SkillShelf>, way: LoaderKind) -> Arc<dyn Tool> {
         Arc::new(Self {
             spec: Arc::new(spec),
             shelf: Arc::clone(shelf),
@@ -194,8 +194,8 @@ impl LoadSkill {
             let skill = shelf.find(&seen, &name)?;
             check_open(&skill, for_person)?;
             match resource {
-                Some(path) => Ok(Read::File(Box::new(file(&skill, &path)?))),
-                None => Ok(Read::Whole(Whole {
+                Some(path) => Ok(SkillContent::File(Box::new(file(&skill, &path)?))),
+                None => Ok(SkillContent::Whole(WholeSkill {
                     text: skill.instructions()?,
                     files: skill.resources()?,
                     skill,
@@ -204,19 +204,19 @@ impl LoadSkill {
         })
         .await?;
         match read {
-            Read::File(result) => Ok(*result),
-            Read::Whole(whole) => self.load(&whole, &input, context),
+            SkillContent::File(result) => Ok(*result),
+            SkillContent::Whole(whole) => self.load(&whole, &input, context),
         }
     }
 
     /// Activates the skill and returns its text.
     fn load(
         &self,
-        whole: &Whole,
+        whole: &WholeSkill,
         input: &LoadSkillInput,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        let Whole { skill, text, files } = whole;
+        let WholeSkill { skill, text, files } = whole;
         let active = context.activate(&Activation {
             name: skill.name(),
             body: text,
@@ -249,7 +249,7 @@ impl LoadSkill {
         }
         let body = fill_placeholders(
             text,
-            &Values {
+            &PlaceholderValues {
                 folder: &skill.dir().to_string_lossy(),
                 workspace: &self.shelf.options.workspace.root().to_string_lossy(),
                 run: context.run().as_str(),
@@ -265,16 +265,16 @@ impl LoadSkill {
 }
 
 /// What was read on the blocking thread.
-enum Read {
+enum SkillContent {
     File(Box<ToolResult>),
-    Whole(Whole),
+    Whole(WholeSkill),
 }
 
 /// A skill with its text and the names of its files.
-struct Whole {
+struct WholeSkill {
     skill: Skill,
     text: String,
-    files: Resources,
+    files: SkillResources,
 }
 
 impl Tool for LoadSkill {
@@ -416,7 +416,12 @@ fn file(skill: &Skill, path: &str) -> Result<ToolResult, ToolError> {
 }
 
 /// Returns the notes that accompany the text.
-fn notes(skill: &Skill, text: &str, active: &Activated, files: &Resources) -> Vec<String> {
+fn notes(
+    skill: &Skill,
+    text: &str,
+    active: &ActivationResult,
+    files: &SkillResources,
+) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(only) = skill.restricts_to() {
         notes.push(match only {

@@ -22,11 +22,11 @@ use crate::describe::{builtin, known_as, reads_from_web};
 use crate::web::WEB;
 use crate::web::fetch::page::FetchedPage;
 use crate::web::http::HttpError;
-use crate::web::options::Web;
-use crate::web::reader::Format;
+use crate::web::options::WebOptions;
+use crate::web::reader::PageFormat;
 use crate::web::redirects::Redirects;
 use crate::web::robots::Robots;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// Maximum number of pages fetched at the same time.
 const MAX_CONCURRENT: usize = 4;
@@ -47,7 +47,7 @@ pub struct FetchUrlInput {
     pub urls: Option<Vec<String>>,
     /// The format of the returned pages.
     #[serde(default)]
-    pub format: Format,
+    pub format: PageFormat,
     /// The most characters of each page. The rest is in its artifact.
     #[serde(default = "page_size")]
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -132,19 +132,19 @@ pub struct FetchUrlData {
 
 /// State shared by the fetches of a process.
 #[derive(Debug)]
-struct Shared {
-    web: Web,
+struct FetchState {
+    web: WebOptions,
     robots: Robots,
 }
 
 /// The tool `fetch_url`.
 #[derive(Debug)]
-pub struct FetchUrl(Arc<Shared>);
+pub struct FetchUrl(Arc<FetchState>);
 
 impl FetchUrl {
     /// Creates the tool with this web access.
-    pub fn new(web: Web) -> Self {
-        Self(Arc::new(Shared {
+    pub fn new(web: WebOptions) -> Self {
+        Self(Arc::new(FetchState {
             web,
             robots: Robots::default(),
         }))
@@ -199,7 +199,7 @@ impl TypedTool for FetchUrl {
 
 /// Returns the effect of connecting to a page.
 fn connection(url: &str) -> Result<Effect, ToolError> {
-    let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    let target = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
     let host = target.host().trim_end_matches('.');
     Ok(Effect::connect(target.url().to_string(), host))
 }
@@ -209,7 +209,7 @@ impl FetchUrl {
     async fn all(
         &self,
         urls: &[&str],
-        format: Format,
+        format: PageFormat,
         redirects: &Arc<Redirects>,
     ) -> Vec<Result<FetchedPage, ToolError>> {
         let turns = Arc::new(Semaphore::new(MAX_CONCURRENT));

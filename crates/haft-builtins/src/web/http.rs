@@ -21,17 +21,17 @@ use hyper::{Method, StatusCode};
 use rustls::pki_types::CertificateDer;
 use tokio::time::Instant;
 
-pub use body::Cut;
+pub use body::IncompleteReason;
 pub use error::HttpError;
 pub use haft_http::tunnel::ProxyFault;
 #[cfg(feature = "commands")]
 pub(crate) use private::OpenAddresses;
-pub(crate) use through::Reached;
+pub(crate) use through::HostConnection;
 
-use crate::web::http::exchange::Request;
+use crate::web::http::exchange::HopRequest;
 use crate::web::http::private::PrivatePlace;
 use crate::web::network::{BoxFuture, Network, OwnListeners, System};
-use crate::web::target::{Refused, Target};
+use crate::web::target::{UrlRefusal, WebUrl};
 
 /// The limits of one request.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ impl Default for FetchLimits {
 
 /// A server's response.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct HttpReply {
     /// The status code, which may be 400 or above.
     pub status: u16,
     /// The URL of the response, after redirects.
@@ -70,10 +70,10 @@ pub struct Reply {
     /// The decompressed body.
     pub body: Bytes,
     /// Why the body is incomplete, or `None` if it is complete.
-    pub cut: Option<Cut>,
+    pub cut: Option<IncompleteReason>,
 }
 
-impl Reply {
+impl HttpReply {
     /// Returns true for a success status.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
@@ -90,7 +90,7 @@ impl Reply {
 
 /// The hosts that a client connects to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
+enum HostReach {
     /// The public network. Redirects are followed and checked.
     Public,
     /// Any host that the URL names. Redirects are not followed.
@@ -100,7 +100,7 @@ enum Reach {
 /// An HTTP client. Clones share its certificates. Dropping a request's future cancels the request.
 #[derive(Debug, Clone)]
 pub struct Http {
-    reach: Reach,
+    reach: HostReach,
     /// The host and port that may be private.
     place: Option<PrivatePlace>,
     /// The ports that haft itself listens on, which this client does not connect to.
@@ -114,20 +114,20 @@ pub struct Http {
 }
 
 /// A check before each hop, including the first.
-pub(crate) trait Gate: Send + Sync {
+pub(crate) trait HopGate: Send + Sync {
     /// Checks whether the hop is allowed.
     fn pass<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WebUrl,
         deadline: Instant,
     ) -> BoxFuture<'a, Result<(), HttpError>>;
 }
 
 /// Allows everything.
-struct Open;
+struct OpenHopGate;
 
-impl Gate for Open {
-    fn pass<'a>(&'a self, _: &'a Target, _: Instant) -> BoxFuture<'a, Result<(), HttpError>> {
+impl HopGate for OpenHopGate {
+    fn pass<'a>(&'a self, _: &'a WebUrl, _: Instant) -> BoxFuture<'a, Result<(), HttpError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -136,16 +136,16 @@ impl Http {
     /// Creates a client for URLs named by a model or a page. It connects only to public addresses, at every redirect, and exactly to
     /// those that it checked.
     pub fn guarded() -> Self {
-        Self::new(Reach::Public)
+        Self::new(HostReach::Public)
     }
 
     /// Creates a client for a service whose URL the operator put into settings, on this machine or elsewhere. It does not follow
     /// redirects, so that what it sends, perhaps a key, goes only to that service.
     pub fn trusted() -> Self {
-        Self::new(Reach::Named)
+        Self::new(HostReach::Named)
     }
 
-    fn new(reach: Reach) -> Self {
+    fn new(reach: HostReach) -> Self {
         Self {
             reach,
             place: None,
@@ -208,8 +208,8 @@ impl Http {
     /// # Errors
     /// [`HttpError`] says what failed: the URL or an address is refused, the name is not found, the connection, its encryption or the
     /// response is not valid, or it took too long.
-    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<Reply, HttpError> {
-        self.follow(url, headers, &Open).await
+    pub async fn get(&self, url: &str, headers: &[(&str, &str)]) -> Result<HttpReply, HttpError> {
+        self.follow(url, headers, &OpenHopGate).await
     }
 
     /// Sends JSON and reads the response; any status is a response. Does not follow redirects.
@@ -221,13 +221,13 @@ impl Http {
         url: &str,
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
-    ) -> Result<Reply, HttpError> {
+    ) -> Result<HttpReply, HttpError> {
         let target = self.target(url)?;
         let mut headers = self.headers(headers)?;
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let body = body.into();
         let deadline = Instant::now() + self.limits.whole;
-        let request = Request {
+        let request = HopRequest {
             method: Method::POST,
             headers: &headers,
             body,
@@ -239,13 +239,13 @@ impl Http {
     ///
     /// # Errors
     /// As for [`get`](Self::get).
-    pub async fn send(&self, request: hyper::Request<Bytes>) -> Result<Reply, HttpError> {
+    pub async fn send(&self, request: hyper::Request<Bytes>) -> Result<HttpReply, HttpError> {
         let (head, body) = request.into_parts();
         let target = self.target(&head.uri.to_string())?;
         let mut headers = self.headers(&[])?;
         headers.extend(head.headers);
         let deadline = Instant::now() + self.limits.whole;
-        let request = Request {
+        let request = HopRequest {
             method: head.method,
             headers: &headers,
             body,
@@ -258,18 +258,20 @@ impl Http {
         &self,
         url: &str,
         headers: &[(&str, &str)],
-        gate: &dyn Gate,
-    ) -> Result<Reply, HttpError> {
+        gate: &dyn HopGate,
+    ) -> Result<HttpReply, HttpError> {
         let deadline = Instant::now() + self.limits.whole;
         let mut target = self.target(url)?;
         let mut headers = self.headers(headers)?;
         for _ in 0..=self.limits.redirects {
             gate.pass(&target, deadline).await?;
-            let reply = self.hop(&target, Request::get(&headers), deadline).await?;
+            let reply = self
+                .hop(&target, HopRequest::get(&headers), deadline)
+                .await?;
             let Some(location) = redirect(&reply) else {
                 return Ok(reply);
             };
-            if self.reach == Reach::Named {
+            if self.reach == HostReach::Named {
                 return Err(HttpError::Redirected {
                     url: target.url().to_string(),
                     location,
@@ -285,11 +287,11 @@ impl Http {
 
     fn next(
         &self,
-        from: &Target,
+        from: &WebUrl,
         location: &str,
         headers: &mut HeaderMap,
-    ) -> Result<Target, HttpError> {
-        let refuse = |why: Refused| HttpError::refused(location, why);
+    ) -> Result<WebUrl, HttpError> {
+        let refuse = |why: UrlRefusal| HttpError::refused(location, why);
         let next = from.join(location).map_err(refuse)?;
         self.check(&next).map_err(refuse)?;
         if next.host() != from.host() {
@@ -302,23 +304,23 @@ impl Http {
         Ok(next)
     }
 
-    fn target(&self, url: &str) -> Result<Target, HttpError> {
-        let target = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    fn target(&self, url: &str) -> Result<WebUrl, HttpError> {
+        let target = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
         self.check(&target)
             .map_err(|why| HttpError::refused(url, why))?;
         Ok(target)
     }
 
     /// Fails for hosts that this client does not connect to.
-    pub(crate) fn check(&self, target: &Target) -> Result<(), Refused> {
+    pub(crate) fn check(&self, target: &WebUrl) -> Result<(), UrlRefusal> {
         match (self.reach, target.check_public()) {
-            (Reach::Named, _) => Ok(()),
-            (Reach::Public, Err(Refused::Host(host, _)))
+            (HostReach::Named, _) => Ok(()),
+            (HostReach::Public, Err(UrlRefusal::Host(host, _)))
                 if self.place_of(target).is_some() && can_be_opened(&host) =>
             {
                 Ok(())
             }
-            (Reach::Public, checked) => checked,
+            (HostReach::Public, checked) => checked,
         }
     }
 
@@ -343,7 +345,7 @@ impl Http {
 }
 
 /// Returns the target of a redirect, if the response is one.
-fn redirect(reply: &Reply) -> Option<String> {
+fn redirect(reply: &HttpReply) -> Option<String> {
     let moved = [
         StatusCode::MOVED_PERMANENTLY,
         StatusCode::FOUND,

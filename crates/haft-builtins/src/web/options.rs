@@ -1,4 +1,4 @@
-//! `Web`: the configuration of the web tools.
+//! `WebOptions`: the configuration of the web tools.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::web::search::SearchService;
 
 /// The configuration of the web tools.
 #[derive(Debug, Clone)]
-pub struct Web {
+pub struct WebOptions {
     /// The guarded client for URLs that a model names.
     pub http: Http,
     /// True to respect `robots.txt`.
@@ -19,7 +19,7 @@ pub struct Web {
     pub search: Option<SearchService>,
 }
 
-impl Default for Web {
+impl Default for WebOptions {
     /// Returns a guarded client that respects `robots.txt`, and nothing else.
     fn default() -> Self {
         Self {

@@ -42,7 +42,7 @@ pub struct ReadError(String);
 /// How a page is given.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum PageFormat {
     /// Its article, or its whole text, as Markdown.
     #[default]
     Markdown,
@@ -57,7 +57,7 @@ pub enum Format {
 /// A file to read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Task {
+pub enum ReadTask {
     /// A PDF file.
     Pdf,
     /// A page in UTF-8.
@@ -65,7 +65,7 @@ pub enum Task {
         /// The address of the page, which relative links start from.
         url: String,
         /// The format to convert to.
-        format: Format,
+        format: PageFormat,
     },
     /// A picture, to be made smaller: the text is a PNG file in base64.
     Picture,
@@ -73,7 +73,7 @@ pub enum Task {
 
 /// A file that was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadPage {
     /// The text, or the requested markup. Form feeds separate the pages of a PDF file.
     pub text: String,
     /// The title of the page, if it has one.
@@ -82,7 +82,7 @@ pub struct Read {
     pub cut: Option<String>,
 }
 
-impl Read {
+impl ReadPage {
     fn bounded(mut self) -> Self {
         if self.text.len() > MAX_TEXT {
             self.text.truncate(self.text.floor_char_boundary(MAX_TEXT));
@@ -99,29 +99,29 @@ pub trait PageReader: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// The reason why the file could not be read.
-    fn read(&self, task: Task, file: Bytes) -> BoxFuture<'_, Result<Read, ReadError>>;
+    fn read(&self, task: ReadTask, file: Bytes) -> BoxFuture<'_, Result<ReadPage, ReadError>>;
 }
 
 /// Reads a file on this thread, without limits on time and memory.
-fn read_here(task: &Task, file: &[u8]) -> Result<Read, String> {
+fn read_here(task: &ReadTask, file: &[u8]) -> Result<ReadPage, String> {
     let read = match task {
         #[cfg(feature = "pdf")]
-        Task::Pdf => Read {
+        ReadTask::Pdf => ReadPage {
             text: pdf::text_of(file)?,
-            ..Read::default()
+            ..ReadPage::default()
         },
         #[cfg(not(feature = "pdf"))]
         Task::Pdf => return Err("PDF files are not read here (feature `pdf` is off)".to_owned()),
         #[cfg(feature = "images")]
-        Task::Picture => Read {
+        ReadTask::Picture => ReadPage {
             text: crate::image::thumbnail(file)?,
-            ..Read::default()
+            ..ReadPage::default()
         },
         #[cfg(not(feature = "images"))]
         Task::Picture => {
             return Err("pictures are not read here (feature `images` is off)".to_owned());
         }
-        Task::Html { url, format } => {
+        ReadTask::Html { url, format } => {
             let html = std::str::from_utf8(file).map_err(|e| e.to_string())?;
             html::convert(html, url, *format)
         }

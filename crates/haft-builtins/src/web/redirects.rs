@@ -5,9 +5,9 @@ use haft::permission::Verdict;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::web::http::{Gate, HttpError};
+use crate::web::http::{HopGate, HttpError};
 use crate::web::network::BoxFuture;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// The hops of one call. A hop is judged as the call's first address was, with what the run has read by then; a policy that asks about
 /// it does not let it pass, because nobody is asked within a fetch.
@@ -28,8 +28,8 @@ impl Redirects {
     }
 
     /// Returns the gate for a fetch that begins at a target that the call was cleared for.
-    pub(crate) fn from(&self, cleared: Target) -> Follow<'_> {
-        Follow {
+    pub(crate) fn from(&self, cleared: WebUrl) -> RedirectGate<'_> {
+        RedirectGate {
             redirects: self,
             cleared,
         }
@@ -45,14 +45,14 @@ impl Redirects {
 }
 
 /// Allows hops to the cleared host, and to hosts that the policy allows.
-pub(crate) struct Follow<'a> {
+pub(crate) struct RedirectGate<'a> {
     redirects: &'a Redirects,
-    cleared: Target,
+    cleared: WebUrl,
 }
 
-impl Follow<'_> {
+impl RedirectGate<'_> {
     /// Checks a hop. A call is cleared for one host and port; any other needs its own permission.
-    pub(crate) fn follows(&self, target: &Target) -> Result<(), HttpError> {
+    pub(crate) fn follows(&self, target: &WebUrl) -> Result<(), HttpError> {
         let host = host_without_dot(target);
         let (url, cleared) = (target.url(), self.cleared.url());
         let same_port = url.port() == cleared.port();
@@ -84,13 +84,13 @@ impl Follow<'_> {
     }
 }
 
-impl Gate for Follow<'_> {
-    fn pass<'a>(&'a self, target: &'a Target, _: Instant) -> BoxFuture<'a, Result<(), HttpError>> {
+impl HopGate for RedirectGate<'_> {
+    fn pass<'a>(&'a self, target: &'a WebUrl, _: Instant) -> BoxFuture<'a, Result<(), HttpError>> {
         Box::pin(std::future::ready(self.follows(target)))
     }
 }
 
-fn host_without_dot(target: &Target) -> &str {
+fn host_without_dot(target: &WebUrl) -> &str {
     target.host().trim_end_matches('.')
 }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::web::http::{FetchLimits, Http, HttpError};
 use crate::web::redirects::Redirects;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// Maximum bytes read of a file (RFC 9309 §2.5 requires at least 500 KiB).
 const MAX_BYTES: usize = 500 * 1024;
@@ -20,7 +20,7 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The rules of the hosts fetched so far.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Robots(Arc<Mutex<HashMap<String, Arc<Rules>>>>);
+pub(crate) struct Robots(Arc<Mutex<HashMap<String, Arc<RobotsRules>>>>);
 
 impl Robots {
     /// Checks whether a page may be fetched; the error names the rule that forbids it.
@@ -28,7 +28,7 @@ impl Robots {
         &self,
         http: &Http,
         redirects: &Redirects,
-        target: &Target,
+        target: &WebUrl,
     ) -> Result<(), HttpError> {
         let url = target.url();
         if url.path() == "/robots.txt" {
@@ -54,12 +54,12 @@ impl Robots {
         }
     }
 
-    fn lookup(&self, place: &str) -> Option<Arc<Rules>> {
+    fn lookup(&self, place: &str) -> Option<Arc<RobotsRules>> {
         let hosts = self.0.lock();
         hosts.get(place).cloned()
     }
 
-    fn keep(&self, place: &str, rules: Rules) -> Arc<Rules> {
+    fn keep(&self, place: &str, rules: RobotsRules) -> Arc<RobotsRules> {
         let rules = Arc::new(rules);
         let mut hosts = self.0.lock();
         if hosts.len() >= MAX_HOSTS {
@@ -71,7 +71,7 @@ impl Robots {
 }
 
 /// Fetches a host's file. It may redirect only to hosts that a page of that host may redirect to, since both are connections.
-async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<Rules, HttpError> {
+async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<RobotsRules, HttpError> {
     let limits = FetchLimits {
         whole: FETCH_TIMEOUT,
         max_bytes: MAX_BYTES,
@@ -80,37 +80,37 @@ async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<Rules,
     };
     let client = http.clone().with_limits(limits);
     let url = format!("{place}/robots.txt");
-    let own = Target::parse(&url).map_err(|why| HttpError::refused(&url, why))?;
+    let own = WebUrl::parse(&url).map_err(|why| HttpError::refused(&url, why))?;
     let reply = match client.follow(&url, &[], &redirects.from(own)).await {
         Ok(reply) => reply,
         // RFC 9309 §2.3.1.2: with too many redirects, the file counts as missing.
-        Err(HttpError::Redirects { .. }) => return Ok(Rules::default()),
+        Err(HttpError::Redirects { .. }) => return Ok(RobotsRules::default()),
         Err(error) => return Err(error),
     };
     Ok(match reply.status {
-        200..=299 => Rules::parse(&String::from_utf8_lossy(&reply.body), http.user_agent()),
+        200..=299 => RobotsRules::parse(&String::from_utf8_lossy(&reply.body), http.user_agent()),
         // §2.3.1.4: a server error forbids everything.
-        status @ 500..=599 => Rules::unreachable(status),
-        _ => Rules::default(),
+        status @ 500..=599 => RobotsRules::unreachable(status),
+        _ => RobotsRules::default(),
     })
 }
 
 /// One line of the file.
 #[derive(Debug)]
-struct Rule {
+struct RobotsRule {
     allow: bool,
     pattern: String,
 }
 
 /// The rules of one host for this robot.
 #[derive(Debug, Default)]
-struct Rules {
-    rules: Vec<Rule>,
+struct RobotsRules {
+    rules: Vec<RobotsRule>,
     /// The server's status, if it failed so that the rules could not be read.
     failed: Option<u16>,
 }
 
-impl Rules {
+impl RobotsRules {
     fn unreachable(status: u16) -> Self {
         Self {
             rules: Vec::new(),
@@ -154,9 +154,9 @@ impl Rules {
                 continue;
             }
             if mine {
-                named.push(Rule { allow, pattern });
+                named.push(RobotsRule { allow, pattern });
             } else if all {
-                others.push(Rule { allow, pattern });
+                others.push(RobotsRule { allow, pattern });
             }
         }
         Self {
@@ -232,7 +232,7 @@ fn fits(pattern: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Rules, fits};
+    use super::{RobotsRules, fits};
 
     #[test]
     fn patterns_match_as_the_standard_says() {
@@ -261,7 +261,7 @@ mod tests {
         let text = "\u{feff}# a comment\nUser-agent: *\nDisallow: /\n\nuser-agent: other\nUser-Agent: Haft\n\
             Disallow: /private # why\nAllow: /private/open\nDisallow:\nAllow: /same\nDisallow: /same\n\
             User-agent: third\nDisallow: /third\n\nUser-agent: haft/1.0\nDisallow: /gr\u{fc}n\nCrawl-delay: 7\n";
-        let rules = Rules::parse(text, "haft/0.1");
+        let rules = RobotsRules::parse(text, "haft/0.1");
         let rows = [
             ("/", None),
             ("/private/x", Some("Disallow: /private")),
@@ -273,9 +273,9 @@ mod tests {
         for (path, expect) in rows {
             assert_eq!(rules.forbids(path).as_deref(), expect, "{path}");
         }
-        let others = Rules::parse(text, "curious");
+        let others = RobotsRules::parse(text, "curious");
         assert_eq!(others.forbids("/x").as_deref(), Some("Disallow: /"));
-        assert_eq!(Rules::parse("Disallow: /", "haft").forbids("/"), None);
-        assert!(Rules::unreachable(503).forbids("/").is_some());
+        assert_eq!(RobotsRules::parse("Disallow: /", "haft").forbids("/"), None);
+        assert!(RobotsRules::unreachable(503).forbids("/").is_some());
     }
 }

@@ -11,7 +11,7 @@ use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use service::{Provider, SearchError, SearchService, SearchSettings};
+pub use service::{SearchError, SearchProvider, SearchService, SearchSettings};
 
 use crate::describe::{builtin, known_as, reads_from_web};
 use crate::web::WEB;
@@ -38,7 +38,7 @@ fn most() -> usize {
 
 /// One result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Hit {
+pub struct WebSearchHit {
     /// The page's title.
     pub title: String,
     /// Its URL.
@@ -51,7 +51,7 @@ pub struct Hit {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct WebSearchData {
     /// The results, best first.
-    pub results: Vec<Hit>,
+    pub results: Vec<WebSearchHit>,
 }
 
 /// The tool `web_search`.
@@ -90,8 +90,8 @@ impl TypedTool for WebSearch {
         }
         let limit = input.limit.clamp(1, 20);
         let results = self.0.search(query, limit).await?;
-        let shown = |(nth, hit): (usize, &Hit)| {
-            let Hit {
+        let shown = |(nth, hit): (usize, &WebSearchHit)| {
+            let WebSearchHit {
                 title,
                 url,
                 snippet,

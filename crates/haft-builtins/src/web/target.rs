@@ -1,8 +1,8 @@
-//! `Target`: a URL to fetch, parsed by the WHATWG standard and refused where parsers disagree (URL rule 2).
+//! `WebUrl`: a URL to fetch, parsed by the WHATWG standard and refused where parsers disagree (URL rule 2).
 
 use std::net::IpAddr;
 
-use haft::policy::address::{NotPublic, check_host};
+use haft::policy::address::{NonPublicHost, check_host};
 use thiserror::Error;
 use url::{Host, Url};
 
@@ -21,7 +21,7 @@ const MAX_URL: usize = 8 * 1024;
 /// The reason why a URL is not fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum UrlRefusal {
     /// The URL is not absolute, or parsers disagree about it.
     #[error("it is not a URL that all parsers read the same way ({0})")]
     Malformed(String),
@@ -36,53 +36,53 @@ pub enum Refused {
     Port(u16),
     /// The host is not on the public network.
     #[error("{0}: {1}")]
-    Host(String, NotPublic),
+    Host(String, NonPublicHost),
 }
 
 /// An absolute `http` or `https` URL without credentials, with its host and port (URL rule 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct WebUrl {
     url: Url,
     host: String,
     port: u16,
 }
 
-impl Target {
+impl WebUrl {
     /// Parses a URL. `check_public` checks whether its host is public.
     ///
     /// # Errors
-    /// [`Refused`] says which rule the URL breaks.
-    pub fn parse(text: &str) -> Result<Self, Refused> {
+    /// [`UrlRefusal`] says which rule the URL breaks.
+    pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
         check_unambiguous(text)?;
-        let url = Url::parse(text).map_err(|e| Refused::Malformed(e.to_string()))?;
+        let url = Url::parse(text).map_err(|e| UrlRefusal::Malformed(e.to_string()))?;
         Self::of(url)
     }
 
     /// Resolves a `Location`, absolute or relative to this URL (URL rule 8).
     ///
     /// # Errors
-    /// [`Refused`] says which rule the URL breaks.
-    pub fn join(&self, location: &str) -> Result<Self, Refused> {
+    /// [`UrlRefusal`] says which rule the URL breaks.
+    pub fn join(&self, location: &str) -> Result<Self, UrlRefusal> {
         if scheme(location).is_some() {
             return Self::parse(location);
         }
         clear_text(location)?;
         let joined = self.url.join(location);
-        Self::of(joined.map_err(|e| Refused::Malformed(e.to_string()))?)
+        Self::of(joined.map_err(|e| UrlRefusal::Malformed(e.to_string()))?)
     }
 
-    fn of(mut url: Url) -> Result<Self, Refused> {
+    fn of(mut url: Url) -> Result<Self, UrlRefusal> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Refused::Scheme(url.scheme().to_owned()));
+            return Err(UrlRefusal::Scheme(url.scheme().to_owned()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refused::Credentials);
+            return Err(UrlRefusal::Credentials);
         }
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(Refused::Malformed("no host".to_owned()));
+            return Err(UrlRefusal::Malformed("no host".to_owned()));
         };
         if BAD_PORTS.contains(&port) {
-            return Err(Refused::Port(port));
+            return Err(UrlRefusal::Port(port));
         }
         let host = host.to_owned();
         // Clients do not send fragments.
@@ -93,9 +93,9 @@ impl Target {
     /// Checks that the host is on the public network.
     ///
     /// # Errors
-    /// [`Refused`] if the host is not on the public network.
-    pub fn check_public(&self) -> Result<(), Refused> {
-        check_host(&self.host).map_err(|why| Refused::Host(self.host.clone(), why))
+    /// [`UrlRefusal`] if the host is not on the public network.
+    pub fn check_public(&self) -> Result<(), UrlRefusal> {
+        check_host(&self.host).map_err(|why| UrlRefusal::Host(self.host.clone(), why))
     }
 
     /// Returns the URL without its fragment.
@@ -146,8 +146,8 @@ fn scheme(text: &str) -> Option<&str> {
 }
 
 /// Refuses what lenient parsers drop, convert or guess: blanks and control characters, backslashes (URL rule 2).
-fn clear_text(text: &str) -> Result<(), Refused> {
-    let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
+fn clear_text(text: &str) -> Result<(), UrlRefusal> {
+    let malformed = |why: &str| Err(UrlRefusal::Malformed(why.to_owned()));
     if text.len() > MAX_URL {
         return malformed("over 8 KiB");
     }
@@ -162,14 +162,14 @@ fn clear_text(text: &str) -> Result<(), Refused> {
 }
 
 /// Performs the same check for an absolute URL, which must spell out its authority.
-fn check_unambiguous(text: &str) -> Result<(), Refused> {
+fn check_unambiguous(text: &str) -> Result<(), UrlRefusal> {
     clear_text(text)?;
-    let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
+    let malformed = |why: &str| Err(UrlRefusal::Malformed(why.to_owned()));
     let Some(scheme) = scheme(text) else {
         return malformed("no scheme");
     };
     if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return Err(Refused::Scheme(scheme.to_ascii_lowercase()));
+        return Err(UrlRefusal::Scheme(scheme.to_ascii_lowercase()));
     }
     let Some(rest) = text[scheme.len()..].strip_prefix("://") else {
         return malformed("no // after the scheme");
@@ -179,7 +179,7 @@ fn check_unambiguous(text: &str) -> Result<(), Refused> {
         return malformed("no host");
     }
     if authority.contains('@') {
-        return Err(Refused::Credentials);
+        return Err(UrlRefusal::Credentials);
     }
     if authority.contains(char::is_whitespace) {
         return malformed("a blank in the host");
@@ -189,10 +189,10 @@ fn check_unambiguous(text: &str) -> Result<(), Refused> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Refused, Target};
+    use super::{UrlRefusal, WebUrl};
 
-    fn check(text: &str) -> Result<(String, u16), Refused> {
-        let target = Target::parse(text)?;
+    fn check(text: &str) -> Result<(String, u16), UrlRefusal> {
+        let target = WebUrl::parse(text)?;
         target.check_public()?;
         Ok((target.host().to_owned(), target.port()))
     }
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn redirects_are_read_like_urls() {
-        let from = Target::parse("https://example.com/a/b").unwrap();
+        let from = WebUrl::parse("https://example.com/a/b").unwrap();
         let to = |location: &str| from.join(location).map(|t| t.url().to_string());
         assert_eq!(to("../c?x=1#f").unwrap(), "https://example.com/c?x=1");
         assert_eq!(to("//example.org/").unwrap(), "https://example.org/");

@@ -6,13 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::artifact::ArtifactStore;
 use haft::artifact::memory::MemoryArtifacts;
 use haft::call::{Origin, ToolCall};
 use haft::change::ChangeLog;
 use haft::future::BoxFuture;
-use haft::policy::{Commands, Policy, PolicyBuilder, Profile, RuleSet, RuleText};
+use haft::policy::{CommandPolicy, Policy, PolicyBuilder, Profile, RuleSet, RuleText};
 use haft::session::Session;
 use parking_lot::Mutex;
 
@@ -39,7 +39,7 @@ pub(crate) struct Person {
 type Act = (fn(&Path), PathBuf);
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.asked.lock().push(request.clone());
         if let Some((act, root)) = &self.acts {
             act(root);
@@ -247,9 +247,9 @@ fn policy(settings: &Settings, workspace: &Workspace) -> PolicyBuilder {
         deny: texts(settings.deny),
     };
     let commands = if settings.asks_before {
-        Commands::Ask
+        CommandPolicy::Ask
     } else {
-        Commands::Copy
+        CommandPolicy::Copy
     };
     Policy::builder(settings.profile)
         .commands(commands)

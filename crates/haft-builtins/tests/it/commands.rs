@@ -9,7 +9,7 @@ use haft::ErrorKind::{Failed, InvalidArguments, NotFound, Timeout};
 use haft::call::{Origin, ToolCall};
 use haft::executor::Executor;
 use haft::policy::Policy;
-use haft::progress::{Pace, ProgressEvent, ProgressSink, Stream};
+use haft::progress::{Pace, ProgressEvent, ProgressSink, ProgressStream};
 use haft::session::Session;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
@@ -408,7 +408,10 @@ async fn watched(line: &str, pace: Pace) -> (Vec<ProgressEvent>, Value) {
 async fn a_screen_sees_every_byte_once_and_in_order() {
     let line = "for n in 1 2 3 4 5 6 7 8 9; do echo out $n; echo err $n >&2; sleep 0.03; done";
     let (events, got) = watched(line, Pace::default()).await;
-    for (stream, member) in [(Stream::Stdout, "stdout"), (Stream::Stderr, "stderr")] {
+    for (stream, member) in [
+        (ProgressStream::Stdout, "stdout"),
+        (ProgressStream::Stderr, "stderr"),
+    ] {
         let mut mine = events.iter().filter(|event| event.stream == stream);
         let text: String = mine.clone().map(|event| &*event.text).collect();
         assert_eq!(text, got[member].as_str().unwrap());
@@ -438,7 +441,11 @@ async fn a_screen_that_watches_several_waits_sees_one_stream() {
     call("await_command", json!({"task": task, "timeout_s": 0})).await;
     call("await_command", json!({"task": task})).await;
     let events = std::mem::take(&mut *screen.0.lock());
-    let out = || events.iter().filter(|event| event.stream == Stream::Stdout);
+    let out = || {
+        events
+            .iter()
+            .filter(|event| event.stream == ProgressStream::Stdout)
+    };
     let mut text = String::new();
     for event in out() {
         assert_eq!(event.offset, text.len() as u64, "{events:?}");

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::skill::set::{Filter, Root, SkillSet};
+use haft::skill::set::{SkillFilter, SkillRoot, SkillSet};
 use haft::testing::TestTool;
 use haft::toolset::registry::ToolRegistry;
-use haft::toolset::view::View;
+use haft::toolset::view::ToolsetExt;
 use haft::{
     ErrorKind, Executor, Exposure, Outcome, Policy, Session, ToolCall, ToolSpec, TypedTool,
 };
@@ -278,7 +278,7 @@ async fn skills_are_found_beside_tools_unless_only_people_may_load_them() {
         );
         std::fs::write(folder.join("SKILL.md"), text).unwrap();
     }
-    let set = SkillSet::new(vec![Root::user(dir.path())], Filter::default());
+    let set = SkillSet::new(vec![SkillRoot::user(dir.path())], SkillFilter::default());
     let options = DiscoverOptions {
         skills: Some(Arc::new(set)),
         ..DiscoverOptions::default()

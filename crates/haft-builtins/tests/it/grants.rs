@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::Arc;
 
-use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
+use haft::approval::{ApprovalRequest, ApprovalScope, ApproverReply, Decision};
 use haft::error::ErrorKind;
 use haft::permission::{PathClaim, Permission};
 use haft::policy::Policy;
@@ -13,7 +13,7 @@ use haft::workspace::Workspace;
 use haft::{Executor, Session, ToolCall, Toolset};
 use haft_builtins::Builtins;
 use haft_builtins::files::patch::{ApplyPatchInput, apply_patch};
-use haft_builtins::files::{Caller, FileOptions, Files};
+use haft_builtins::files::{FileCaller, FileOptions, Files};
 use haft_sandbox::{Config, Sandbox};
 use parking_lot::Mutex;
 use proptest::prelude::*;
@@ -30,7 +30,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn new(scope: HoldFor) -> Self {
+    fn new(scope: ApprovalScope) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (name, text) in [
             ("a.txt", "old\n"),
@@ -47,7 +47,7 @@ impl Desk {
         tools.replace_all("builtin", all).unwrap();
         let policy = Policy::workspace().with_workspace(&builtins.workspace);
         let yes = Decision::approve("ann", "test").hold_for(scope);
-        let approver = ScriptedApprover::new([Answer::from(yes)]);
+        let approver = ScriptedApprover::new([ApproverReply::from(yes)]);
         let asked = Arc::clone(&approver.asked);
         let audit = Arc::new(MemoryAudit::new());
         Self {
@@ -77,8 +77,8 @@ impl Desk {
     }
 
     /// Restores the files, and starts another session if the grant is permanent.
-    fn restore(&mut self, scope: HoldFor) {
-        if scope == HoldFor::Always {
+    fn restore(&mut self, scope: ApprovalScope) {
+        if scope == ApprovalScope::Always {
             self.session = Session::builder(Arc::clone(&self.tools) as _)
                 .build()
                 .unwrap();
@@ -192,7 +192,7 @@ fn changed(desk: &Desk, call: &Approved, change: Change) -> (String, Value, bool
     (name.clone(), arguments, differs)
 }
 
-fn holds(scope: HoldFor, row: usize, change: Change) -> Result<(), TestCaseError> {
+fn holds(scope: ApprovalScope, row: usize, change: Change) -> Result<(), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -203,7 +203,7 @@ fn holds(scope: HoldFor, row: usize, change: Change) -> Result<(), TestCaseError
         let mut desk = Desk::new(scope);
         prop_assert_eq!(desk.asks(call.tool, &call.arguments).await, Some(1));
         desk.restore(scope);
-        let kept = scope == HoldFor::Session || !desk.asked.lock()[0].suggested.is_empty();
+        let kept = scope == ApprovalScope::Session || !desk.asked.lock()[0].suggested.is_empty();
         let again = desk.asks(call.tool, &call.arguments).await;
         prop_assert_eq!(
             again,
@@ -218,7 +218,7 @@ fn holds(scope: HoldFor, row: usize, change: Change) -> Result<(), TestCaseError
             return Ok(());
         };
         // A permanent grant is a rule for the host, which covers its other pages; the request says so.
-        let by_rule = scope == HoldFor::Always && call.tool == "fetch_url" && name == "url";
+        let by_rule = scope == ApprovalScope::Always && call.tool == "fetch_url" && name == "url";
         let covered = kept && (!differs || call.free.contains(&name.as_str()) || by_rule);
         let expect = usize::from(!covered);
         prop_assert_eq!(asked, expect, "{:?} {} {}", scope, call.tool, arguments);
@@ -233,7 +233,7 @@ proptest! {
     fn p5_a_call_that_differs_from_the_approved_one_is_asked_about_again(
         row in 0_usize..100, nth in 0_usize..100, seed in any::<u32>(), always in any::<bool>(),
     ) {
-        let scope = if always { HoldFor::Always } else { HoldFor::Session };
+        let scope = if always { ApprovalScope::Always } else { ApprovalScope::Session };
         holds(scope, row, Change { nth, seed })?;
     }
 }
@@ -246,7 +246,7 @@ async fn p5_an_approved_patch_covers_no_other_file_and_no_removal() {
     let moved = "*** Begin Patch\n*** Update File: a.txt\n*** Move to: c.txt\n@@\n-old\n+new\n*** End Patch";
     let deleted = "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch";
     let added = "*** Begin Patch\n*** Add File: c.txt\n+new\n*** End Patch";
-    for scope in [HoldFor::Session, HoldFor::Always] {
+    for scope in [ApprovalScope::Session, ApprovalScope::Always] {
         for (patch, asks) in [
             (update("a.txt", "other"), 0),
             (update("b.txt", "other"), 1),
@@ -267,7 +267,7 @@ async fn p5_an_approved_patch_covers_no_other_file_and_no_removal() {
 
 #[tokio::test]
 async fn p18_a_critical_call_is_approved_each_time() {
-    for scope in [HoldFor::Session, HoldFor::Always] {
+    for scope in [ApprovalScope::Session, ApprovalScope::Always] {
         let mut desk = Desk::new(scope);
         let arguments = json!({"path": "a.txt"});
         assert_eq!(desk.asks("delete_file", &arguments).await, Some(1));
@@ -293,7 +293,7 @@ fn p20_a_call_that_was_cleared_for_nothing_changes_nothing() {
     };
     let elsewhere = Permission::write(PathClaim::plain("b"));
     for cleared in [vec![], vec![elsewhere]] {
-        let caller = Caller::cleared_for(cleared, &files);
+        let caller = FileCaller::cleared_for(cleared, &files);
         let error = apply_patch(&files, &input, &caller, &|| false).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
         assert!(!dir.path().join("a").exists());

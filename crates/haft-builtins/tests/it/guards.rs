@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::ErrorKind::Denied;
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::call::ToolCall;
 use haft::future::BoxFuture;
 use haft::policy::{Policy, PolicyBuilder, Profile, RuleSet, RuleText};
@@ -106,7 +106,7 @@ async fn lists_and_searches_show_neither_own_nor_filtered_files() {
 struct SlowPerson(PathBuf);
 
 impl Approver for SlowPerson {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         let link = self.0.join("link");
         fs::remove_file(&link).unwrap();
         symlink("b", &link).unwrap();

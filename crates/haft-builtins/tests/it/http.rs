@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use haft_builtins::web::http::{Cut, Http, HttpError, Reply};
+use haft_builtins::web::http::{Http, HttpError, HttpReply, IncompleteReason};
 
 use crate::town::{Does, PUBLIC, Town, answer, moved, page};
 
 const MIB: usize = 1024 * 1024;
 
-async fn get(town: &std::sync::Arc<Town>, url: &str) -> Result<Reply, HttpError> {
+async fn get(town: &std::sync::Arc<Town>, url: &str) -> Result<HttpReply, HttpError> {
     town.http().get(url, &[]).await
 }
 
@@ -140,7 +140,7 @@ async fn a_page_without_end_is_kept_up_to_the_limit_and_said_to_be_cut() {
             .await
             .unwrap();
         assert_eq!(reply.body.len(), 10 * MIB, "{path}");
-        assert_eq!(reply.cut, Some(Cut::TooLarge), "{path}");
+        assert_eq!(reply.cut, Some(IncompleteReason::TooLarge), "{path}");
     }
 }
 
@@ -201,7 +201,10 @@ async fn packed_bodies_are_unpacked_and_a_bomb_stops_at_the_limit() {
     }
     assert_eq!(at("none").await.unwrap().body, "");
     let bomb = at("bomb").await.unwrap();
-    assert_eq!((bomb.body.len(), bomb.cut), (10 * MIB, Some(Cut::TooLarge)));
+    assert_eq!(
+        (bomb.body.len(), bomb.cut),
+        (10 * MIB, Some(IncompleteReason::TooLarge))
+    );
     for path in ["wrong", "half", "brotli"] {
         let error = at(path).await.unwrap_err();
         assert!(
@@ -227,7 +230,7 @@ async fn broken_answers_are_named_or_kept_as_far_as_they_came() {
     let short = get(&town, "http://example.com/short").await.unwrap();
     assert_eq!(
         (&short.body[..], short.cut),
-        (&b"half"[..], Some(Cut::BrokenOff))
+        (&b"half"[..], Some(IncompleteReason::BrokenOff))
     );
     for path in ["head", "lines", "nothing", "ssh"] {
         let error = get(&town, &format!("http://example.com/{path}"))
@@ -256,7 +259,7 @@ async fn a_server_that_keeps_still_is_left() {
     let slow = http.get("http://example.com/slow", &[]).await.unwrap();
     assert_eq!(
         (&slow.body[..], slow.cut),
-        (&b"half"[..], Some(Cut::TooSlow))
+        (&b"half"[..], Some(IncompleteReason::TooSlow))
     );
 }
 

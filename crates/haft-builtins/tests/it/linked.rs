@@ -10,7 +10,7 @@ use std::task::Poll;
 
 use haft::ErrorKind::{self, Conflict, Denied};
 use haft::Executor;
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::call::ToolCall;
 use haft::change::ChangeLog;
 use haft::context::CallContext;
@@ -372,7 +372,7 @@ fn long_chain() -> Vec<String> {
 struct Refusing(Arc<Mutex<Vec<String>>>);
 
 impl Approver for Refusing {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.0.lock().push(request.reason.clone());
         Box::pin(async { Decision::deny("ada", "test").into() })
     }
@@ -410,7 +410,7 @@ async fn a_change_is_asked_about_where_not_all_names_are_known() {
 struct Linking(PathBuf);
 
 impl Approver for Linking {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         symlink("db", self.0.join("migrations")).unwrap();
         Box::pin(async { Decision::approve("ada", "test").into() })
     }

@@ -20,7 +20,7 @@ use haft::workspace::Workspace;
 use haft::{Executor, Session};
 use haft_builtins::files::{FileOptions, Files};
 use haft_builtins::image::ViewImage;
-use haft_builtins::web::Web;
+use haft_builtins::web::WebOptions;
 use haft_builtins::web::http::Http;
 use image::codecs::gif::GifEncoder;
 use image::{DynamicImage, Frame, GenericImageView, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
@@ -428,9 +428,9 @@ async fn under(deny: &[&str], tool: Arc<dyn Tool>, args: Value) -> Outcome {
 fn tool(scene: &Scene, http: Http) -> Arc<dyn Tool> {
     let workspace = Workspace::open(&scene.at("")).unwrap();
     let files = Files::new(workspace, FileOptions::default(), None);
-    let web = Web {
+    let web = WebOptions {
         http,
-        ..Web::default()
+        ..WebOptions::default()
     };
     ViewImage::new(files, &web, 5 << 20).into_tool().unwrap()
 }

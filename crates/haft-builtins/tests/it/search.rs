@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use haft::error::ErrorKind;
 use haft::permission::Permission;
 use haft::workspace::Workspace;
-use haft_builtins::files::{Caller, FileOptions, Files};
+use haft_builtins::files::{FileCaller, FileOptions, Files};
 use haft_builtins::search::grep::{GrepFilesInput, grep_files};
 use serde_json::{Value, json};
 
@@ -227,7 +227,7 @@ async fn p11_a_search_stops_inside_a_file_when_its_call_has_ended() {
     let input = json!({"pattern": "needle"});
     let claim = workspace.claim(".").unwrap();
     let files = Files::new(workspace, FileOptions::default(), None);
-    let caller = Caller::cleared_for(vec![Permission::read(claim)], &files);
+    let caller = FileCaller::cleared_for(vec![Permission::read(claim)], &files);
     let asked = AtomicUsize::new(0);
     let stop = || asked.fetch_add(1, Ordering::Relaxed) >= 5;
     grep_files(&serde_json::from_value(input).unwrap(), &caller, &stop).unwrap();
@@ -350,7 +350,7 @@ async fn p11_files_that_were_not_searched_to_the_end_are_counted_by_cause() {
     let workspace = Workspace::open(Path::new(&process)).unwrap();
     let claim = workspace.claim("mem").unwrap();
     let files = Files::new(workspace, FileOptions::default(), None);
-    let caller = Caller::cleared_for(vec![Permission::read(claim)], &files);
+    let caller = FileCaller::cleared_for(vec![Permission::read(claim)], &files);
     let mut input = serde_json::from_value::<GrepFilesInput>(input).unwrap();
     input.path = "mem".to_owned();
     let got = grep_files(&input, &caller, &|| false).unwrap();

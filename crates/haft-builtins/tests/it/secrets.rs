@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use haft::ErrorKind::Denied;
 use haft::Executor;
-use haft::approval::{Answer, ApprovalRequest, Approver, Choice, Decision, HoldFor};
+use haft::approval::{ApprovalRequest, ApprovalScope, Approver, ApproverReply, Choice, Decision};
 use haft::future::BoxFuture;
 use haft::policy::{Policy, Profile, SecretFiles};
 use haft::workspace::Workspace;
@@ -36,7 +36,7 @@ impl Person {
 }
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.asked.lock().push(request.reason.clone());
         let decision = Decision {
             choice: self.says.clone(),
@@ -55,7 +55,7 @@ fn no() -> Choice {
 
 fn yes() -> Choice {
     Choice::Approve {
-        scope: HoldFor::Once,
+        scope: ApprovalScope::Once,
         edited: None,
         rule: None,
     }
@@ -188,7 +188,7 @@ async fn an_approval_to_read_holds_for_that_file_in_that_run() {
 #[tokio::test]
 async fn edited_arguments_are_judged_again_where_secrets_are_denied() {
     let edited = Choice::Approve {
-        scope: HoldFor::Once,
+        scope: ApprovalScope::Once,
         edited: Some(json!({"path": ".env", "content": "x"}).to_string()),
         rule: None,
     };

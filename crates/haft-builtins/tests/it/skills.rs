@@ -9,7 +9,7 @@ use haft::call::{Origin, ToolCall};
 use haft::policy::Policy;
 use haft::result::{Content, Outcome, Status};
 use haft::session::Session;
-use haft::skill::set::{Filter, Root, SkillSet};
+use haft::skill::set::{SkillFilter, SkillRoot, SkillSet};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::toolset::view::merged;
@@ -45,7 +45,10 @@ impl Scene {
         }
         let root = dir.path().canonicalize().unwrap();
         fs::write(root.join("ws/a.txt"), "inside").unwrap();
-        let set = SkillSet::new(vec![Root::user(root.join("skills"))], Filter::default());
+        let set = SkillSet::new(
+            vec![SkillRoot::user(root.join("skills"))],
+            SkillFilter::default(),
+        );
         let workspace = Workspace::open(&root.join("ws")).unwrap();
         let workspace = workspace.with_hidden([root.join("state")]);
         let given = SkillOptions::new(workspace.clone());

@@ -8,9 +8,9 @@ use haft::permission::Verdict;
 use haft::policy::{Policy, Profile, UntrustedContent};
 use haft::result::{Content, Outcome, Status};
 use haft::workspace::Workspace;
-use haft_builtins::web::Web;
+use haft_builtins::web::WebOptions;
 use haft_builtins::web::reader::{PageReader, UnconfinedReader};
-use haft_builtins::web::search::{Provider, SearchService, SearchSettings};
+use haft_builtins::web::search::{SearchProvider, SearchService, SearchSettings};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, data};
@@ -22,11 +22,11 @@ fn scene(town: &Arc<Town>, robots: bool) -> Scene {
 }
 
 fn scene_with(town: &Arc<Town>, robots: bool, reader: Option<Arc<dyn PageReader>>) -> Scene {
-    let web = Web {
+    let web = WebOptions {
         http: town.http(),
         robots,
         reader,
-        ..Web::default()
+        ..WebOptions::default()
     };
     Scene::with(|mut builtins| {
         builtins.web = Some(web);
@@ -282,10 +282,10 @@ async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
         _ => page("text/plain", "end"),
     })
     .await;
-    let web = Web {
+    let web = WebOptions {
         http: town.http(),
         robots: false,
-        ..Web::default()
+        ..WebOptions::default()
     };
     let mut scene = Scene::with(|mut builtins| {
         builtins.web = Some(web);
@@ -338,10 +338,10 @@ async fn w11_whatever_is_read_leads_to_no_host_that_no_rule_allows() {
         _ => page("text/plain", "end"),
     })
     .await;
-    let web = Web {
+    let web = WebOptions {
         http: town.http(),
         robots: true,
-        ..Web::default()
+        ..WebOptions::default()
     };
     let scene = Scene::with(|mut builtins| {
         builtins.web = Some(web);
@@ -419,10 +419,10 @@ async fn a_redirect_is_judged_with_what_the_run_has_read() {
     for (name, steps, goes) in rows {
         for verdict in [Verdict::Ask, Verdict::Deny] {
             let town = leading_town().await;
-            let web = Web {
+            let web = WebOptions {
                 http: town.http(),
                 robots: false,
-                ..Web::default()
+                ..WebOptions::default()
             };
             let mut scene = Scene::with(|mut builtins| {
                 builtins.web = Some(web);
@@ -513,9 +513,9 @@ async fn each_kind_of_search_service_gives_the_same_shape() {
         ..settings("/v1?q={query}&n={limit}")
     };
     let with = |provider, settings| {
-        let web = Web {
+        let web = WebOptions {
             search: Some(SearchService::new(provider, settings).unwrap()),
-            ..Web::default()
+            ..WebOptions::default()
         };
         Scene::with(|mut builtins| {
             builtins.web = Some(web);
@@ -525,9 +525,9 @@ async fn each_kind_of_search_service_gives_the_same_shape() {
     let expect = json!([{"title": "A & b", "url": "https://a.example/", "snippet": "one two"},
         {"title": "C", "url": "https://c.example/", "snippet": "c"}]);
     for (provider, settings) in [
-        (Provider::Brave, settings("/res")),
-        (Provider::Searxng, settings("/searx/")),
-        (Provider::Json, generic.clone()),
+        (SearchProvider::Brave, settings("/res")),
+        (SearchProvider::Searxng, settings("/searx/")),
+        (SearchProvider::Json, generic.clone()),
     ] {
         let found = with(provider, settings)
             .data("web_search", json!({"query": "two words", "limit": 2}))
@@ -544,7 +544,7 @@ async fn each_kind_of_search_service_gives_the_same_shape() {
         (nowhere, "has nothing at \"/elsewhere\""),
         (settings("/none?{query}"), "401"),
     ] {
-        let scene = with(Provider::Json, settings);
+        let scene = with(SearchProvider::Json, settings);
         scene
             .fails(
                 "web_search",
@@ -563,10 +563,10 @@ async fn a_service_that_is_not_whole_is_no_service() {
         ..SearchSettings::default()
     };
     let rows = [
-        (Provider::Json, settings("http://localhost/none")),
-        (Provider::Json, settings("ftp://localhost/{query}")),
-        (Provider::Searxng, SearchSettings::default()),
-        (Provider::Brave, SearchSettings::default()),
+        (SearchProvider::Json, settings("http://localhost/none")),
+        (SearchProvider::Json, settings("ftp://localhost/{query}")),
+        (SearchProvider::Searxng, SearchSettings::default()),
+        (SearchProvider::Brave, SearchSettings::default()),
     ];
     for (provider, settings) in rows {
         let refused = SearchService::new(provider, settings);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::inbox::{Filter, RequestStatus};
-use haft::approval::{Decision, HoldFor, PendingRequest, Requests, channel};
+use haft::approval::inbox::{RequestFilter, RequestStatus};
+use haft::approval::{ApprovalScope, Decision, PendingRequest, RequestReceiver, channel};
 use haft::permission::{Effect, Verdict};
 use haft::policy::{Policy, Profile, RuleSet, UntrustedContent};
 use haft_builtins::command::CommandNetwork;
@@ -58,7 +58,7 @@ pub(crate) fn scene(sandbox: &Sandbox, town: &Arc<Town>, rules: RuleSet) -> Scen
     scene
 }
 
-pub(crate) fn with_people(scene: Scene) -> (Scene, Requests) {
+pub(crate) fn with_people(scene: Scene) -> (Scene, RequestReceiver) {
     let (approver, requests) = channel(8);
     let executor = scene.executor.clone().with_approver(approver);
     (Scene { executor, ..scene }, requests)
@@ -72,7 +72,7 @@ pub(crate) fn allowing(rules: &[&str]) -> RuleSet {
 }
 
 /// Returns the next request, which must be about this host and port.
-pub(crate) async fn next(requests: &mut Requests, place: &str) -> PendingRequest {
+pub(crate) async fn next(requests: &mut RequestReceiver, place: &str) -> PendingRequest {
     let pending = requests.next().await.unwrap();
     let request = pending.request();
     assert_eq!(request.tool.as_str(), "connect");
@@ -118,7 +118,7 @@ async fn a_person_decides_about_each_host_once(sandbox: &Sandbox) {
 
 async fn an_approval_for_the_session_holds_for_its_command_line(sandbox: &Sandbox) {
     let town = town().await;
-    for (scope, asks_again) in [(HoldFor::Once, true), (HoldFor::Session, false)] {
+    for (scope, asks_again) in [(ApprovalScope::Once, true), (ApprovalScope::Session, false)] {
         let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
         let people = async {
             next(&mut requests, "example.com:443")
@@ -259,11 +259,11 @@ async fn a_thousand_hosts_that_nobody_decides_about_leave_no_request(sandbox: &S
     let town = town().await;
     let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
     let inbox = scene.executor.inbox();
-    let pending = Filter {
+    let pending = RequestFilter {
         tenant: "local".into(),
         status: vec![RequestStatus::Pending],
         limit: 100,
-        ..Filter::default()
+        ..RequestFilter::default()
     };
     let script = format!("place = lambda n: f'h{{n}}.example.com:443'\n{CROWD}");
     let people = async {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
-use haft::approval::{Decision, HoldFor, PendingRequest, Requests};
+use haft::approval::{ApprovalScope, Decision, PendingRequest, RequestReceiver};
 use haft::policy::{Policy, Profile, RuleSet};
 use haft::spec::Risk;
 use haft_builtins::command::CommandNetwork;
@@ -63,7 +63,7 @@ async fn a_private_host_is_asked_about_with_its_address(sandbox: &Sandbox) {
             assert_eq!(shown.get("leads_to"), expect.as_ref());
             assert_eq!(shown["program"], "python3");
             assert_eq!(town.connected().len(), before);
-            pending.decide(yes().hold_for(HoldFor::Always));
+            pending.decide(yes().hold_for(ApprovalScope::Always));
         };
         let script = format!("opened('{place}')");
         let (seen, ()) = tokio::join!(scene.script(&script), people);
@@ -130,7 +130,7 @@ async fn a_name_that_leads_elsewhere_later_is_asked_about_again(sandbox: &Sandbo
 }
 
 /// Runs a script to its end; any approval request is a failure.
-async fn unasked(scene: &Scene, requests: &mut Requests, script: &str) -> String {
+async fn unasked(scene: &Scene, requests: &mut RequestReceiver, script: &str) -> String {
     tokio::select! {
         seen = scene.script(script) => seen.shown,
         pending = requests.next() => panic!("{:?}", pending.unwrap().request().arguments),
@@ -239,7 +239,7 @@ async fn a_registry_is_one_request(sandbox: &Sandbox) {
             assert_eq!(request.snapshot.permissions.len(), 2);
             assert_eq!(request.suggested, rules);
             assert_eq!(arguments(&pending)["also"][0]["host"], both[1]);
-            pending.decide(yes().hold_for(HoldFor::Always));
+            pending.decide(yes().hold_for(ApprovalScope::Always));
         };
         let (seen, ()) = tokio::join!(scene.line("./pip install x"), people);
         let out = seen.data["stdout"].as_str().unwrap();

@@ -8,7 +8,7 @@ const MORE: u8 = 1;
 
 /// The kind of a frame; a script sends the first seven, the host the last three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// A call: name, noise and arguments, each on its own line.
     Call,
     /// Text for standard output.
@@ -31,7 +31,7 @@ pub enum Kind {
     Bytes,
 }
 
-impl Kind {
+impl FrameKind {
     const ALL: [(u8, Self); 10] = [
         (b'c', Self::Call),
         (b'o', Self::Out),
@@ -67,7 +67,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Whether more frames of the message follow.
     pub more: bool,
     /// The request to which it belongs.
@@ -93,7 +93,7 @@ impl<'a> Frame<'a> {
             return Err(BridgeError::Flags(*flags));
         }
         Ok(Self {
-            kind: Kind::of(*kind).ok_or(BridgeError::Kind(char::from(*kind)))?,
+            kind: FrameKind::of(*kind).ok_or(BridgeError::Kind(char::from(*kind)))?,
             more: *flags & MORE != 0,
             id: u32::from_le_bytes([*a, *b, *c, *d]),
             body,
@@ -111,7 +111,7 @@ impl<'a> Frame<'a> {
 }
 
 /// Splits a message into datagrams, in order.
-pub fn split(kind: Kind, id: u32, message: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
+pub fn split(kind: FrameKind, id: u32, message: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     let count = message.len().div_ceil(BODY).max(1);
     (0..count).map(move |at| {
         let end = message.len().min((at + 1) * BODY);
@@ -154,12 +154,12 @@ mod tests {
     fn messages_are_split_and_streams_taken_apart_without_loss() {
         for size in [0, 1, BODY - 1, BODY, BODY + 1, 3 * BODY, 3 * BODY + 7] {
             let message: Vec<u8> = (0..size).map(|n| n.to_le_bytes()[0]).collect();
-            let frames: Vec<_> = split(Kind::Answer, 7, &message).collect();
+            let frames: Vec<_> = split(FrameKind::Answer, 7, &message).collect();
             let stream: Vec<u8> = frames.iter().flat_map(|frame| prefixed(frame)).collect();
             let (mut rest, mut joined) = (stream.as_slice(), Vec::<u8>::new());
             while let Some((datagram, taken)) = unprefixed(rest).unwrap() {
                 let frame = Frame::decode(datagram).unwrap();
-                assert_eq!((frame.kind, frame.id), (Kind::Answer, 7));
+                assert_eq!((frame.kind, frame.id), (FrameKind::Answer, 7));
                 joined.extend(frame.body);
                 rest = &rest[taken..];
                 assert_eq!(frame.more, !rest.is_empty(), "of {size}");

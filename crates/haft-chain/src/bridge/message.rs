@@ -7,12 +7,12 @@ use haft::json::depth::exceeds;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::bridge::frame::{Frame, Kind};
+use crate::bridge::frame::{Frame, FrameKind};
 use crate::bridge::{BridgeError, DEPTH, MESSAGE, PUT, TOTAL};
 
 /// A message from a script.
 #[derive(Debug)]
-pub enum Message {
+pub enum ScriptMessage {
     /// The script calls a tool.
     Call {
         /// The id of the request, which its answer repeats.
@@ -59,13 +59,13 @@ pub enum Message {
         reference: String,
     },
     /// The script has ended.
-    Done(Done),
+    Done(ScriptReport),
 }
 
 /// The end of a script, as the script itself reports it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Done {
+pub struct ScriptReport {
     /// The script's value.
     #[serde(default)]
     pub value: Option<Box<RawValue>>,
@@ -94,7 +94,7 @@ pub struct ScriptError {
 /// Assembles messages from datagrams.
 #[derive(Debug, Default)]
 pub struct Assembler {
-    part: Option<(Kind, u32, Vec<u8>)>,
+    part: Option<(FrameKind, u32, Vec<u8>)>,
     total: u64,
     open: HashSet<u32>,
 }
@@ -104,13 +104,13 @@ impl Assembler {
     ///
     /// # Errors
     /// [`BridgeError`] describes how the datagram violates the protocol: close the bridge then.
-    pub fn take(&mut self, datagram: &[u8]) -> Result<Option<Message>, BridgeError> {
+    pub fn take(&mut self, datagram: &[u8]) -> Result<Option<ScriptMessage>, BridgeError> {
         let frame = Frame::decode(datagram)?;
         if !frame.kind.from_script() {
             return Err(BridgeError::Kind(char::from(frame.kind.byte())));
         }
         // Printed output is bounded where it is stored.
-        if !matches!(frame.kind, Kind::Out | Kind::Err) {
+        if !matches!(frame.kind, FrameKind::Out | FrameKind::Err) {
             self.total += datagram.len() as u64;
         }
         if self.total > TOTAL {
@@ -129,7 +129,7 @@ impl Assembler {
         if (kind, id) != (frame.kind, frame.id) {
             return Err(BridgeError::Mixed);
         }
-        let limit = if kind == Kind::Put {
+        let limit = if kind == FrameKind::Put {
             PUT + 256
         } else {
             MESSAGE
@@ -153,26 +153,34 @@ impl Assembler {
         self.open.remove(&id);
     }
 
-    fn message(&mut self, kind: Kind, id: u32, body: &[u8]) -> Result<Message, BridgeError> {
-        let request = matches!(kind, Kind::Call | Kind::Put | Kind::Read | Kind::Info);
+    fn message(
+        &mut self,
+        kind: FrameKind,
+        id: u32,
+        body: &[u8],
+    ) -> Result<ScriptMessage, BridgeError> {
+        let request = matches!(
+            kind,
+            FrameKind::Call | FrameKind::Put | FrameKind::Read | FrameKind::Info
+        );
         // The id pairs a request with its answer: 0 or an id in use cannot do that.
         if request && (id == 0 || !self.open.insert(id)) {
             return Err(BridgeError::Id(id));
         }
         match kind {
-            Kind::Call => call(id, body),
-            Kind::Put => put(id, body),
-            Kind::Read => read(id, body),
-            Kind::Info => Ok(Message::Info {
+            FrameKind::Call => call(id, body),
+            FrameKind::Put => put(id, body),
+            FrameKind::Read => read(id, body),
+            FrameKind::Info => Ok(ScriptMessage::Info {
                 id,
                 reference: text(body, "info")?,
             }),
-            Kind::Done => done(body).map(Message::Done),
-            Kind::Out | Kind::Err => Ok(Message::Out {
-                err: kind == Kind::Err,
+            FrameKind::Done => done(body).map(ScriptMessage::Done),
+            FrameKind::Out | FrameKind::Err => Ok(ScriptMessage::Out {
+                err: kind == FrameKind::Err,
                 text: Bytes::copy_from_slice(body),
             }),
-            Kind::Start | Kind::Answer | Kind::Bytes => {
+            FrameKind::Start | FrameKind::Answer | FrameKind::Bytes => {
                 Err(BridgeError::Kind(char::from(kind.byte())))
             }
         }
@@ -191,7 +199,7 @@ fn line<'a>(bytes: &'a [u8], what: &'static str) -> Result<(&'a [u8], &'a [u8]),
     Ok((bytes.get(..end).unwrap_or_default(), rest))
 }
 
-fn call(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
+fn call(id: u32, body: &[u8]) -> Result<ScriptMessage, BridgeError> {
     const WHAT: &str = "call";
     let (name, rest) = line(body, WHAT)?;
     let (noise, arguments) = line(rest, WHAT)?;
@@ -199,7 +207,7 @@ fn call(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
     if !noise.is_empty() && serde_json::from_str::<&RawValue>(&noise).is_err() {
         return Err(BridgeError::Malformed(WHAT));
     }
-    Ok(Message::Call {
+    Ok(ScriptMessage::Call {
         id,
         name: text(name, WHAT)?,
         noise,
@@ -208,21 +216,21 @@ fn call(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
     })
 }
 
-fn put(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
+fn put(id: u32, body: &[u8]) -> Result<ScriptMessage, BridgeError> {
     const WHAT: &str = "put";
     let (media_type, bytes) = line(body, WHAT)?;
     let media_type = text(media_type, WHAT)?;
     if media_type.len() > 128 || media_type.chars().any(char::is_control) {
         return Err(BridgeError::Malformed(WHAT));
     }
-    Ok(Message::Put {
+    Ok(ScriptMessage::Put {
         id,
         media_type,
         bytes: Bytes::copy_from_slice(bytes),
     })
 }
 
-fn read(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
+fn read(id: u32, body: &[u8]) -> Result<ScriptMessage, BridgeError> {
     const WHAT: &str = "read";
     let body = text(body, WHAT)?;
     let mut words = body.split(' ');
@@ -231,7 +239,7 @@ fn read(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
     let (Some(offset), Some(length)) = (number(), number()) else {
         return Err(BridgeError::Malformed(WHAT));
     };
-    Ok(Message::Read {
+    Ok(ScriptMessage::Read {
         id,
         reference,
         offset,
@@ -239,7 +247,7 @@ fn read(id: u32, body: &[u8]) -> Result<Message, BridgeError> {
     })
 }
 
-fn done(body: &[u8]) -> Result<Done, BridgeError> {
+fn done(body: &[u8]) -> Result<ScriptReport, BridgeError> {
     let malformed = BridgeError::Malformed("end");
     if exceeds(body, DEPTH) {
         return Err(BridgeError::Malformed("end: its value nests too deep"));
@@ -322,16 +330,18 @@ mod tests {
     fn no_message_and_no_script_sends_without_end() {
         let mut assembler = Assembler::default();
         let long = vec![b'x'; MESSAGE + 1];
-        let refused = split(Kind::Call, 1, &long).find_map(|f| assembler.take(&f).err());
+        let refused = split(FrameKind::Call, 1, &long).find_map(|f| assembler.take(&f).err());
         assert_eq!(
             refused.unwrap().to_string(),
             "a message over 16777216 bytes"
         );
         let mut assembler = Assembler::default();
         // Printed output may be endless: it is cut where it is stored.
-        let frame = split(Kind::Out, 0, &vec![b'x'; 60_000]).next().unwrap();
+        let frame = split(FrameKind::Out, 0, &vec![b'x'; 60_000])
+            .next()
+            .unwrap();
         assert!((0..10_000).all(|_| assembler.take(&frame).is_ok()));
-        let frame = split(Kind::Put, 1, b"text/plain\n").next().unwrap();
+        let frame = split(FrameKind::Put, 1, b"text/plain\n").next().unwrap();
         let frame = [&frame[..], &vec![b'x'; 60_000]].concat();
         let refused = (0..10_000).find_map(|_| {
             assembler.answered(1);

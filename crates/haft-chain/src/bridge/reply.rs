@@ -1,7 +1,7 @@
 //! Encodes the host's answers: an outcome as a script sees it.
 
 use haft::error::{ErrorKind, bounded};
-use haft::result::{Artifact, Failure, Mark, Outcome, Status};
+use haft::result::{Artifact, Failure, Outcome, PartMark, Status};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -20,7 +20,7 @@ pub struct MediaFile {
 }
 
 #[derive(Serialize)]
-struct Reply<'a> {
+struct BridgeReply<'a> {
     status: Status,
     #[serde(skip_serializing_if = "str::is_empty")]
     text: &'a str,
@@ -40,7 +40,7 @@ struct Reply<'a> {
 
 /// Returns the answer to call `seq`.
 pub fn outcome(seq: u64, outcome: &Outcome, files: &[MediaFile]) -> String {
-    let reply = Reply {
+    let reply = BridgeReply {
         status: outcome.status,
         text: &outcome.text(),
         data: outcome.data.as_deref(),
@@ -61,8 +61,8 @@ fn output_of(outcome: &Outcome) -> String {
     let mut rendered = outcome.render();
     let advice = error.advice.as_deref();
     rendered.parts.retain(|part| {
-        let is_advice = part.mark == Mark::Note && Some(&*part.text) == advice;
-        part.mark != Mark::Status && !is_advice
+        let is_advice = part.mark == PartMark::Note && Some(&*part.text) == advice;
+        part.mark != PartMark::Status && !is_advice
     });
     rendered.to_text()
 }

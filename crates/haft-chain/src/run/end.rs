@@ -1,4 +1,4 @@
-//! `End`: how a script ended, and the chain's result that follows from it.
+//! `ScriptEnd`: how a script ended, and the chain's result that follows from it.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use haft::error::{ErrorKind, ToolError};
 use haft::result::{Status, ToolResult};
 
 use crate::bridge::BridgeError;
-use crate::bridge::message::{Done, ScriptError};
+use crate::bridge::message::{ScriptError, ScriptReport};
 use haft::text::clip;
 
 /// How a script ended.
-pub(super) enum End {
+pub(super) enum ScriptEnd {
     /// The script reported its end.
-    Done(Done),
+    Done(ScriptReport),
     /// The script ended without a report: killed, crashed, out of memory, or by its own doing.
     Silent,
     /// The script violated the protocol.
@@ -33,11 +33,11 @@ pub(super) enum End {
     },
 }
 
-impl End {
+impl ScriptEnd {
     /// Returns the status that reports this end honestly.
     pub(super) fn status(&self) -> Status {
         match self {
-            Self::Done(Done { error: None, .. }) => Status::Ok,
+            Self::Done(ScriptReport { error: None, .. }) => Status::Ok,
             Self::Late(_) => Status::Timeout,
             Self::Cancelled => Status::Cancelled,
             Self::Suspended { .. } => Status::Suspended,
@@ -64,8 +64,8 @@ impl End {
         let mut said = String::new();
         let (mut data, mut error) = (None, None);
         match self {
-            Self::Done(Done { value, error: None }) => data = value,
-            Self::Done(Done {
+            Self::Done(ScriptReport { value, error: None }) => data = value,
+            Self::Done(ScriptReport {
                 error: Some(failed),
                 ..
             }) => {

@@ -1,48 +1,48 @@
-//! `Link`: the host's end of the bridge. It never blocks on a script that does not read.
+//! `ScriptLink`: the host's end of the bridge. It never blocks on a script that does not read.
 
 use std::collections::VecDeque;
 use std::io;
 
-use crate::bridge::frame::{Kind, split};
-use crate::bridge::message::{Assembler, Message};
+use crate::bridge::frame::{FrameKind, split};
+use crate::bridge::message::{Assembler, ScriptMessage};
 use crate::bridge::{BridgeError, FRAME, OUTBOX};
 use crate::engine::Worker;
-use crate::run::watch::{Looking, Watch};
+use crate::run::watch::{ChainWatch, PollPolicy};
 
-pub(super) struct Link<'w> {
+pub(super) struct ScriptLink<'w> {
     worker: &'w dyn Worker,
     assembler: Assembler,
     buffer: Vec<u8>,
     /// Frames for which the socket had no room.
     outbox: VecDeque<Vec<u8>>,
     waiting: usize,
-    watch: Watch,
+    watch: ChainWatch,
 }
 
 /// The result of a receive.
-pub(super) enum Received {
+pub(super) enum ReceiveResult {
     /// A part of a message.
     Part,
     /// A complete message.
-    Message(Message),
+    Message(ScriptMessage),
     /// The script's end is closed.
     Closed,
 }
 
-impl<'w> Link<'w> {
-    pub(super) fn new(worker: &'w dyn Worker, looking: Looking) -> Self {
+impl<'w> ScriptLink<'w> {
+    pub(super) fn new(worker: &'w dyn Worker, looking: PollPolicy) -> Self {
         Self {
             worker,
             assembler: Assembler::default(),
             buffer: vec![0; FRAME],
             outbox: VecDeque::new(),
             waiting: 0,
-            watch: Watch::new(looking),
+            watch: ChainWatch::new(looking),
         }
     }
 
     /// Receives a frame. Cancel safe. `alone` says whether the script is the only thing to wait for.
-    pub(super) async fn recv(&mut self, alone: bool) -> Result<Received, BridgeError> {
+    pub(super) async fn recv(&mut self, alone: bool) -> Result<ReceiveResult, BridgeError> {
         while alone && self.watch.looks() {
             match self.worker.try_recv(&mut self.buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -55,23 +55,28 @@ impl<'w> Link<'w> {
         self.received(received)
     }
 
-    fn received(&mut self, received: io::Result<usize>) -> Result<Received, BridgeError> {
+    fn received(&mut self, received: io::Result<usize>) -> Result<ReceiveResult, BridgeError> {
         self.watch.again();
         let size = match received {
-            Ok(0) => return Ok(Received::Closed),
+            Ok(0) => return Ok(ReceiveResult::Closed),
             Ok(size) => size,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(BridgeError::Size(FRAME + 1));
             }
-            Err(_) => return Ok(Received::Closed),
+            Err(_) => return Ok(ReceiveResult::Closed),
         };
         let datagram = self.buffer.get(..size).unwrap_or_default();
         let message = self.assembler.take(datagram)?;
-        Ok(message.map_or(Received::Part, Received::Message))
+        Ok(message.map_or(ReceiveResult::Part, ReceiveResult::Message))
     }
 
     /// Answers a request, or starts the script (id 0).
-    pub(super) fn send(&mut self, kind: Kind, id: u32, message: &[u8]) -> Result<(), BridgeError> {
+    pub(super) fn send(
+        &mut self,
+        kind: FrameKind,
+        id: u32,
+        message: &[u8],
+    ) -> Result<(), BridgeError> {
         self.assembler.answered(id);
         self.watch.again();
         for frame in split(kind, id, message) {
@@ -97,7 +102,7 @@ impl<'w> Link<'w> {
     }
 
     /// Receives a frame, or sends the oldest queued one and returns `None`. Cancel safe.
-    pub(super) async fn both(&mut self) -> Option<Result<Received, BridgeError>> {
+    pub(super) async fn both(&mut self) -> Option<Result<ReceiveResult, BridgeError>> {
         let sent = async {
             match self.outbox.front() {
                 Some(frame) => self.worker.send(frame).await.map(|()| frame.len()),

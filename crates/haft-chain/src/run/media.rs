@@ -16,7 +16,7 @@ use crate::files;
 const MOST: u64 = 64 << 20;
 
 /// An image or a sound: its type, its bytes, and its ref if it is already stored.
-struct Piece {
+struct MediaPiece {
     media_type: String,
     bytes: Bytes,
     reference: Option<ArtifactRef>,
@@ -57,13 +57,15 @@ pub(super) async fn keep(
     files
 }
 
-async fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
+async fn piece(context: &CallContext, content: &Content) -> Option<MediaPiece> {
     match content {
-        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => Some(Piece {
-            media_type: mime_type.clone(),
-            bytes: STANDARD.decode(data).ok()?.into(),
-            reference: None,
-        }),
+        Content::Image { data, mime_type } | Content::Audio { data, mime_type } => {
+            Some(MediaPiece {
+                media_type: mime_type.clone(),
+                bytes: STANDARD.decode(data).ok()?.into(),
+                reference: None,
+            })
+        }
         // Content too large to be returned was stored as an artifact.
         Content::ResourceLink {
             uri,
@@ -73,7 +75,7 @@ async fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
             let reference = uri.strip_prefix("artifact://")?.rsplit('/').next()?;
             let reference = ArtifactRef::parse(reference)?;
             let artifacts = context.artifacts().ok()?;
-            Some(Piece {
+            Some(MediaPiece {
                 media_type: media_type.clone(),
                 bytes: artifacts.read(&reference, 0..MOST).await.ok()?,
                 reference: Some(reference),
@@ -86,7 +88,7 @@ async fn piece(context: &CallContext, content: &Content) -> Option<Piece> {
 /// Writes the media of a recorded answer again, from their artifacts.
 pub(super) async fn restore(context: &CallContext, worker: &dyn Worker, reply: &str) {
     #[derive(Deserialize)]
-    struct Reply {
+    struct ReplyFiles {
         #[serde(default)]
         files: Vec<MediaRef>,
     }
@@ -96,7 +98,7 @@ pub(super) async fn restore(context: &CallContext, worker: &dyn Worker, reply: &
         #[serde(rename = "ref")]
         reference: String,
     }
-    let Ok(Reply { files }) = serde_json::from_str(reply) else {
+    let Ok(ReplyFiles { files }) = serde_json::from_str(reply) else {
         return;
     };
     for file in files {

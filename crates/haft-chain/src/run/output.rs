@@ -1,32 +1,32 @@
-//! `Output`: what a script prints: kept as a whole in a log, and shown live.
+//! `ScriptOutput`: what a script prints: kept as a whole in a log, and shown live.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use haft::artifact::source::Source;
-use haft::progress::{Progress, Stream};
-use haft::shape::long::Long;
+use haft::artifact::source::ByteSource;
+use haft::progress::{Progress, ProgressStream};
+use haft::shape::long::LongText;
 use haft_sandbox::{DEFAULT_LOG_CAP, Log, Spool};
 
 /// Number of newest bytes shown of an output that was not kept completely.
 const NEWEST: usize = 64 << 10;
 
 /// Both streams of a script, in order of arrival.
-pub(crate) struct Output {
-    log: Arc<Printed>,
+pub(crate) struct ScriptOutput {
+    log: Arc<PrintedLog>,
     progress: Progress,
     /// Output of one stream that was not shown yet.
     gathered: Vec<u8>,
-    stream: Stream,
+    stream: ProgressStream,
     shown: Option<Instant>,
     used: [bool; 2],
 }
 
 /// The printed output, to be stored as an artifact.
-struct Printed(Log);
+struct PrintedLog(Log);
 
-impl Source for Printed {
+impl ByteSource for PrintedLog {
     fn size(&self) -> u64 {
         self.0.unbroken(0).end
     }
@@ -38,17 +38,17 @@ impl Source for Printed {
     }
 }
 
-impl Output {
+impl ScriptOutput {
     pub(crate) fn new(progress: Progress, spool: Option<&Arc<Spool>>) -> Self {
         let log = match spool {
             Some(spool) => Log::spooled(Arc::clone(spool)),
             None => Log::new(DEFAULT_LOG_CAP),
         };
         Self {
-            log: Arc::new(Printed(log)),
+            log: Arc::new(PrintedLog(log)),
             progress,
             gathered: Vec::new(),
-            stream: Stream::Stdout,
+            stream: ProgressStream::Stdout,
             shown: None,
             used: [false; 2],
         }
@@ -63,7 +63,11 @@ impl Output {
     }
 
     fn show(&mut self, err: bool, bytes: &[u8]) {
-        let stream = if err { Stream::Stderr } else { Stream::Stdout };
+        let stream = if err {
+            ProgressStream::Stderr
+        } else {
+            ProgressStream::Stdout
+        };
         if stream != self.stream {
             self.flush_all();
             self.stream = stream;
@@ -110,7 +114,11 @@ impl Output {
     /// Closes the streams that were used.
     pub(super) fn close(&mut self) {
         self.flush_all();
-        for (used, stream) in self.used.iter().zip([Stream::Stdout, Stream::Stderr]) {
+        for (used, stream) in self
+            .used
+            .iter()
+            .zip([ProgressStream::Stdout, ProgressStream::Stderr])
+        {
             if *used {
                 self.progress.close(stream);
             }
@@ -123,12 +131,12 @@ impl Output {
     }
 
     /// Returns everything that was printed.
-    pub(super) fn long(&self) -> Long {
+    pub(super) fn long(&self) -> LongText {
         let (total, kept) = (self.total(), self.log.size());
         let newest = total.saturating_sub(NEWEST as u64).max(kept);
-        Long {
+        LongText {
             total,
-            source: Arc::clone(&self.log) as Arc<dyn Source>,
+            source: Arc::clone(&self.log) as Arc<dyn ByteSource>,
             end: if kept < total {
                 self.log.0.read(newest, NEWEST).bytes
             } else {

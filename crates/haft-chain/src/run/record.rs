@@ -1,4 +1,4 @@
-//! `Record`: a chain's journal, and the answers from it when a chain is resumed.
+//! `ChainRecord`: a chain's journal, and the answers from it when a chain is resumed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use haft::call::{CallId, RunId};
 use haft::context::Resumption;
 use haft::error::ToolError;
 use haft::journal::{
-    Answer as Written, ChainStart, Journal, JournalCall, JournalError, Recorded, RecordedCall,
-    digest,
+    ChainStart, Journal, JournalCall, JournalError, JournalFuture as WriteReceipt, RecordedCall,
+    RecordedChain, digest,
 };
 use haft::result::Status;
 use haft::spec::{Risk, Suspension, ToolSpec};
 use haft::text::clip;
-use haft::toolset::Snapshot;
+use haft::toolset::ToolsetSnapshot;
 use serde_json::value::RawValue;
 
 #[cfg(test)]
@@ -24,7 +24,7 @@ mod tests;
 const NOISE: usize = 8 << 20;
 
 /// A chain's entries: written while it runs, read back when it is resumed.
-pub(crate) struct Record {
+pub(crate) struct ChainRecord {
     journal: Option<Arc<dyn Journal>>,
     run: RunId,
     chain: CallId,
@@ -40,18 +40,18 @@ pub(crate) struct Record {
 
 /// The part of a record that is still to be replayed.
 struct Replay {
-    calls: Vec<Entry>,
+    calls: Vec<ReplayedCall>,
     ends: Vec<u64>,
     /// The number of `ends` already answered.
     answered: usize,
     /// Requests waiting for their turn, by call number.
     waiting: HashMap<u64, u32>,
     /// Answers of calls that ran live, whose turn has not come yet.
-    early: Vec<Answer>,
+    early: Vec<ScriptAnswer>,
 }
 
 /// A recorded call.
-struct Entry {
+struct ReplayedCall {
     call: JournalCall,
     reply: Option<String>,
     /// The number of replies that the script had seen when it made the call.
@@ -59,7 +59,7 @@ struct Entry {
 }
 
 /// An answer to send to the script now.
-pub(super) struct Answer {
+pub(super) struct ScriptAnswer {
     pub(super) id: u32,
     pub(super) reply: String,
     /// Whether it comes from the record, with its media.
@@ -67,7 +67,7 @@ pub(super) struct Answer {
 }
 
 /// What to do with a call.
-pub(super) enum Step {
+pub(super) enum ReplayDecision {
     /// Run it.
     Run,
     /// Answer it from the record when its turn comes; this was its status.
@@ -90,7 +90,7 @@ fn unwritten(error: JournalError) -> ToolError {
         .with_source(error)
 }
 
-impl Record {
+impl ChainRecord {
     /// Creates a record for a chain without a journal.
     pub(crate) fn none(run: RunId, chain: CallId) -> Self {
         Self {
@@ -135,8 +135,8 @@ impl Record {
     pub(crate) async fn resume(
         journal: Arc<dyn Journal>,
         run: RunId,
-        recorded: Recorded,
-        tools: &Snapshot,
+        recorded: RecordedChain,
+        tools: &ToolsetSnapshot,
         resumption: Option<&Resumption>,
     ) -> Result<Self, ToolError> {
         let unsafe_twice = |entry: &&RecordedCall| {
@@ -157,7 +157,7 @@ impl Record {
         }
         let noise = recorded.calls.iter().map(|entry| entry.call.noise.len());
         let noise = noise.sum();
-        let calls = recorded.calls.into_iter().map(|entry| Entry {
+        let calls = recorded.calls.into_iter().map(|entry| ReplayedCall {
             seen: noise_of(&entry.call.noise).map_or(0, |(seen, _)| seen),
             call: entry.call,
             reply: entry.reply,
@@ -198,9 +198,12 @@ impl Record {
     }
 
     /// Records a call before it is dispatched.
-    pub(super) async fn call(&mut self, asked: CallRequest<'_>) -> Result<Step, ToolError> {
+    pub(super) async fn call(
+        &mut self,
+        asked: CallRequest<'_>,
+    ) -> Result<ReplayDecision, ToolError> {
         let Some(journal) = &self.journal else {
-            return Ok(Step::Run);
+            return Ok(ReplayDecision::Run);
         };
         let call = JournalCall {
             seq: asked.seq,
@@ -223,7 +226,7 @@ impl Record {
             }
             let written = journal.call(&self.run, &self.chain, &call).await;
             written.map_err(unwritten)?;
-            return Ok(Step::Run);
+            return Ok(ReplayDecision::Run);
         };
         if (entry.call.seq, &entry.call.tool, &entry.call.args_digest)
             != (call.seq, &call.tool, &call.args_digest)
@@ -231,14 +234,18 @@ impl Record {
             return Err(diverged(&entry.call, &call, asked.arguments));
         }
         Ok(match &entry.reply {
-            Some(reply) => Step::Replay(status_of(reply)),
+            Some(reply) => ReplayDecision::Replay(status_of(reply)),
             // It has not run or is safe to run twice; otherwise the chain would not have been resumed.
-            None => Step::Run,
+            None => ReplayDecision::Run,
         })
     }
 
     /// Records the answer of a finished call, before it is sent.
-    pub(super) async fn end(&mut self, seq: u64, answer: Answer) -> Result<Vec<Answer>, ToolError> {
+    pub(super) async fn end(
+        &mut self,
+        seq: u64,
+        answer: ScriptAnswer,
+    ) -> Result<Vec<ScriptAnswer>, ToolError> {
         if let Some(journal) = &self.journal {
             let written = journal.end(&self.run, &self.chain, seq, &answer.reply);
             let written = written.await;
@@ -252,7 +259,7 @@ impl Record {
     }
 
     /// Returns the answers that are due once `calls` calls have been received.
-    pub(super) fn due(&mut self, calls: u64) -> Vec<Answer> {
+    pub(super) fn due(&mut self, calls: u64) -> Vec<ScriptAnswer> {
         self.replay.as_mut().map_or_else(Vec::new, |r| r.due(calls))
     }
 
@@ -295,13 +302,13 @@ impl Record {
     }
 
     /// Starts to release the chain in the journal. The journal completes the write even if the future is dropped.
-    fn suspend(&self) -> Option<Written<'_, ()>> {
+    fn suspend(&self) -> Option<WriteReceipt<'_, ()>> {
         let journal = self.journal.as_ref()?;
         Some(journal.suspend(&self.run, &self.chain))
     }
 
     /// Starts to close the chain in the journal. The journal completes the write even if the future is dropped.
-    fn end_with(&self, status: Status) -> Option<Written<'_, ()>> {
+    fn end_with(&self, status: Status) -> Option<WriteReceipt<'_, ()>> {
         if let Some(resumption) = &self.resumption {
             resumption.over();
         }
@@ -313,11 +320,11 @@ impl Record {
 impl Replay {
     /// Returns the due answers. A recorded answer is due once all calls have been received that preceded it the first time; answers
     /// keep their original order, and those of calls that run now follow.
-    fn due(&mut self, calls: u64) -> Vec<Answer> {
+    fn due(&mut self, calls: u64) -> Vec<ScriptAnswer> {
         let mut due = Vec::new();
         let next = usize::try_from(calls).unwrap_or(usize::MAX);
         while let Some(seq) = self.ends.get(self.answered) {
-            let waits = |entry: &Entry| entry.seen <= self.answered as u64;
+            let waits = |entry: &ReplayedCall| entry.seen <= self.answered as u64;
             if calls == 0 || self.calls.get(next).is_some_and(waits) {
                 return due;
             }
@@ -327,7 +334,7 @@ impl Replay {
             let at = usize::try_from(seq - 1).unwrap_or(usize::MAX);
             let reply = self.calls.get_mut(at).and_then(|entry| entry.reply.take());
             self.answered += 1;
-            due.extend(reply.map(|reply| Answer {
+            due.extend(reply.map(|reply| ScriptAnswer {
                 id,
                 reply,
                 recorded: true,
@@ -338,7 +345,7 @@ impl Replay {
     }
 }
 
-impl Drop for Record {
+impl Drop for ChainRecord {
     fn drop(&mut self) {
         if !std::mem::take(&mut self.open) {
             return;
@@ -371,10 +378,10 @@ fn noise_of(noise: &str) -> Option<(u64, Box<RawValue>)> {
 
 fn status_of(reply: &str) -> Status {
     #[derive(serde::Deserialize)]
-    struct Known<'a> {
+    struct StatusMember<'a> {
         status: &'a str,
     }
-    let known = serde_json::from_str::<Known<'_>>(reply).map_or("", |known| known.status);
+    let known = serde_json::from_str::<StatusMember<'_>>(reply).map_or("", |known| known.status);
     let all = [
         Status::Ok,
         Status::Denied,

@@ -14,16 +14,16 @@ use crate::bridge::{RANGE, reply};
 pub(super) const AT_ONCE: usize = 4;
 
 /// The requests in progress.
-pub(super) type Requests = FuturesUnordered<BoxFuture<'static, Answered>>;
+pub(super) type ArtifactRequests = FuturesUnordered<BoxFuture<'static, ArtifactResponse>>;
 
-pub(super) struct Answered {
+pub(super) struct ArtifactResponse {
     /// The id of the request.
     pub(super) id: u32,
     /// Its answer, or the error.
-    pub(super) answer: Result<Answer, ToolError>,
+    pub(super) answer: Result<ArtifactAnswer, ToolError>,
 }
 
-pub(super) enum Answer {
+pub(super) enum ArtifactAnswer {
     /// The description of an artifact, as JSON.
     Artifact(String),
     /// A range of an artifact.
@@ -31,7 +31,7 @@ pub(super) enum Answer {
 }
 
 /// A request about the run's artifacts.
-pub(super) enum Request {
+pub(super) enum ArtifactRequest {
     /// Stores bytes.
     Put { media_type: String, bytes: Bytes },
     /// Reads a range of bytes.
@@ -44,20 +44,24 @@ pub(super) enum Request {
     Info { reference: String },
 }
 
-impl Request {
+impl ArtifactRequest {
     /// Starts answering it.
-    pub(super) fn begin(self, id: u32, context: &CallContext) -> BoxFuture<'static, Answered> {
+    pub(super) fn begin(
+        self,
+        id: u32,
+        context: &CallContext,
+    ) -> BoxFuture<'static, ArtifactResponse> {
         let artifacts = context.artifacts();
         Box::pin(async move {
             let answer = match artifacts {
                 Ok(artifacts) => self.answer(&artifacts).await,
                 Err(error) => Err(error),
             };
-            Answered { id, answer }
+            ArtifactResponse { id, answer }
         })
     }
 
-    async fn answer(self, artifacts: &RunArtifacts) -> Result<Answer, ToolError> {
+    async fn answer(self, artifacts: &RunArtifacts) -> Result<ArtifactAnswer, ToolError> {
         match self {
             Self::Put { media_type, bytes } => {
                 let size = bytes.len() as u64;
@@ -65,7 +69,7 @@ impl Request {
                 let failed = |error| ToolError::failed(format!("keep an artifact: {error}"));
                 let stored = stored.map_err(failed)?;
                 let artifact = reply::artifact(stored.as_str(), &media_type, size);
-                Ok(Answer::Artifact(artifact))
+                Ok(ArtifactAnswer::Artifact(artifact))
             }
             Self::Read {
                 reference,
@@ -75,14 +79,15 @@ impl Request {
                 let reference = known(&reference)?;
                 let end = offset.saturating_add(length.min(RANGE));
                 let read = artifacts.read(&reference, offset..end).await;
-                read.map(Answer::Bytes).map_err(|error| absent(&error))
+                read.map(ArtifactAnswer::Bytes)
+                    .map_err(|error| absent(&error))
             }
             Self::Info { reference } => {
                 let info = artifacts.info(&known(&reference)?).await;
                 let info = info.map_err(|error| absent(&error))?;
                 let name = info.reference.as_str();
                 let artifact = reply::artifact(name, &info.media_type, info.bytes);
-                Ok(Answer::Artifact(artifact))
+                Ok(ArtifactAnswer::Artifact(artifact))
             }
         }
     }

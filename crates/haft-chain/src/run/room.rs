@@ -1,33 +1,33 @@
-//! `Room`: the script's folder, filled from the run's own folder before it runs and copied back afterwards.
+//! `ScriptFolder`: the script's folder, filled from the run's own folder before it runs and copied back afterwards.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::engine::Worker;
-use crate::files::{self, Copied, Known};
+use crate::files::{self, CopyReport, FolderSnapshot};
 
 /// How long the process tree of an ended script may take to be gone; the kernel needs a fraction of it.
 const GONE: Duration = Duration::from_secs(5);
 
 /// The script's folder after it was filled: the run's own folder, and the files that were copied from there.
-pub(super) struct Room {
+pub(super) struct ScriptFolder {
     folder: Option<PathBuf>,
-    known: Known,
+    known: FolderSnapshot,
 }
 
 /// Fills the script's folder; a missing run folder counts as empty.
-pub(super) async fn fill(worker: &dyn Worker, folder: Option<PathBuf>) -> Room {
+pub(super) async fn fill(worker: &dyn Worker, folder: Option<PathBuf>) -> ScriptFolder {
     let own = folder.as_deref().and_then(|path| files::folder(path).ok());
     let own = own.filter(|own| !files::is_empty(own.as_fd()));
     let known = match (own, worker.folder().try_clone_to_owned()) {
-        (Some(own), Ok(scripts)) => copied(own, scripts, Known::new()).await.known,
-        _ => Known::new(),
+        (Some(own), Ok(scripts)) => copied(own, scripts, FolderSnapshot::new()).await.known,
+        _ => FolderSnapshot::new(),
     };
-    Room { folder, known }
+    ScriptFolder { folder, known }
 }
 
-impl Room {
+impl ScriptFolder {
     /// Copies back what the script left; returns why something was not kept.
     pub(super) async fn empty(self, worker: &dyn Worker) -> Option<String> {
         let path = self.folder?;
@@ -53,7 +53,7 @@ pub(super) async fn gone(worker: &dyn Worker) {
 }
 
 /// Copies on a blocking thread: there may be a lot.
-async fn copied(from: OwnedFd, to: OwnedFd, known: Known) -> Copied {
+async fn copied(from: OwnedFd, to: OwnedFd, known: FolderSnapshot) -> CopyReport {
     let copy = move || files::copy(from.as_fd(), to.as_fd(), &known);
     let copied = tokio::task::spawn_blocking(copy).await;
     copied.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `Script`: the first message to an interpreter: the script, the tools it may call, and what differs each time.
+//! `ChainScript`: the first message to an interpreter: the script, the tools it may call, and what differs each time.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::run::record::Record;
+use crate::run::record::ChainRecord;
 
 /// The script to run.
 #[derive(Debug)]
-pub(crate) struct Script<'a> {
+pub(crate) struct ChainScript<'a> {
     /// The source code.
     pub(crate) code: &'a str,
     /// The seed of its random numbers.
@@ -21,7 +21,7 @@ pub(crate) struct Script<'a> {
 }
 
 #[derive(Serialize)]
-struct Start<'a> {
+struct StartMessage<'a> {
     code: &'a str,
     names: Vec<&'a str>,
     signatures: BTreeMap<&'a str, Signature<'a>>,
@@ -43,12 +43,12 @@ struct Signature<'a> {
     o: bool,
 }
 
-impl Script<'_> {
+impl ChainScript<'_> {
     /// Returns the message that starts the script.
     pub(super) fn message(
         &self,
         scope: &ChildRun,
-        record: &Record,
+        record: &ChainRecord,
         looks: u32,
     ) -> Result<Vec<u8>, ToolError> {
         let tools = scope.session().tools();
@@ -60,7 +60,7 @@ impl Script<'_> {
         };
         let entries = tools.entries().iter();
         let entries = entries.filter(|e| callable(e.spec().exposure) && e.is_local());
-        let mut start = Start {
+        let mut start = StartMessage {
             code: self.code,
             names: Vec::new(),
             signatures: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! `Watch`: polls the socket instead of sleeping at moments when the next frame is likely.
+//! `ChainWatch`: polls the socket instead of sleeping at moments when the next frame is likely.
 //!
 //! An idle processor takes longer to wake (tens to hundreds of microseconds in a virtual machine) than a script takes to
 //! make its next call. So the host keeps polling for a short time after each message, and yields to the other tasks of its
@@ -17,12 +17,12 @@ const LOOKS: u32 = 25;
 
 /// Decides whether to poll, for all chains of one tool.
 #[derive(Debug, Clone)]
-pub(crate) struct Looking {
+pub(crate) struct PollPolicy {
     running: Arc<AtomicUsize>,
     spare: bool,
 }
 
-impl Looking {
+impl PollPolicy {
     /// Polling pays off if this machine has a second processor.
     pub(crate) fn new() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -33,9 +33,9 @@ impl Looking {
     }
 
     /// Registers a chain, before it has an interpreter: creating that needs a processor, too.
-    pub(crate) fn enter(&self) -> Present {
+    pub(crate) fn enter(&self) -> ChainRegistration {
         self.running.fetch_add(1, Ordering::Relaxed);
-        Present(Arc::clone(&self.running))
+        ChainRegistration(Arc::clone(&self.running))
     }
 
     /// Returns how often a script polls before it sleeps.
@@ -46,9 +46,9 @@ impl Looking {
 
 /// A registered chain; dropping it unregisters the chain.
 #[derive(Debug)]
-pub(crate) struct Present(Arc<AtomicUsize>);
+pub(crate) struct ChainRegistration(Arc<AtomicUsize>);
 
-impl Drop for Present {
+impl Drop for ChainRegistration {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -56,14 +56,14 @@ impl Drop for Present {
 
 /// One chain's watch.
 #[derive(Debug)]
-pub(super) struct Watch {
-    looking: Looking,
+pub(super) struct ChainWatch {
+    looking: PollPolicy,
     until: Instant,
 }
 
-impl Watch {
+impl ChainWatch {
     /// Starts polling for a script's first message.
-    pub(super) fn new(looking: Looking) -> Self {
+    pub(super) fn new(looking: PollPolicy) -> Self {
         Self {
             looking,
             until: Instant::now() + FIRST,
@@ -85,26 +85,26 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use super::{Looking, Watch};
+    use super::{ChainWatch, PollPolicy};
 
     #[test]
     fn a_chain_looks_while_it_runs_alone() {
-        let looking = Looking {
+        let looking = PollPolicy {
             spare: true,
-            ..Looking::new()
+            ..PollPolicy::new()
         };
         let _present = looking.enter();
-        let mut first = Watch::new(looking.clone());
+        let mut first = ChainWatch::new(looking.clone());
         first.until += std::time::Duration::from_mins(1);
         assert!(first.looks());
         let second = looking.enter();
         assert!(!first.looks());
         drop(second);
         assert!(first.looks());
-        let alone = Looking {
+        let alone = PollPolicy {
             spare: false,
-            ..Looking::new()
+            ..PollPolicy::new()
         };
-        assert!(!Watch::new(alone).looks());
+        assert!(!ChainWatch::new(alone).looks());
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::future::BoxFuture;
 use haft::result::Status;
 use parking_lot::Mutex;
@@ -33,7 +33,7 @@ struct Person {
 }
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.seen.lock().push(request.arguments.clone());
         Box::pin(async move {
             // slow on purpose: users are.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use haft::call::{CallId, RunId};
 use haft::journal::dir::DirJournal;
-use haft::journal::{Answer, ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::journal::{ChainStart, Journal, JournalCall, JournalError, JournalFuture, RecordedChain};
 use haft::result::{Outcome, Status, ToolResult};
 use haft::spec::ToolSpec;
 use haft::testing::TestTool;
@@ -68,7 +68,11 @@ struct Killed {
 }
 
 impl Killed {
-    fn then<'a>(&self, run: &RunId, write: impl FnOnce() -> Answer<'a, ()>) -> Answer<'a, ()> {
+    fn then<'a>(
+        &self,
+        run: &RunId,
+        write: impl FnOnce() -> JournalFuture<'a, ()>,
+    ) -> JournalFuture<'a, ()> {
         let spent = |left: usize| left.checked_sub(1);
         let error = match self
             .left
@@ -92,7 +96,7 @@ impl Journal for Killed {
         run: &'a RunId,
         chain: &'a CallId,
         start: &'a ChainStart,
-    ) -> Answer<'a, ()> {
+    ) -> JournalFuture<'a, ()> {
         self.then(run, || self.journal.begin(run, chain, start))
     }
 
@@ -101,7 +105,7 @@ impl Journal for Killed {
         run: &'a RunId,
         chain: &'a CallId,
         call: &'a JournalCall,
-    ) -> Answer<'a, ()> {
+    ) -> JournalFuture<'a, ()> {
         self.then(run, || self.journal.call(run, chain, call))
     }
 
@@ -111,19 +115,24 @@ impl Journal for Killed {
         chain: &'a CallId,
         seq: u64,
         reply: &'a str,
-    ) -> Answer<'a, ()> {
+    ) -> JournalFuture<'a, ()> {
         self.then(run, || self.journal.end(run, chain, seq, reply))
     }
 
-    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()> {
+    fn close<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        status: Status,
+    ) -> JournalFuture<'a, ()> {
         self.then(run, || self.journal.close(run, chain, status))
     }
 
-    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()> {
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> JournalFuture<'a, ()> {
         self.then(run, || self.journal.suspend(run, chain))
     }
 
-    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>> {
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> JournalFuture<'a, Vec<RecordedChain>> {
         self.journal.abandoned(run)
     }
 
@@ -131,7 +140,7 @@ impl Journal for Killed {
         &'a self,
         run: &'a RunId,
         chain: Option<&'a CallId>,
-    ) -> Answer<'a, Option<Recorded>> {
+    ) -> JournalFuture<'a, Option<RecordedChain>> {
         self.journal.interrupted(run, chain)
     }
 }
@@ -189,7 +198,7 @@ impl World {
         self.lines.lock().clone()
     }
 
-    fn interrupted(&self) -> Option<Recorded> {
+    fn interrupted(&self) -> Option<RecordedChain> {
         let journal = DirJournal::new(self.home.path());
         wait(journal.interrupted(&self.run, None)).unwrap()
     }

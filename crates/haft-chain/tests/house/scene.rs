@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use haft::approval::{Answer, ApprovalRequest, Approver};
+use haft::approval::{ApprovalRequest, Approver, ApproverReply};
 use haft::artifact::memory::MemoryArtifacts;
 use haft::call::{RunId, ToolCall};
 use haft::executor::Executor;
@@ -106,7 +106,7 @@ pub(crate) struct Scene {
 struct SharedApprover(Arc<dyn Approver>);
 
 impl Approver for SharedApprover {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.0.ask(request)
     }
 }

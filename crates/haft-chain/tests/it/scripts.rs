@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::call::ToolCall;
-use haft::progress::{ProgressEvent, ProgressSink, Stream};
+use haft::progress::{ProgressEvent, ProgressSink, ProgressStream};
 use haft::result::Status;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::scene::{Scene, data, pretty, trace, value, wait};
 
 /// What was shown on a screen.
 #[derive(Debug, Default)]
-struct Screen(Mutex<Vec<(Stream, String, bool)>>);
+struct Screen(Mutex<Vec<(ProgressStream, String, bool)>>);
 
 impl ProgressSink for Screen {
     fn progress(&self, event: ProgressEvent) {
@@ -31,7 +31,7 @@ fn live() {
     let outcome = wait(scene.executor.execute(&session, call));
     assert!(outcome.is_ok(), "{}", pretty(&outcome));
     let seen = screen.0.lock();
-    let of = |stream: Stream| -> String {
+    let of = |stream: ProgressStream| -> String {
         let pieces = seen.iter().filter(|(of, ..)| *of == stream);
         pieces.map(|(_, text, _)| text.as_str()).collect()
     };
@@ -41,8 +41,8 @@ fn live() {
         .concat();
     expect.push_str(&"é".repeat(20000));
     expect.push_str("\nend");
-    assert_eq!(of(Stream::Stdout), expect);
-    assert_eq!(of(Stream::Stderr), "err 0\nerr 1000\nerr 2000\n");
+    assert_eq!(of(ProgressStream::Stdout), expect);
+    assert_eq!(of(ProgressStream::Stderr), "err 0\nerr 1000\nerr 2000\n");
     assert!(seen.len() < 100, "{} events", seen.len());
     assert!(seen.iter().all(|(_, text, _)| text.len() <= 16 << 10));
     let closed: Vec<_> = seen
@@ -50,7 +50,7 @@ fn live() {
         .filter(|(.., closed)| *closed)
         .map(|(of, ..)| *of)
         .collect();
-    assert_eq!(closed, [Stream::Stdout, Stream::Stderr]);
+    assert_eq!(closed, [ProgressStream::Stdout, ProgressStream::Stderr]);
 }
 
 pub(crate) const TESTS: &[Test] = &[

@@ -4,7 +4,7 @@ use clap::Args;
 
 /// `haft run`.
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct AgentRunCommand {
     /// The task; - reads it from stdin; without a task, starts a conversation at a terminal
     pub(crate) prompt: Option<String>,
     /// The model to use [default: model.default]
@@ -37,7 +37,7 @@ pub(crate) struct Run {
     pub(crate) wait: Option<Option<u64>>,
 }
 
-impl Run {
+impl AgentRunCommand {
     /// Whether the prompt comes from stdin, which then cannot answer questions.
     pub(crate) fn is_from_stdin(&self) -> bool {
         self.prompt.as_deref() == Some("-")

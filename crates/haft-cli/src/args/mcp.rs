@@ -14,7 +14,7 @@ pub(crate) struct Mcp {
 
 /// A client and which of its settings files.
 #[derive(Debug, Args)]
-pub(crate) struct ClientFile {
+pub(crate) struct ClientFileArgs {
     /// The client: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
     #[arg(value_name = "CLIENT")]
     pub(crate) name: String,
@@ -29,7 +29,7 @@ pub(crate) struct ClientFile {
     pub(crate) dry_run: bool,
 }
 
-impl ClientFile {
+impl ClientFileArgs {
     /// The same, only looked at.
     pub(crate) fn as_dry_run(&self) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl ClientFile {
 
 /// Which of haft's settings files is edited.
 #[derive(Debug, Args)]
-pub(crate) struct SettingsFile {
+pub(crate) struct SettingsFileArgs {
     /// Edit the user's settings, for all folders (the default)
     #[arg(long, conflicts_with = "here")]
     pub(crate) global: bool,
@@ -88,7 +88,7 @@ pub(crate) struct AddServer {
     #[arg(long)]
     pub(crate) trusted: bool,
     #[command(flatten)]
-    pub(crate) file: SettingsFile,
+    pub(crate) file: SettingsFileArgs,
     /// The program and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -110,7 +110,7 @@ pub(crate) struct ImportServers {
     #[arg(long, value_parser = ["host", "none"])]
     pub(crate) network: Option<String>,
     #[command(flatten)]
-    pub(crate) file: SettingsFile,
+    pub(crate) file: SettingsFileArgs,
     /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
@@ -127,7 +127,7 @@ pub(crate) enum McpAction {
     /// Connect a client: add haft to its settings; keeps everything else in them
     Install {
         #[command(flatten)]
-        client: ClientFile,
+        client: ClientFileArgs,
         /// Write haft's path even if it lies in the workspace, where agents may change it
         #[arg(long)]
         here: bool,
@@ -135,7 +135,7 @@ pub(crate) enum McpAction {
     /// Remove haft from a client's settings
     Uninstall {
         #[command(flatten)]
-        client: ClientFile,
+        client: ClientFileArgs,
     },
     /// List the MCP servers behind haft
     List,
@@ -146,7 +146,7 @@ pub(crate) enum McpAction {
         /// The server's name in settings
         name: String,
         #[command(flatten)]
-        file: SettingsFile,
+        file: SettingsFileArgs,
     },
     /// Import the servers of other clients: Claude Code and Desktop, Cursor, VS Code, Codex, Goose, Gemini CLI, Zed
     Import(ImportServers),

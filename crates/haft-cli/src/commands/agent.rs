@@ -5,13 +5,13 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use haft::call::RunId;
-use haft_agent::{AgentError, AgentEvent, End, Finished};
+use haft_agent::{AgentError, AgentEvent, RunEnd, RunResult};
 use haft_app::agent::{AgentRun, AgentTask, ENTRY, problem};
 use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::dry_run::DryRun;
 use haft_app::plain_file;
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 use haft_app::run::RunOptions;
 use haft_app::view::runs;
 use haft_wire::Message;
@@ -19,9 +19,9 @@ use haft_wire::Message;
 use crate::args;
 use crate::commands::agent::cards::Cards;
 use crate::commands::agent::ndjson::Ndjson;
-use crate::commands::agent::view::View;
+use crate::commands::agent::view::RunView;
 use crate::commands::signals::{Signal, Signals};
-use crate::commands::{Done, call};
+use crate::commands::{ExitResult, call};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive};
 
@@ -42,9 +42,9 @@ pub(crate) async fn run(
     at: &Invocation,
     settings: &Settings,
     app: &App,
-    args: &args::Run,
+    args: &args::AgentRunCommand,
     dry: Option<&DryRun>,
-) -> Done {
+) -> ExitResult {
     let mut signals = Signals::heard()?;
     let mut prompt = prompt(args)?;
     let view = view(at, app, dry.is_some());
@@ -67,7 +67,7 @@ pub(crate) async fn run(
     if prompt.is_none()
         && let Some((run, finished)) = app.end_of(settings, &task).await?
     {
-        if !converses(at) || matches!(finished.end, End::Denied(_)) {
+        if !converses(at) || matches!(finished.end, RunEnd::Denied(_)) {
             show_end(&run, &finished, args, &*view);
             return Ok(exit(&finished.end));
         }
@@ -82,7 +82,7 @@ pub(crate) async fn run(
     for notice in agent.notices() {
         view.notice(notice);
     }
-    let mut talk = Talk {
+    let mut talk = AgentConversation {
         at,
         agent,
         view,
@@ -106,7 +106,7 @@ pub(crate) async fn run(
 }
 
 /// Returns the run to resume.
-async fn run_to_resume(app: &App, args: &args::Run) -> Result<Option<RunId>, Problem> {
+async fn run_to_resume(app: &App, args: &args::AgentRunCommand) -> Result<Option<RunId>, Problem> {
     Ok(match &args.resume {
         Some(run) => Some(RunId::new(runs::find(app, run).await?)),
         None => None,
@@ -116,7 +116,7 @@ async fn run_to_resume(app: &App, args: &args::Run) -> Result<Option<RunId>, Pro
 /// Reads the first prompt of a conversation that continues a finished run: no run begins before the user has entered it.
 async fn first_prompt(
     at: &Invocation,
-    args: &args::Run,
+    args: &args::AgentRunCommand,
     signals: &mut Signals,
 ) -> Result<String, Exit> {
     conversation::introduce(at, args.model.as_deref());
@@ -124,18 +124,19 @@ async fn first_prompt(
 }
 
 /// Shows how a finished run has ended.
-fn show_end(run: &RunId, finished: &Finished, args: &args::Run, view: &dyn View) {
+fn show_end(run: &RunId, finished: &RunResult, args: &args::AgentRunCommand, view: &dyn RunView) {
     view.begins(run, args.model.as_deref().unwrap_or_default());
     view.works(true);
     view.event(AgentEvent::Done(finished));
 }
 
 /// Returns the prompt; `None` if the user types it at the terminal, or if a run is resumed.
-fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
+fn prompt(args: &args::AgentRunCommand) -> Result<Option<String>, Problem> {
     match args.prompt.as_deref() {
         Some("-") => {
             let text = plain_file::bounded(io::stdin().lock(), MOST).map_err(|e| {
-                Problem::usage(format!("cannot read the prompt: {e}")).at(Place::named("stdin"))
+                Problem::usage(format!("cannot read the prompt: {e}"))
+                    .at(SourceLocation::named("stdin"))
             })?;
             not_blank(text).map(Some)
         }
@@ -161,7 +162,7 @@ fn not_blank(prompt: String) -> Result<String, Problem> {
     Ok(prompt)
 }
 
-fn view(at: &Invocation, app: &App, is_dry: bool) -> Arc<dyn View> {
+fn view(at: &Invocation, app: &App, is_dry: bool) -> Arc<dyn RunView> {
     if at.screen.json {
         return Arc::new(Ndjson::new(at.screen, is_dry));
     }
@@ -169,42 +170,42 @@ fn view(at: &Invocation, app: &App, is_dry: bool) -> Arc<dyn View> {
 }
 
 /// The next step of the agent.
-enum Step {
+enum ConversationInput {
     Prompt(String),
     /// Continues with open calls.
     Resume,
 }
 
 /// A conversation between an agent and the user.
-struct Talk<'a> {
+struct AgentConversation<'a> {
     at: &'a Invocation,
     agent: AgentRun,
-    view: Arc<dyn View>,
+    view: Arc<dyn RunView>,
     signals: Signals,
     is_resumed: bool,
     /// Whether the user types another prompt after the first one.
     goes_on: bool,
 }
 
-impl Talk<'_> {
+impl AgentConversation<'_> {
     /// Continues with open calls, runs the prompt, or starts a conversation.
-    async fn all(&mut self, prompt: Option<String>) -> Done {
+    async fn all(&mut self, prompt: Option<String>) -> ExitResult {
         let is_unfinished = self.is_unfinished();
         if is_unfinished {
-            let exit = self.step(Step::Resume).await?;
+            let exit = self.step(ConversationInput::Resume).await?;
             if exit != Exit::Done {
                 return Ok(exit);
             }
         }
         match prompt {
             Some(prompt) if self.goes_on => self.converse(Some(prompt)).await,
-            Some(prompt) => self.step(Step::Prompt(prompt)).await,
+            Some(prompt) => self.step(ConversationInput::Prompt(prompt)).await,
             None if is_unfinished => Ok(Exit::Done),
             None if converses(self.at) => {
                 conversation::introduce(self.at, Some(self.agent.model()));
                 self.converse(None).await
             }
-            None => self.step(Step::Resume).await,
+            None => self.step(ConversationInput::Resume).await,
         }
     }
 
@@ -216,15 +217,15 @@ impl Talk<'_> {
     }
 
     /// Runs one prompt to its end. The first interrupt stops the calls of the current reply, the next one the run, whatever it does.
-    async fn step(&mut self, step: Step) -> Done {
+    async fn step(&mut self, step: ConversationInput) -> ExitResult {
         self.view.works(true);
         let control = self.agent.agent().control();
         let agent = self.agent.agent_mut();
         let done = {
             let mut running = pin!(async move {
                 match step {
-                    Step::Prompt(prompt) => agent.run(prompt).await,
-                    Step::Resume => agent.resume().await,
+                    ConversationInput::Prompt(prompt) => agent.run(prompt).await,
+                    ConversationInput::Resume => agent.resume().await,
                 }
             });
             let mut stopped = false;
@@ -248,9 +249,9 @@ impl Talk<'_> {
         self.ended(done)
     }
 
-    fn ended(&self, done: Result<Finished, AgentError>) -> Done {
+    fn ended(&self, done: Result<RunResult, AgentError>) -> ExitResult {
         let finished = done.map_err(|error| problem(&error))?;
-        if let End::Suspended(waiting) = &finished.end {
+        if let RunEnd::Suspended(waiting) = &finished.end {
             for call in waiting {
                 let id = &call.approval;
                 self.at.screen.say(&if call.is_decided {
@@ -271,12 +272,12 @@ impl Talk<'_> {
     }
 }
 
-fn exit(end: &End) -> Exit {
+fn exit(end: &RunEnd) -> Exit {
     match end {
-        End::Done => Exit::Done,
-        End::Suspended(_) => Exit::Suspended,
-        End::Denied(_) => Exit::Denied,
-        End::Cancelled => Exit::Interrupted,
+        RunEnd::Done => Exit::Done,
+        RunEnd::Suspended(_) => Exit::Suspended,
+        RunEnd::Denied(_) => Exit::Denied,
+        RunEnd::Cancelled => Exit::Interrupted,
         _ => Exit::Failed,
     }
 }

@@ -6,8 +6,8 @@ mod settle;
 
 use std::fmt::Write as _;
 
-use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
-use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
+use haft::approval::inbox::{RequestFilter, RequestStatus, StoredApproval};
+use haft::approval::{ApprovalId, ApprovalScope, Choice, Decision};
 use haft::audit::runs::{closed, run_dir};
 use haft::call::{CallId, RunId};
 use haft::result::Outcome;
@@ -15,28 +15,32 @@ use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::args::ApprovalsAction;
-use crate::commands::{Done, arguments, call};
+use crate::commands::{ExitResult, arguments, call};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive};
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, Screen, is_terminal, styled, visible};
 use crate::terminal::fact;
 use haft_app::agent::is_kept;
 use haft_app::app::App;
 use haft_app::follow::unknown;
 use haft_app::problem::Problem;
-use haft_app::view::approvals::whole::Whole;
-use haft_app::view::approvals::{Item, file, visit, with_status};
+use haft_app::view::approvals::whole::ApprovalDetails;
+use haft_app::view::approvals::{ApprovalListItem, file, visit, with_status};
 use haft_app::view::prefix::ambiguous;
 use haft_app::view::rule;
 use haft_app::view::when;
-use settle::Settled;
+use settle::DecisionEffect;
 
 /// The origin of this command's decisions.
 const FROM: &str = "command line";
 
 /// Lists, shows, watches or decides; without an action, opens an inbox if a user is at the terminal.
-pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ApprovalsAction>) -> Done {
+pub(crate) async fn run(
+    at: &Invocation,
+    app: &App,
+    action: Option<&ApprovalsAction>,
+) -> ExitResult {
     match action {
         None if is_interactive() && is_terminal() && !at.screen.json => inbox::run(at, app).await,
         None => list(at, app, false).await,
@@ -77,28 +81,28 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ApprovalsAct
     }
 }
 
-async fn list(at: &Invocation, app: &App, all: bool) -> Done {
+async fn list(at: &Invocation, app: &App, all: bool) -> ExitResult {
     let filter = if all {
-        Filter::default()
+        RequestFilter::default()
     } else {
         with_status(RequestStatus::Pending)
     };
     let mut items = Vec::new();
     visit(app, filter, |entry| {
-        items.push(Item::of(app, &entry));
+        items.push(ApprovalListItem::of(app, &entry));
     })
     .await?;
     if at.screen.json {
         at.screen.document(&items)?;
         return Ok(Exit::Done);
     }
-    let mut list = List::new(&[
-        ("ID", Cut::Never),
-        ("TOOL", Cut::Never),
-        ("RISK", Cut::Never),
-        ("ASKED", Cut::Never),
-        ("STATUS", Cut::Never),
-        ("WHAT", Cut::End),
+    let mut list = TextTable::new(&[
+        ("ID", Truncation::Never),
+        ("TOOL", Truncation::Never),
+        ("RISK", Truncation::Never),
+        ("ASKED", Truncation::Never),
+        ("STATUS", Truncation::Never),
+        ("WHAT", Truncation::End),
     ]);
     for item in &items {
         let what = visible::line(&item.fact.sentence());
@@ -136,7 +140,7 @@ async fn find_request(app: &App, id: &str) -> Result<StoredApproval, Problem> {
             alike.push(entry);
         }
     };
-    visit(app, Filter::default(), keep).await?;
+    visit(app, RequestFilter::default(), keep).await?;
     if alike.len() > 1 {
         let ids: Vec<String> = alike.iter().map(|e| e.request.id.to_string()).collect();
         return Err(ambiguous("approvals", id, &ids));
@@ -144,10 +148,10 @@ async fn find_request(app: &App, id: &str) -> Result<StoredApproval, Problem> {
     alike.pop().ok_or_else(|| unknown(&whole))
 }
 
-async fn show(at: &Invocation, app: &App, id: &str) -> Done {
+async fn show(at: &Invocation, app: &App, id: &str) -> ExitResult {
     let entry = find_request(app, id).await?;
     if at.screen.json {
-        at.screen.document(&Whole::of(app, &entry))?;
+        at.screen.document(&ApprovalDetails::of(app, &entry))?;
         return Ok(Exit::Done);
     }
     let mut lines = facts(app, &entry);
@@ -167,11 +171,11 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
 }
 
 /// Shows one file of a request, before and after.
-async fn show_file(at: &Invocation, app: &App, id: &str, path: &str, offset: u64) -> Done {
+async fn show_file(at: &Invocation, app: &App, id: &str, path: &str, offset: u64) -> ExitResult {
     let entry = find_request(app, id).await?;
-    let range = file::Range {
+    let range = file::ByteRange {
         offset,
-        ..file::Range::default()
+        ..file::ByteRange::default()
     };
     let sides = file::file(app, &entry.request, path, range)?;
     if at.screen.json {
@@ -205,7 +209,7 @@ fn in_words(entry: &StoredApproval) -> String {
 fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     let request = &entry.request;
     let mut lines = fact::lines(request, app.redactor());
-    let item = Item::of(app, entry);
+    let item = ApprovalListItem::of(app, entry);
     let asked = format!(
         "{} · {} · asked by {} ({})",
         item.tool, item.risk, item.origin, item.door
@@ -226,7 +230,7 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
 }
 
 /// Returns the status of a request, and why it ended without its call.
-fn status(item: &Item) -> String {
+fn status(item: &ApprovalListItem) -> String {
     match &item.why {
         Some(why) => format!("{}: {}", item.status, visible::line(why)),
         None => item.status.clone(),
@@ -234,7 +238,7 @@ fn status(item: &Item) -> String {
 }
 
 /// Returns when a pending request expires, or its call stops waiting, and what happens then.
-fn deadline(item: &Item) -> Option<String> {
+fn deadline(item: &ApprovalListItem) -> Option<String> {
     let then = item.then?;
     let what = match &item.waits_until {
         Some(until) => format!("{}: {then}", when::until(until)),
@@ -244,7 +248,7 @@ fn deadline(item: &Item) -> Option<String> {
 }
 
 /// Prints pending requests, and then every change, until interrupted.
-async fn watch(at: &Invocation, app: &App) -> Done {
+async fn watch(at: &Invocation, app: &App) -> ExitResult {
     let mut changes = app.executor().inbox().changes();
     all_told(at.screen, app).await?;
     let mut signals = crate::commands::signals::Signals::heard()?;
@@ -278,7 +282,7 @@ async fn all_told(screen: Screen, app: &App) -> Result<(), Problem> {
 }
 
 fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), Problem> {
-    let item = Item::of(app, entry);
+    let item = ApprovalListItem::of(app, entry);
     if screen.json {
         let line = serde_json::to_string(&json!({"type": "approval", "approval": item}));
         return screen.out(&format!("{}\n", line.unwrap_or_default()));
@@ -294,7 +298,7 @@ fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), 
 }
 
 /// Decides, and prints the result. At a terminal it shows the request first.
-async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool) -> Done {
+async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool) -> ExitResult {
     let entry = find_request(app, id).await?;
     if entry.is_open() {
         refuse_rule(app, &entry, &choice)?;
@@ -319,7 +323,7 @@ async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool)
 /// Refuses to keep a rule for a call that is decided each time, before it says anything about the rule.
 fn refuse_rule(app: &App, entry: &StoredApproval, choice: &Choice) -> Result<(), Problem> {
     let Choice::Approve {
-        scope: HoldFor::Always,
+        scope: ApprovalScope::Always,
         rule,
         ..
     } = choice
@@ -336,9 +340,9 @@ fn refuse_rule(app: &App, entry: &StoredApproval, choice: &Choice) -> Result<(),
     })
 }
 
-fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) -> Done {
+fn print_settled(at: &Invocation, app: &App, settled: &DecisionEffect, denies: bool) -> ExitResult {
     let exit = match settled {
-        Settled::Ran(outcome) => {
+        DecisionEffect::Ran(outcome) => {
             call::print_outcome(at, outcome)?;
             let run = &outcome.run;
             if let Ok(folder) = run_dir(app.home(), run.as_str())
@@ -351,7 +355,7 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
             }
             Exit::of(outcome, true)
         }
-        Settled::Ended { id, outcome } => {
+        DecisionEffect::Ended { id, outcome } => {
             match read_stored(outcome) {
                 Some(ended) if !at.screen.json => call::print_outcome(at, &ended)?,
                 None if !at.screen.json => {
@@ -362,7 +366,7 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
             }
             Exit::of_stored(outcome)
         }
-        Settled::Decided(entry) => return print_status(at, app, entry),
+        DecisionEffect::Decided(entry) => return print_status(at, app, entry),
     };
     Ok(if denies { Exit::Done } else { exit })
 }
@@ -375,8 +379,8 @@ pub(super) fn read_stored(outcome: &serde_json::Value) -> Option<Outcome> {
 }
 
 /// Prints a decision that another process acts on.
-fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> Done {
-    let item = Item::of(app, entry);
+fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> ExitResult {
+    let item = ApprovalListItem::of(app, entry);
     if at.screen.json {
         at.screen.document(&item)?;
     } else {
@@ -386,7 +390,7 @@ fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> Done {
     Ok(Exit::Done)
 }
 
-impl From<crate::args::ScopeWord> for HoldFor {
+impl From<crate::args::ScopeWord> for ApprovalScope {
     fn from(word: crate::args::ScopeWord) -> Self {
         match word {
             crate::args::ScopeWord::Once => Self::Once,

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use haft_app::plain_file;
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 use serde_json::Value;
 
 use crate::args::CallArguments;
@@ -25,19 +25,19 @@ pub(crate) fn of_call(typed: &CallArguments, schema: Option<&Value>) -> Result<S
 
 /// Returns the argument text; it is not validated here.
 pub(crate) fn read(typed: &str) -> Result<String, Problem> {
-    let told = |what: io::Error, place: Place| {
+    let told = |what: io::Error, place: SourceLocation| {
         Problem::usage(format!("cannot read the arguments: {what}"))
             .at(place)
             .advise("--args takes JSON, @FILE, or - for stdin")
     };
     if typed == "-" {
         return plain_file::bounded(io::stdin().lock(), MAX_BYTES)
-            .map_err(|e| told(e, Place::named("stdin")));
+            .map_err(|e| told(e, SourceLocation::named("stdin")));
     }
     match typed.strip_prefix('@') {
         Some(file) => {
             let path = Path::new(file);
-            plain_file::read(path, MAX_BYTES).map_err(|e| told(e, Place::file(path)))
+            plain_file::read(path, MAX_BYTES).map_err(|e| told(e, SourceLocation::file(path)))
         }
         None => Ok(typed.to_owned()),
     }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactOwner, ArtifactRef};
 
 use crate::args::ArtifactsAction;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, styled};
 use haft_app::app::App;
 use haft_app::problem::Problem;
@@ -18,7 +18,11 @@ use haft_app::view::{prefix, when};
 const PIECE: u64 = 1024 * 1024;
 
 /// Lists or reads.
-pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ArtifactsAction>) -> Done {
+pub(crate) async fn run(
+    at: &Invocation,
+    app: &App,
+    action: Option<&ArtifactsAction>,
+) -> ExitResult {
     match action {
         None | Some(ArtifactsAction::List) => list(at, app).await,
         Some(ArtifactsAction::Get { reference, range }) => {
@@ -32,20 +36,20 @@ async fn all(app: &App) -> Result<Vec<ArtifactInfo>, Problem> {
     all.map_err(|e| to_problem(&e))
 }
 
-async fn list(at: &Invocation, app: &App) -> Done {
+async fn list(at: &Invocation, app: &App) -> ExitResult {
     let all = all(app).await?;
     if at.screen.json {
         at.screen.document(&all)?;
         return Ok(Exit::Done);
     }
     let columns = [
-        ("REF", Cut::Middle),
-        ("SIZE", Cut::Never),
-        ("TYPE", Cut::Never),
-        ("RUN", Cut::Never),
-        ("MADE", Cut::Never),
+        ("REF", Truncation::Middle),
+        ("SIZE", Truncation::Never),
+        ("TYPE", Truncation::Never),
+        ("RUN", Truncation::Never),
+        ("MADE", Truncation::Never),
     ];
-    let mut list = List::new(&columns);
+    let mut list = TextTable::new(&columns);
     for info in &all {
         let (size, made) = (when::size(info.bytes), when::ago(&info.created));
         list.row([
@@ -63,7 +67,7 @@ async fn list(at: &Invocation, app: &App) -> Done {
     Ok(Exit::Done)
 }
 
-async fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> Done {
+async fn get(at: &Invocation, app: &App, reference: &str, range: Option<&str>) -> ExitResult {
     let wrong = || {
         Problem::usage(format!("no artifact `{reference}`"))
             .advise("`haft artifacts list` shows them")
@@ -90,7 +94,7 @@ async fn print(
     found: &ArtifactInfo,
     range: Range<u64>,
 ) -> Result<(), Problem> {
-    let owner = Owner {
+    let owner = ArtifactOwner {
         principal: app.principal().clone(),
         run: found.run.clone(),
     };
@@ -117,14 +121,14 @@ fn to_problem(error: &ArtifactError) -> Problem {
 
 /// A requested byte range, as in HTTP: both ends are inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum ByteSpan {
     /// From the first to the last byte.
     Span(u64, u64),
     /// The last bytes, by count.
     Last(u64),
 }
 
-impl Wanted {
+impl ByteSpan {
     /// Returns the range within an artifact of this size.
     fn of(self, size: u64) -> Range<u64> {
         match self {
@@ -135,7 +139,7 @@ impl Wanted {
 }
 
 /// Parses `A-B`, `A-` or `-N`.
-fn parse_range(text: &str) -> Result<Wanted, Problem> {
+fn parse_range(text: &str) -> Result<ByteSpan, Problem> {
     let wrong = || {
         Problem::usage(format!(
             "invalid --range `{text}`: expected START-END, for example 0-4095"
@@ -145,12 +149,12 @@ fn parse_range(text: &str) -> Result<Wanted, Problem> {
     let (first, last) = text.split_once('-').ok_or_else(wrong)?;
     let number = |digits: &str| digits.parse::<u64>().map_err(|_| wrong());
     match (first, last) {
-        ("", count) => Ok(Wanted::Last(number(count)?)),
-        (first, "") => Ok(Wanted::Span(number(first)?, u64::MAX)),
+        ("", count) => Ok(ByteSpan::Last(number(count)?)),
+        (first, "") => Ok(ByteSpan::Span(number(first)?, u64::MAX)),
         (first, last) => {
             let (first, last) = (number(first)?, number(last)?);
             if first <= last {
-                Ok(Wanted::Span(first, last))
+                Ok(ByteSpan::Span(first, last))
             } else {
                 Err(wrong())
             }

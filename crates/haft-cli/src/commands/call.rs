@@ -8,13 +8,13 @@ use anstyle::Style;
 use haft::call::ToolCall;
 use haft::error::ErrorKind;
 use haft::progress::ProgressSink;
-use haft::result::{Mark, Outcome, Part, Rendered, Status, TracedCall};
+use haft::result::{Outcome, PartMark, RenderedOutcome, RenderedPart, Status, TracedCall};
 use haft::session::Session;
 
 use crate::args;
 use crate::commands::signals::Signals;
 use crate::commands::tools::parameters;
-use crate::commands::{Done, arguments};
+use crate::commands::{ExitResult, arguments};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive};
 use crate::screen::{DIM, GREEN, RED, YELLOW, is_terminal, styled, visible};
@@ -27,16 +27,16 @@ pub(crate) mod data;
 pub(crate) mod excerpt;
 mod live;
 
-use live::Live;
+use live::LivePrinter;
 
 /// Makes the call in its own run.
-pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, args: &args::CallCommand) -> ExitResult {
     let mut signals = Signals::heard()?;
     let tools = app.tools().snapshot();
     let schema = tools.entry(&args.tool);
     let schema = schema.map(|entry| &*entry.spec().input_schema);
     let text = arguments::of_call(&args.arguments, schema)?;
-    let live = Arc::new(Live::new(at.screen, is_terminal()));
+    let live = Arc::new(LivePrinter::new(at.screen, is_terminal()));
     let options = RunOptions {
         progress: watched(at).then(|| Arc::clone(&live) as Arc<dyn ProgressSink>),
         wait: waits(args.wait, args.arguments.are_from_stdin()),
@@ -65,7 +65,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Call) -> Done {
 
 /// Returns the options of a run that one command starts.
 pub(crate) fn options(at: &Invocation, entry: &'static str) -> RunOptions {
-    let progress = Live::new(at.screen, false);
+    let progress = LivePrinter::new(at.screen, false);
     RunOptions {
         progress: watched(at).then(|| Arc::new(progress) as Arc<dyn ProgressSink>),
         wait: ApprovalWait::Never,
@@ -93,7 +93,11 @@ pub(crate) fn print_outcome(at: &Invocation, outcome: &Outcome) -> Result<(), Pr
 }
 
 /// Prints an outcome without the output that `live` has already shown.
-fn print_watched(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), Problem> {
+fn print_watched(
+    at: &Invocation,
+    outcome: &Outcome,
+    live: Option<&LivePrinter>,
+) -> Result<(), Problem> {
     if at.screen.json {
         at.screen.document(outcome)?;
     } else {
@@ -124,11 +128,11 @@ fn watched(at: &Invocation) -> bool {
     !at.screen.json && std::io::IsTerminal::is_terminal(&std::io::stderr())
 }
 
-fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), Problem> {
+fn print(at: &Invocation, outcome: &Outcome, live: Option<&LivePrinter>) -> Result<(), Problem> {
     let screen = at.screen;
     let rendered = outcome.render();
     let is_shown = live.is_some_and(|live| live.has_shown(&outcome.call, &rendered));
-    let lines = Lines::of(outcome, &rendered, is_shown);
+    let lines = CallText::of(outcome, &rendered, is_shown);
     screen.out(&lines.out)?;
     screen.err_text(&lines.err);
     for note in &lines.notes {
@@ -177,7 +181,7 @@ pub(crate) fn colour(status: Status) -> Style {
 
 /// What is printed of a call before its status.
 #[derive(Debug, Default)]
-struct Lines {
+struct CallText {
     /// What the tool returned, for stdout.
     out: String,
     /// The standard error of a command, and what else is known of it, for stderr.
@@ -186,28 +190,28 @@ struct Lines {
     notes: Vec<String>,
 }
 
-impl Lines {
+impl CallText {
     /// Sorts the parts of an outcome. `is_shown` tells whether the output of a command was already shown while it ran.
-    fn of(outcome: &Outcome, rendered: &Rendered<'_>, is_shown: bool) -> Self {
+    fn of(outcome: &Outcome, rendered: &RenderedOutcome<'_>, is_shown: bool) -> Self {
         let mut lines = Self::default();
-        for Part { mark, text } in &rendered.parts {
+        for RenderedPart { mark, text } in &rendered.parts {
             match mark {
-                Mark::Stdout | Mark::Stderr if is_shown => {}
+                PartMark::Stdout | PartMark::Stderr if is_shown => {}
                 // `print` shows the status last; only one without an error, as of a call that waits, is shown here.
-                Mark::Status if outcome.is_ok() || outcome.error.is_some() => {}
-                Mark::Status | Mark::Stdout | Mark::Text | Mark::Media => {
+                PartMark::Status if outcome.is_ok() || outcome.error.is_some() => {}
+                PartMark::Status | PartMark::Stdout | PartMark::Text | PartMark::Media => {
                     lines.out.push_str(&with_line_end(visible::block(text)));
                 }
-                Mark::Data => lines.out.push_str(&data::render(text)),
-                Mark::Stderr => lines.err.push_str(&with_line_end(visible::block(text))),
-                Mark::Details => lines.err.push_str(&data::details(text)),
-                Mark::Artifact => {
+                PartMark::Data => lines.out.push_str(&data::render(text)),
+                PartMark::Stderr => lines.err.push_str(&with_line_end(visible::block(text))),
+                PartMark::Details => lines.err.push_str(&data::details(text)),
+                PartMark::Artifact => {
                     // `print` lists the reference with the others; here only the preview is shown.
                     let preview = text.lines().skip(1);
                     let preview = preview.map(|line| styled(DIM, &visible::line(line)));
                     lines.notes.extend(preview);
                 }
-                Mark::Note => {}
+                PartMark::Note => {}
             }
         }
         // Notes are taken from the outcome: the rendered ones include the advice, which `print` shows below the
@@ -242,13 +246,13 @@ fn trace(at: &Invocation, calls: &[TracedCall]) {
 mod tests {
     use haft::testing::rendering::check;
 
-    use super::Lines;
+    use super::CallText;
 
     /// How it ended and its artifacts are printed from the outcome itself.
     #[test]
     fn everything_that_a_tool_gave_is_printed() {
         check("haft call", |outcome| {
-            let lines = Lines::of(outcome, &outcome.render(), false);
+            let lines = CallText::of(outcome, &outcome.render(), false);
             format!("{lines:?}{:?}{:?}", outcome.error, outcome.artifacts)
                 + &outcome.approval.clone().unwrap_or_default()
         });

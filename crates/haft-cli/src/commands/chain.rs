@@ -9,19 +9,19 @@ use serde_json::json;
 
 use crate::args;
 use crate::commands::signals::Signals;
-use crate::commands::{Done, call};
+use crate::commands::{ExitResult, call};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use haft_app::app::App;
 use haft_app::plain_file;
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 use haft_app::run::RunOptions;
 
 /// The maximum size of a script that is read; the tool's own limit is lower.
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Runs the script in its own run.
-pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> ExitResult {
     let mut signals = Signals::heard()?;
     let code = script(&args.file)?;
     let mut arguments = json!({"code": code});
@@ -42,14 +42,14 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done 
 }
 
 fn script(file: &Path) -> Result<String, Problem> {
-    let told = |what: io::Error, place: Place| {
+    let told = |what: io::Error, place: SourceLocation| {
         Problem::usage(format!("cannot read the script: {what}"))
             .at(place)
             .advise("`haft chain` takes a file of Python, or - for stdin")
     };
     if file.as_os_str() == "-" {
         return plain_file::bounded(io::stdin().lock(), MAX_BYTES)
-            .map_err(|e| told(e, Place::named("stdin")));
+            .map_err(|e| told(e, SourceLocation::named("stdin")));
     }
-    plain_file::read(file, MAX_BYTES).map_err(|e| told(e, Place::file(file)))
+    plain_file::read(file, MAX_BYTES).map_err(|e| told(e, SourceLocation::file(file)))
 }

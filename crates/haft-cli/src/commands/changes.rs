@@ -3,21 +3,21 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use crate::args::OfRun;
+use crate::args::RunSelector;
 use crate::commands::signals::Signals;
-use crate::commands::{Done, call, consent};
+use crate::commands::{ExitResult, call, consent};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
 use crate::terminal::changes::meaning as meaning_lines;
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::undo::{Person, Refusal, Step, StepAction, Undo, UndoPlan};
-use haft_app::view::changes::{FileReport, ReportLimits, Selection, report};
+use haft_app::undo::{StepAction, Undo, UndoApprover, UndoPlan, UndoRefusal, UndoStep};
+use haft_app::view::changes::{FileReport, ReportLimits, RunSelection, report};
 use haft_app::view::runs;
 
 /// Shows what a run, or one of its calls, changed: for each file from before the first change to after the last.
-pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
+pub(super) fn diff(at: &Invocation, app: &App, of: &RunSelector) -> ExitResult {
     let report = report(app, &selection(app, of)?, &ReportLimits::NONE)?;
     if at.screen.json {
         at.screen.document(&report)?;
@@ -47,7 +47,7 @@ pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
 
 /// How to undo.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct How {
+pub(super) struct UndoOptions {
     /// Do not ask.
     pub(super) yes: bool,
     /// Also undo files that were changed since; their current versions are kept next to them.
@@ -55,7 +55,12 @@ pub(super) struct How {
 }
 
 /// Undoes what a run, or one of its calls, changed, after showing it to the user.
-pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Done {
+pub(super) async fn undo(
+    at: &Invocation,
+    app: &App,
+    of: &RunSelector,
+    how: UndoOptions,
+) -> ExitResult {
     let mut signals = Signals::heard()?;
     let undo = Undo::new(app, &selection(app, of)?).await?;
     let undo = undo.with_force(how.force);
@@ -64,7 +69,7 @@ pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Do
         .map_err(|refusal| plan_problem(&refusal, how.force))?;
     confirm(at, &plan, how.yes)?;
     let undo = undo.start(app, call::options(at, "undo")).await?;
-    let person = Person {
+    let person = UndoApprover {
         by: app.principal().subject.to_string(),
         from: "command line".to_owned(),
     };
@@ -79,11 +84,11 @@ pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Do
     Ok(Exit::of(&outcome, true))
 }
 
-fn selection(app: &App, of: &OfRun) -> Result<Selection, Problem> {
-    Selection::find(app, &of.run, of.call.clone()).map_err(|e| runs::problem(&e))
+fn selection(app: &App, of: &RunSelector) -> Result<RunSelection, Problem> {
+    RunSelection::find(app, &of.run, of.call.clone()).map_err(|e| runs::problem(&e))
 }
 
-fn plan_problem(refusal: &Refusal, forced: bool) -> Problem {
+fn plan_problem(refusal: &UndoRefusal, forced: bool) -> Problem {
     let look = "`haft runs diff` shows what the run changed; undo later changes first";
     let force = ", or use --force, which saves the later version beside it";
     let force = if forced || refusal.conflicts.is_empty() {
@@ -118,7 +123,7 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     Err(Problem::usage("not undone").advise("nothing was changed"))
 }
 
-fn line(step: &Step) -> String {
+fn line(step: &UndoStep) -> String {
     let path = visible::path(&step.path);
     match step.action {
         StepAction::SetAside => {

@@ -6,19 +6,19 @@ use std::io::ErrorKind;
 use serde_json::{Value, json};
 
 use crate::args::ConfigAction;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{BOLD, DIM, styled, visible};
-use haft_app::config::keys::{Key, KeyLookup, find, nearest};
+use haft_app::config::keys::{KeyLookup, SettingKey, find, nearest};
 use haft_app::config::{
-    FILE_NAME, SettingEntry, Settings, Source, document, first_file, schema, value,
+    FILE_NAME, SettingEntry, Settings, ValueOrigin, document, first_file, schema, value,
 };
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 
 /// Runs the action; `show` if none is given.
-pub(crate) fn run(at: &Invocation, action: Option<&ConfigAction>) -> Done {
+pub(crate) fn run(at: &Invocation, action: Option<&ConfigAction>) -> ExitResult {
     match action {
         None | Some(ConfigAction::Show) => show(at),
         Some(ConfigAction::Explain { key }) => explain(at, key),
@@ -32,7 +32,7 @@ pub(crate) fn run(at: &Invocation, action: Option<&ConfigAction>) -> Done {
     }
 }
 
-fn show(at: &Invocation) -> Done {
+fn show(at: &Invocation) -> ExitResult {
     let settings = at.settings()?;
     if at.screen.json {
         let all: Vec<Value> = settings
@@ -42,10 +42,10 @@ fn show(at: &Invocation) -> Done {
         at.screen.document(&all)?;
         return Ok(Exit::Done);
     }
-    let mut list = List::new(&[
-        ("KEY", Cut::Never),
-        ("VALUE", Cut::End),
-        ("FROM", Cut::Middle),
+    let mut list = TextTable::new(&[
+        ("KEY", Truncation::Never),
+        ("VALUE", Truncation::End),
+        ("FROM", Truncation::Middle),
     ]);
     for (path, entry) in settings.iter() {
         list.row([&dotted(path), &entry.written.to_string(), &from(entry)]);
@@ -54,7 +54,7 @@ fn show(at: &Invocation) -> Done {
     Ok(Exit::Done)
 }
 
-fn explain(at: &Invocation, text: &str) -> Done {
+fn explain(at: &Invocation, text: &str) -> ExitResult {
     let settings = at.settings()?;
     let path = document::dotted(text).unwrap_or_default();
     let key = match find(&path) {
@@ -78,7 +78,7 @@ fn explain(at: &Invocation, text: &str) -> Done {
     Ok(Exit::Done)
 }
 
-fn section(at: &Invocation, settings: &Settings, path: &[String]) -> Done {
+fn section(at: &Invocation, settings: &Settings, path: &[String]) -> ExitResult {
     let inside = settings.iter().filter(|(key, _)| key.starts_with(path));
     if at.screen.json {
         let all: Vec<Value> = inside.map(|(path, entry)| described(path, entry)).collect();
@@ -91,7 +91,7 @@ fn section(at: &Invocation, settings: &Settings, path: &[String]) -> Done {
     Ok(Exit::Done)
 }
 
-fn init(at: &Invocation) -> Done {
+fn init(at: &Invocation) -> ExitResult {
     let path = at.site.workspace.join(FILE_NAME);
     let made = std::fs::OpenOptions::new()
         .write(true)
@@ -109,12 +109,11 @@ fn init(at: &Invocation) -> Done {
         }
         Err(e) if e.kind() == ErrorKind::AlreadyExists => {
             Err(Problem::usage(format!("{FILE_NAME} already exists"))
-                .at(Place::file(&path))
+                .at(SourceLocation::file(&path))
                 .advise("edit it, or move it away first"))
         }
-        Err(e) => {
-            Err(Problem::failed(format!("cannot write {FILE_NAME}: {e}")).at(Place::file(&path)))
-        }
+        Err(e) => Err(Problem::failed(format!("cannot write {FILE_NAME}: {e}"))
+            .at(SourceLocation::file(&path))),
     }
 }
 
@@ -136,7 +135,7 @@ fn dotted(path: &[String]) -> String {
     parts.collect::<Vec<_>>().join(".")
 }
 
-fn origin(source: &Source) -> String {
+fn origin(source: &ValueOrigin) -> String {
     match &source.place {
         Some(place) if source.layer.as_str() == place.source => place.to_string(),
         Some(place) if place.spot.is_none() => place.to_string(),
@@ -151,7 +150,7 @@ fn from(entry: &SettingEntry) -> String {
     origins.join(", ")
 }
 
-fn sourced(source: &Source) -> Value {
+fn sourced(source: &ValueOrigin) -> Value {
     match &source.place {
         Some(place) => json!({"layer": source.layer.as_str(), "place": place.to_string()}),
         None => json!({"layer": source.layer.as_str()}),
@@ -167,7 +166,7 @@ fn described(path: &[String], entry: &SettingEntry) -> Value {
     })
 }
 
-fn explained(path: &[String], key: &Key, entry: Option<&SettingEntry>) -> Value {
+fn explained(path: &[String], key: &SettingKey, entry: Option<&SettingEntry>) -> Value {
     let mut shown = match entry {
         Some(entry) => described(path, entry),
         None => json!({"key": dotted(path)}),
@@ -186,7 +185,7 @@ fn explained(path: &[String], key: &Key, entry: Option<&SettingEntry>) -> Value 
     shown
 }
 
-fn render(path: &[String], key: &Key, entry: Option<&SettingEntry>) -> String {
+fn render(path: &[String], key: &SettingKey, entry: Option<&SettingEntry>) -> String {
     let written = entry.map_or("(not set)".to_owned(), |entry| entry.written.to_string());
     let mut out = format!(
         "{} = {}\n",

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haft_app::problem::Problem;
-use haft_app::running::background::{self, Reached, Wanted};
+use haft_app::running::background::{self, ConsoleRequest, ReachedServer};
 use haft_sandbox::{HostProgram, Places};
 use serde_json::json;
 
 use crate::args;
-use crate::commands::{Done, runtime};
+use crate::commands::{ExitResult, runtime};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, styled};
@@ -21,12 +21,12 @@ const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
 const FAILS: Duration = Duration::from_secs(2);
 
 /// Opens the console, or stops its server.
-pub(crate) fn run(at: &Invocation, args: &args::Console) -> Done {
+pub(crate) fn run(at: &Invocation, args: &args::Console) -> ExitResult {
     if args.stop {
         return stop(at);
     }
     let settings = at.settings_unasked()?;
-    let found = Wanted::new(&at.site, &settings).find_or_start()?;
+    let found = ConsoleRequest::new(&at.site, &settings).find_or_start()?;
     say_what_runs(at, &found);
     let runtime =
         runtime(false).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
@@ -67,7 +67,7 @@ pub(crate) fn run(at: &Invocation, args: &args::Console) -> Done {
     Ok(Exit::Done)
 }
 
-fn stop(at: &Invocation) -> Done {
+fn stop(at: &Invocation) -> ExitResult {
     let stopped = background::stop(&at.site.home)?;
     if at.screen.json {
         at.screen.document(&json!({ "stopped": stopped }))?;
@@ -80,7 +80,7 @@ fn stop(at: &Invocation) -> Done {
 }
 
 /// Says which server it is, if it is not the one that the user expects.
-fn say_what_runs(at: &Invocation, found: &Reached) {
+fn say_what_runs(at: &Invocation, found: &ReachedServer) {
     let record = &found.server.record;
     if found.fresh {
         at.screen
@@ -150,7 +150,7 @@ fn is_remote(at: &Invocation) -> bool {
     at.site.environment.get("SSH_CONNECTION").is_some()
 }
 
-fn forwarding(found: &Reached) -> String {
+fn forwarding(found: &ReachedServer) -> String {
     let url = &found.server.record.url;
     let port = url.rsplit(':').next().unwrap_or_default();
     format!("from another machine, first: ssh -L {port}:127.0.0.1:{port} HOST")

@@ -3,22 +3,22 @@
 use std::fmt::Write as _;
 
 use haft_app::app::App;
-use haft_app::config::program::Program;
+use haft_app::config::program::ProgramSettings;
 use haft_app::problem::Problem;
-use haft_app::view::health::{self, Check, Report, Strength};
+use haft_app::view::health::{self, HealthCheck, HealthReport, SandboxStatus};
 
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, YELLOW, styled, visible};
 
 /// Tries everything and reports; the exit code is 1 if something does not work. Settings that cannot be loaded are one line of the
 /// report: the rest is tried with the built-in ones.
-pub(crate) async fn run(at: &Invocation) -> Done {
+pub(crate) async fn run(at: &Invocation) -> ExitResult {
     let (app, wrong) = match assembled(at) {
         Ok(app) => (app, None),
         Err(problem) => {
-            let built_in = at.site.settings_of(&Program::default(), false)?;
+            let built_in = at.site.settings_of(&ProgramSettings::default(), false)?;
             (
                 App::build(&at.site, &built_in, at.host(false))?,
                 Some(problem),
@@ -53,9 +53,9 @@ fn assembled(at: &Invocation) -> Result<App, Problem> {
 }
 
 /// Renders the checks; those that fail come first where haft depends on them.
-fn render(report: &Report) -> String {
+fn render(report: &HealthReport) -> String {
     let mut out = String::new();
-    let (broken, others): (Vec<&Check>, Vec<&Check>) =
+    let (broken, others): (Vec<&HealthCheck>, Vec<&HealthCheck>) =
         report.checks.iter().partition(|check| check.is_broken());
     for check in broken.into_iter().chain(others) {
         let mark = if check.ok {
@@ -74,7 +74,7 @@ fn render(report: &Report) -> String {
             let _ = writeln!(out, "        {}", styled(DIM, &visible::line(line)));
         }
     }
-    let Strength { backend, strength } = report.sandbox;
+    let SandboxStatus { backend, strength } = report.sandbox;
     let _ = writeln!(out, "sandbox {backend}, strength {strength}");
     out
 }

@@ -15,7 +15,7 @@ use haft_app::run::{ApprovalWait, RunHandle, RunOptions};
 use haft_app::view::approvals::{visit, with_status};
 
 use crate::args;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::commands::call::waits;
 use crate::commands::signals::Signals;
 use crate::exit::Exit;
@@ -27,14 +27,14 @@ mod input;
 mod output;
 
 use end::print_end;
-use output::{Output, OutputEnd};
+use output::{OutputEnd, OutputWriter};
 
 /// How often haft checks whether the command waits for a decision.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Why haft ends a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum StopReason {
+enum CommandStop {
     /// haft received a signal.
     Signal,
     /// Its output cannot be passed on any more.
@@ -42,9 +42,9 @@ enum StopReason {
 }
 
 /// Runs the command in a run of its own.
-pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitResult {
     let mut signals = Signals::heard()?;
-    let output = Output::start(app.redactor())?;
+    let output = OutputWriter::start(app.redactor())?;
     let options = RunOptions {
         input: input::stdin_data(),
         progress: Some(Arc::clone(&output) as _),
@@ -56,7 +56,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
     };
     let call = app.exec_call(&args.words, &folder(at)?);
     let (run, call) = app.start_for(options, call).await?;
-    let command = RunningCommand {
+    let command = ExecCommand {
         at,
         app,
         run: &run,
@@ -70,28 +70,28 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
         end = output.finish() => end,
         _ = signals.next() => return Ok(Exit::Interrupted),
     };
-    match stopped.or(end.map(StopReason::Output)) {
-        Some(StopReason::Output(OutputEnd::Failed(why))) => Err(stdout::unwritten(&why)),
-        Some(StopReason::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
-        Some(StopReason::Signal) | None => Ok(exit.code()),
+    match stopped.or(end.map(CommandStop::Output)) {
+        Some(CommandStop::Output(OutputEnd::Failed(why))) => Err(stdout::unwritten(&why)),
+        Some(CommandStop::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
+        Some(CommandStop::Signal) | None => Ok(exit.code()),
     }
 }
 
 /// A command under way, and what can end it.
-struct RunningCommand<'a> {
+struct ExecCommand<'a> {
     at: &'a Invocation,
     app: &'a App,
     run: &'a RunHandle,
-    output: &'a Output,
+    output: &'a OutputWriter,
 }
 
-impl RunningCommand<'_> {
+impl ExecCommand<'_> {
     /// Waits for the outcome of the call. Also returns why haft ended it, if it did.
     async fn outcome(
         &self,
         running: impl Future<Output = Outcome>,
         signals: &mut Signals,
-    ) -> (Outcome, Option<StopReason>) {
+    ) -> (Outcome, Option<CommandStop>) {
         tokio::pin!(running);
         let notice = announce_request(self.at, self.app, self.run.id());
         tokio::pin!(notice);
@@ -99,11 +99,11 @@ impl RunningCommand<'_> {
         let stopped = loop {
             tokio::select! {
                 outcome = &mut running => return (outcome, None),
-                _ = signals.next() => break StopReason::Signal,
+                _ = signals.next() => break CommandStop::Signal,
                 // A command that has ended may still wait for a decision about its changes.
                 end = self.output.end_reason(), if !self.output.has_ended() => {
                     if !self.output.has_ended() {
-                        break StopReason::Output(end);
+                        break CommandStop::Output(end);
                     }
                 }
                 () = &mut notice, if !is_announced => is_announced = true,

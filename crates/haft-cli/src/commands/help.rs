@@ -6,12 +6,12 @@ use haft_app::problem::Problem;
 use serde_json::json;
 
 use crate::args::Cli;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::screen::Screen;
 
 /// Prints the help of a command.
-pub(crate) fn run(screen: Screen, words: &[String]) -> Done {
+pub(crate) fn run(screen: Screen, words: &[String]) -> ExitResult {
     let mut command = Cli::command();
     command.build();
     for (nth, word) in words.iter().enumerate() {
@@ -43,7 +43,7 @@ fn unknown(before: &[String], word: &str, names: &[String]) -> Problem {
 }
 
 /// Prints the version.
-pub(crate) fn version(screen: Screen) -> Done {
+pub(crate) fn version(screen: Screen) -> ExitResult {
     let version = env!("CARGO_PKG_VERSION");
     if screen.json {
         screen.document(&json!({"version": version}))?;

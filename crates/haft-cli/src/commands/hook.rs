@@ -15,7 +15,7 @@ use rustix::fs::FileType;
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::Options;
+use crate::args::GlobalOptions;
 use crate::commands::runtime;
 
 /// Maximum number of bytes read from stdin: one more than an event may have, so that the reader of events refuses a longer one.
@@ -28,7 +28,7 @@ const BLOCKS: u8 = 2;
 static ANSWER: Mutex<()> = Mutex::new(());
 
 /// Answers the agent and ends the process. Every failure denies the call, as far as the agent lets a hook deny.
-pub(crate) fn run(options: &Options, name: &str) -> Problem {
+pub(crate) fn run(options: &GlobalOptions, name: &str) -> Problem {
     let Some(agent) = Agent::from_name(name) else {
         return unknown(name);
     };
@@ -67,7 +67,7 @@ fn watch(agent: Agent) -> io::Result<()> {
     watch.map(drop)
 }
 
-async fn answer(options: &Options, agent: Agent) -> Result<HookReply, String> {
+async fn answer(options: &GlobalOptions, agent: Agent) -> Result<HookReply, String> {
     // A file that may not grow causes an error, which can be answered, instead of ending the process.
     let full = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
     let _full = full.map_err(|e| format!("haft cannot outlive a full file: {e}"))?;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use haft_app::clients::{Level, text_of};
+use haft_app::clients::{InstallScope, text_of};
 use haft_app::hook_settings::facts::switch;
 use haft_app::hook_settings::status::AgentStatus;
-use haft_app::hook_settings::{self, Edit, Order, Program};
+use haft_app::hook_settings::{self, HookEditOptions, HookLauncher, InstallEdit};
 use haft_app::nearest::nearest;
 use haft_app::problem::Problem;
 use haft_hook::{Agent, registrations};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Hook, HookAction, HookFiles};
 use crate::commands::mcp::{described, diff};
-use crate::commands::{Done, consent, own_place};
+use crate::commands::{ExitResult, consent, own_place};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled, visible};
@@ -22,7 +22,7 @@ use crate::screen::{BOLD, DIM, styled, visible};
 mod status;
 
 /// Runs the command.
-pub(crate) fn run(at: &Invocation, hook: &Hook) -> Done {
+pub(crate) fn run(at: &Invocation, hook: &Hook) -> ExitResult {
     match (&hook.agent, &hook.action) {
         (None, Some(HookAction::Install(typed))) if typed.print => print(at, &typed.files),
         (None, Some(HookAction::Install(typed))) => {
@@ -63,7 +63,7 @@ fn places(at: &Invocation) -> Places {
 
 /// Returns this program as an entry names it. In the files of a project, which others share, that is its name if the user's `PATH` leads to
 /// it. In the user's own files it is the path, because a project may put a folder first on `PATH` in which the agent can write.
-fn program(at: &Invocation, shared: bool) -> Result<Program, Problem> {
+fn program(at: &Invocation, shared: bool) -> Result<HookLauncher, Problem> {
     let running = std::env::current_exe()
         .map_err(|e| Problem::failed(format!("cannot find the haft binary: {e}")))?;
     let path = at.site.environment.get("PATH").unwrap_or_default();
@@ -74,7 +74,7 @@ fn program(at: &Invocation, shared: bool) -> Result<Program, Problem> {
     let real = |file: &Path| file.canonicalize().ok();
     let on_path = first.filter(|file| real(file) == real(&running));
     let path = text_of(on_path.as_deref().unwrap_or(&running))?;
-    Ok(Program {
+    Ok(HookLauncher {
         name: match on_path {
             Some(_) if shared => "haft".to_owned(),
             _ => path.clone(),
@@ -98,14 +98,18 @@ fn options(at: &Invocation) -> Result<Vec<String>, Problem> {
     Ok(vec!["--home".to_owned(), text_of(at.site.home.path())?])
 }
 
-fn order<'a>(at: &'a Invocation, typed: &HookFiles, agent: Agent) -> Result<Order<'a>, Problem> {
+fn order<'a>(
+    at: &'a Invocation,
+    typed: &HookFiles,
+    agent: Agent,
+) -> Result<HookEditOptions<'a>, Problem> {
     let level = if typed.project {
         at.site.check_workspace()?;
-        Level::Project
+        InstallScope::Project
     } else {
-        Level::User
+        InstallScope::User
     };
-    Ok(Order {
+    Ok(HookEditOptions {
         agent,
         level,
         site: &at.site,
@@ -129,7 +133,7 @@ fn agents(
         .collect())
 }
 
-fn print(at: &Invocation, typed: &HookFiles) -> Done {
+fn print(at: &Invocation, typed: &HookFiles) -> ExitResult {
     let program = program(at, typed.project)?;
     let mut all = Vec::new();
     for agent in agents(at, typed, AgentStatus::is_here)? {
@@ -149,7 +153,7 @@ fn print(at: &Invocation, typed: &HookFiles) -> Done {
     Ok(Exit::Done)
 }
 
-fn install(at: &Invocation, typed: &HookFiles) -> Done {
+fn install(at: &Invocation, typed: &HookFiles) -> ExitResult {
     let program = program(at, typed.project)?;
     let agents = agents(at, typed, AgentStatus::is_here)?;
     if agents.is_empty() {
@@ -159,7 +163,7 @@ fn install(at: &Invocation, typed: &HookFiles) -> Done {
     let each = |dry_run: bool| {
         let edits = agents.iter().map(|agent| {
             let order = order(at, typed, *agent)?;
-            let edits = hook_settings::install(Order { dry_run, ..order }, &program)?;
+            let edits = hook_settings::install(HookEditOptions { dry_run, ..order }, &program)?;
             Ok((*agent, edits))
         });
         edits.collect::<Result<Vec<_>, Problem>>()
@@ -182,11 +186,11 @@ fn install(at: &Invocation, typed: &HookFiles) -> Done {
 fn is_agreed(
     at: &Invocation,
     typed: &HookFiles,
-    shown: &[(Agent, Vec<Edit>)],
+    shown: &[(Agent, Vec<InstallEdit>)],
     question: &str,
 ) -> Result<bool, Problem> {
     let edits = || shown.iter().flat_map(|(_, edits)| edits);
-    let changes = edits().any(Edit::changes);
+    let changes = edits().any(InstallEdit::changes);
     if !at.screen.json {
         for edit in edits().filter(|edit| edit.changes()) {
             at.screen.out(&diff(edit))?;
@@ -198,7 +202,7 @@ fn is_agreed(
     consent::agree(at, question, "an edit of an agent's hooks")
 }
 
-fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit]) {
+fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[InstallEdit]) {
     let title = agent.title();
     for edit in edits {
         let file = visible::line(&edit.file.display().to_string());
@@ -218,7 +222,7 @@ fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit
             at.screen.say(&styled(DIM, line));
         }
     }
-    if typed.dry_run || !edits.iter().any(Edit::changes) {
+    if typed.dry_run || !edits.iter().any(InstallEdit::changes) {
         return;
     }
     for step in registrations(agent, "haft").steps {
@@ -240,7 +244,7 @@ fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit
     ));
 }
 
-fn uninstall(at: &Invocation, typed: &HookFiles) -> Done {
+fn uninstall(at: &Invocation, typed: &HookFiles) -> ExitResult {
     let agents = agents(at, typed, |status| !status.files.is_empty())?;
     let mut moved = Vec::new();
     let mut shown = Vec::new();
@@ -249,7 +253,7 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> Done {
         if *agent == Agent::Codex {
             moved = hook_settings::events_behind_haft(order)?;
         }
-        let edits = hook_settings::uninstall(Order {
+        let edits = hook_settings::uninstall(HookEditOptions {
             dry_run: true,
             ..order
         })?;
@@ -278,8 +282,8 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> Done {
     Ok(Exit::Done)
 }
 
-fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit]) {
-    let changed: Vec<&Edit> = edits.iter().filter(|edit| edit.changes()).collect();
+fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[InstallEdit]) {
+    let changed: Vec<&InstallEdit> = edits.iter().filter(|edit| edit.changes()).collect();
     if changed.is_empty() {
         at.screen
             .say(&format!("haft is not in these hooks of {}", agent.title()));
@@ -306,7 +310,7 @@ fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit])
     }
 }
 
-fn document(at: &Invocation, typed: &HookFiles, done: &[(Agent, Vec<Edit>)]) -> Done {
+fn document(at: &Invocation, typed: &HookFiles, done: &[(Agent, Vec<InstallEdit>)]) -> ExitResult {
     let all = done.iter().map(|(agent, edits)| {
         let files: Vec<Value> = edits
             .iter()

@@ -3,41 +3,41 @@
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use haft::skill::set::{Filter, Root, SkillSet, WORKSPACE_FOLDERS};
-use haft_app::clients::Client;
-use haft_app::clients::install::Edit;
+use haft::skill::set::{SkillFilter, SkillRoot, SkillSet, WORKSPACE_FOLDERS};
+use haft_app::clients::ClientProgram;
+use haft_app::clients::install::InstallEdit;
 use haft_app::config::FILE_NAME;
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 use haft_app::project::{Project, starter};
-use haft_app::trust::{Answer, Trust};
+use haft_app::trust::{TrustChoice, TrustStore};
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::commands::{Done, mcp, own_place};
+use crate::commands::{ExitResult, mcp, own_place};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive, yes};
 use crate::screen::{DIM, styled, visible};
 
 /// Detects, writes, trusts, connects. An existing haft.toml is not changed and not trusted unseen, nor are skills.
-pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
+pub(crate) fn run(at: &Invocation, args: &args::Init) -> ExitResult {
     at.site.check_workspace()?;
     if args.client.is_some() {
         own_place::check(at, false)?;
     } else {
         own_place::warn(at);
     }
-    let typed = args.client.as_ref().map(|name| args::ClientFile {
+    let typed = args.client.as_ref().map(|name| args::ClientFileArgs {
         name: name.clone(),
         project: args.project,
         user: args.user,
         dry_run: args.dry_run,
     });
     // Fail before anything is written.
-    Trust::check(&at.site.workspace)?;
+    TrustStore::check(&at.site.workspace)?;
     if let Some(typed) = &typed {
         mcp::install(at, &typed.as_dry_run())?;
     }
-    let was_trusted = Trust::load(&at.site.home)?.trusts(&at.site.workspace);
+    let was_trusted = TrustStore::load(&at.site.home)?.trusts(&at.site.workspace);
     let skills = skills_of(at);
     let project = Project::scan(&at.site.workspace);
     let text = starter::text(&project);
@@ -51,9 +51,9 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
     let trusts =
         is_new && !was_trusted && !args.dry_run && (would_trust || ask_about(at, &skills)?);
     if trusts {
-        Trust::change(&at.site.home, &at.site.workspace, Answer::Trust)?;
+        TrustStore::change(&at.site.home, &at.site.workspace, TrustChoice::Trust)?;
     }
-    let outcome = Settled {
+    let outcome = InitReport {
         path: &path,
         text: &text,
         skills: &skills,
@@ -81,16 +81,20 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
 
 /// Returns the skills in the folder that an agent would follow if it were trusted. Includes skills that cannot be loaded: the next
 /// change may fix them.
-fn skills_of(at: &Invocation) -> Vec<Brought> {
+fn skills_of(at: &Invocation) -> Vec<FolderSkill> {
     let folder = &at.site.workspace;
-    let roots = WORKSPACE_FOLDERS.map(|below| Root::workspace(folder, below, true));
-    let found = SkillSet::new(roots.into(), Filter::default()).current();
+    let roots = WORKSPACE_FOLDERS.map(|below| SkillRoot::workspace(folder, below, true));
+    let found = SkillSet::new(roots.into(), SkillFilter::default()).current();
     let shadowed = found.shadowed().iter().map(|shadowed| &shadowed.skill);
-    let skills = found.skills().iter().chain(shadowed).map(|skill| Brought {
-        name: skill.name().to_owned(),
-        folder: skill.dir().to_owned(),
-    });
-    let broken = found.broken().iter().map(|broken| Brought {
+    let skills = found
+        .skills()
+        .iter()
+        .chain(shadowed)
+        .map(|skill| FolderSkill {
+            name: skill.name().to_owned(),
+            folder: skill.dir().to_owned(),
+        });
+    let broken = found.broken().iter().map(|broken| FolderSkill {
         name: "(does not load)".to_owned(),
         folder: broken.location.clone(),
     });
@@ -98,13 +102,13 @@ fn skills_of(at: &Invocation) -> Vec<Brought> {
 }
 
 /// A skill that lies in the folder.
-struct Brought {
+struct FolderSkill {
     name: String,
     folder: PathBuf,
 }
 
 /// Asks about the skills in the folder, if a user can answer; an empty answer means no.
-fn ask_about(at: &Invocation, skills: &[Brought]) -> Result<bool, Problem> {
+fn ask_about(at: &Invocation, skills: &[FolderSkill]) -> Result<bool, Problem> {
     if at.screen.json || !is_interactive() {
         return Ok(false);
     }
@@ -117,7 +121,7 @@ fn ask_about(at: &Invocation, skills: &[Brought]) -> Result<bool, Problem> {
     yes()
 }
 
-fn line_of(at: &Invocation, skill: &Brought) -> String {
+fn line_of(at: &Invocation, skill: &FolderSkill) -> String {
     let folder = skill.folder.strip_prefix(&at.site.workspace);
     let folder = folder.unwrap_or(&skill.folder).display();
     visible::line(&format!("  {} in {folder}", skill.name))
@@ -132,24 +136,23 @@ fn write(path: &Path, text: &str) -> Result<bool, Problem> {
     match made.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => {
-            Err(Problem::failed(format!("cannot write {FILE_NAME}: {e}")).at(Place::file(path)))
-        }
+        Err(e) => Err(Problem::failed(format!("cannot write {FILE_NAME}: {e}"))
+            .at(SourceLocation::file(path))),
     }
 }
 
 /// What was done about the folder's settings.
-struct Settled<'a> {
+struct InitReport<'a> {
     path: &'a Path,
     text: &'a str,
-    skills: &'a [Brought],
+    skills: &'a [FolderSkill],
     is_new: bool,
     trusted: bool,
     /// Whether it would be trusted without asking.
     would_trust: bool,
 }
 
-impl Settled<'_> {
+impl InitReport<'_> {
     fn say(&self, at: &Invocation, project: &Project, dry_run: bool) -> Result<(), Problem> {
         let screen = at.screen;
         let kinds: Vec<&str> = project.kinds.iter().map(String::as_str).collect();
@@ -217,7 +220,7 @@ impl Settled<'_> {
     fn document(
         &self,
         project: &Project,
-        connected: Option<&(&'static Client, Edit)>,
+        connected: Option<&(&'static ClientProgram, InstallEdit)>,
         dry_run: bool,
     ) -> Value {
         let rules = |list: &[haft_app::project::FittingRule]| -> Vec<Value> {

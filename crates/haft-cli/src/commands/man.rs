@@ -7,13 +7,13 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold};
 
 use crate::args::Cli;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::screen::Screen;
 use haft_app::problem::Problem;
 
 /// Prints the page.
-pub(crate) fn run(screen: Screen) -> Done {
+pub(crate) fn run(screen: Screen) -> ExitResult {
     let page = page().map_err(|e| Problem::failed(format!("cannot make the man page: {e}")))?;
     screen.raw(&page)?;
     Ok(Exit::Done)

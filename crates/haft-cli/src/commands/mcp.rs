@@ -1,13 +1,13 @@
 //! `haft mcp`: prints or installs the settings that connect a client.
 
-use haft_app::clients::install::{self, Edit, exclude};
-use haft_app::clients::{Client, Launch, Level, text_of};
+use haft_app::clients::install::{self, InstallEdit, exclude};
+use haft_app::clients::{ClientProgram, InstallScope, Launch, text_of};
 use haft_app::problem::Problem;
 use serde_json::json;
 use similar::TextDiff;
 
-use crate::args::{ClientFile, McpAction};
-use crate::commands::{Done, own_place};
+use crate::args::{ClientFileArgs, McpAction};
+use crate::commands::{ExitResult, own_place};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
@@ -17,7 +17,7 @@ mod import;
 pub(crate) mod servers;
 
 /// Prints the settings of a client, or edits its file.
-pub(crate) fn run(at: &Invocation, action: &McpAction) -> Done {
+pub(crate) fn run(at: &Invocation, action: &McpAction) -> ExitResult {
     match action {
         McpAction::Snippet { client } => snippet(at, client),
         McpAction::Install { client, here } => {
@@ -31,8 +31,8 @@ pub(crate) fn run(at: &Invocation, action: &McpAction) -> Done {
     }
 }
 
-fn snippet(at: &Invocation, name: &str) -> Done {
-    let client = Client::find(name)?;
+fn snippet(at: &Invocation, name: &str) -> ExitResult {
+    let client = ClientProgram::find(name)?;
     let text = client.snippet(&launch(at, true)?);
     if at.screen.json {
         at.screen
@@ -44,7 +44,7 @@ fn snippet(at: &Invocation, name: &str) -> Done {
     Ok(Exit::Done)
 }
 
-fn connect(at: &Invocation, typed: &ClientFile) -> Done {
+fn connect(at: &Invocation, typed: &ClientFileArgs) -> ExitResult {
     let (client, edit) = install(at, typed)?;
     if at.screen.json {
         return document(at, client, &edit, typed.dry_run);
@@ -56,8 +56,8 @@ fn connect(at: &Invocation, typed: &ClientFile) -> Done {
 /// Says what was done to the settings of a client.
 pub(crate) fn say_installed(
     at: &Invocation,
-    client: &Client,
-    edit: &Edit,
+    client: &ClientProgram,
+    edit: &InstallEdit,
     dry_run: bool,
 ) -> Result<(), Problem> {
     let file = visible::line(&edit.file.display().to_string());
@@ -75,7 +75,7 @@ pub(crate) fn say_installed(
     Ok(())
 }
 
-fn say_replaced(at: &Invocation, edit: &Edit) {
+fn say_replaced(at: &Invocation, edit: &InstallEdit) {
     if edit.replaces {
         at.screen.say(
             "  it replaces an entry named haft that starts something else: uninstall restores it",
@@ -86,11 +86,11 @@ fn say_replaced(at: &Invocation, edit: &Edit) {
 /// Adds haft to the settings of a client.
 pub(crate) fn install(
     at: &Invocation,
-    typed: &ClientFile,
-) -> Result<(&'static Client, Edit), Problem> {
-    let client = Client::find(&typed.name)?;
+    typed: &ClientFileArgs,
+) -> Result<(&'static ClientProgram, InstallEdit), Problem> {
+    let client = ClientProgram::find(&typed.name)?;
     let level = client.level(level(typed));
-    let named = level == Level::Project || !client.starts_in_project;
+    let named = level == InstallScope::Project || !client.starts_in_project;
     if named {
         at.site.check_workspace()?;
     }
@@ -103,7 +103,7 @@ pub(crate) fn install(
 }
 
 /// Keeps a file with paths of this machine out of commits; without a repository there is nothing to do.
-fn hide(at: &Invocation, edit: &Edit) {
+fn hide(at: &Invocation, edit: &InstallEdit) {
     if let Err(error) = exclude::hide(&edit.file) {
         at.screen.warn(&format!(
             "cannot write .git/info/exclude: {error}; keep {} out of commits, or use --user",
@@ -113,7 +113,7 @@ fn hide(at: &Invocation, edit: &Edit) {
 }
 
 /// Says what the user should know after an installation.
-fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
+fn say_after(at: &Invocation, client: &ClientProgram, edit: &InstallEdit) {
     if let Some(backup) = &edit.backup {
         let line = format!("  backup of the file: {}", backup.display());
         at.screen.say(&styled(DIM, &visible::line(&line)));
@@ -129,7 +129,7 @@ fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
 }
 
 /// Says how the file with paths of this machine stays out of commits.
-fn said_of_git(edit: &Edit) -> String {
+fn said_of_git(edit: &InstallEdit) -> String {
     let holds = "  it contains paths of this machine";
     match exclude::hide(&edit.file) {
         Ok(Some(exclude)) if edit.before.is_none() => {
@@ -144,8 +144,8 @@ fn said_of_git(edit: &Edit) -> String {
 }
 
 /// Removes haft from the named file, or from both.
-fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
-    let client = Client::find(&typed.name)?;
+fn disconnect(at: &Invocation, typed: &ClientFileArgs) -> ExitResult {
+    let client = ClientProgram::find(&typed.name)?;
     let mut edits = Vec::new();
     let mut refused = Vec::new();
     for level in levels_of(client, typed) {
@@ -154,7 +154,7 @@ fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
             Err(problem) => refused.push(problem),
         }
     }
-    let changed: Vec<&Edit> = edits.iter().filter(|edit| edit.changes()).collect();
+    let changed: Vec<&InstallEdit> = edits.iter().filter(|edit| edit.changes()).collect();
     for edit in changed
         .iter()
         .filter(|edit| edit.after.is_none() && !typed.dry_run)
@@ -191,19 +191,19 @@ fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
 }
 
 /// Returns the named level, or all that the client has. A client without one reports itself how to connect.
-fn levels_of(client: &Client, typed: &ClientFile) -> Vec<Level> {
+fn levels_of(client: &ClientProgram, typed: &ClientFileArgs) -> Vec<InstallScope> {
     if let Some(level) = level(typed) {
         return vec![level];
     }
-    let both = [Level::Project, Level::User].into_iter();
-    let mut levels: Vec<Level> = both.filter(|level| client.has(*level)).collect();
+    let both = [InstallScope::Project, InstallScope::User].into_iter();
+    let mut levels: Vec<InstallScope> = both.filter(|level| client.has(*level)).collect();
     if levels.is_empty() {
         levels.push(client.level(None));
     }
     levels
 }
 
-fn say_removed(at: &Invocation, changed: &[&Edit], dry_run: bool) -> Result<(), Problem> {
+fn say_removed(at: &Invocation, changed: &[&InstallEdit], dry_run: bool) -> Result<(), Problem> {
     for edit in changed {
         let file = visible::line(&edit.file.display().to_string());
         if dry_run {
@@ -218,22 +218,27 @@ fn say_removed(at: &Invocation, changed: &[&Edit], dry_run: bool) -> Result<(), 
     Ok(())
 }
 
-fn level(typed: &ClientFile) -> Option<Level> {
+fn level(typed: &ClientFileArgs) -> Option<InstallScope> {
     if typed.project {
-        Some(Level::Project)
+        Some(InstallScope::Project)
     } else {
-        typed.user.then_some(Level::User)
+        typed.user.then_some(InstallScope::User)
     }
 }
 
-fn document(at: &Invocation, client: &Client, edit: &Edit, dry_run: bool) -> Done {
+fn document(
+    at: &Invocation,
+    client: &ClientProgram,
+    edit: &InstallEdit,
+    dry_run: bool,
+) -> ExitResult {
     at.screen
         .document(&json!({"client": client.name, "files": [described(edit, dry_run)]}))?;
     Ok(Exit::Done)
 }
 
 /// Returns an edit as `--json` shows it.
-pub(crate) fn described(edit: &Edit, dry_run: bool) -> serde_json::Value {
+pub(crate) fn described(edit: &InstallEdit, dry_run: bool) -> serde_json::Value {
     let mut shown = json!({"file": edit.file, "changed": edit.changes() && !dry_run, "diff": plain_diff(edit), "replaced": edit.replaces});
     if let (Some(backup), Some(map)) = (&edit.backup, shown.as_object_mut()) {
         map.insert("backup".into(), json!(backup));
@@ -241,7 +246,7 @@ pub(crate) fn described(edit: &Edit, dry_run: bool) -> serde_json::Value {
     shown
 }
 
-fn plain_diff(edit: &Edit) -> String {
+fn plain_diff(edit: &InstallEdit) -> String {
     let before = edit.before.as_deref().unwrap_or_default();
     let after = edit.after.as_deref().unwrap_or_default();
     let file = edit.file.display().to_string();
@@ -253,7 +258,7 @@ fn plain_diff(edit: &Edit) -> String {
 }
 
 /// Returns the change as a coloured unified diff.
-pub(crate) fn diff(edit: &Edit) -> String {
+pub(crate) fn diff(edit: &InstallEdit) -> String {
     let lines = plain_diff(edit);
     let lines = lines.lines().map(|line| {
         let shown = visible::line(line);

@@ -3,15 +3,16 @@
 use std::fmt::Write as _;
 
 use haft::memory::{
-    Asker, Decision, Filter, Hit, MAX_LISTED, MemoryError, MemoryId, Query, Record, State,
+    CandidateDecision, MAX_LISTED, MemoryAccess, MemoryError, MemoryFilter, MemoryHit, MemoryId,
+    MemoryQuery, MemoryRecord, MemoryState,
 };
 use serde_json::json;
 
 use crate::args::MemoryAction;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, styled, visible};
 use haft_app::app::App;
 use haft_app::problem::Problem;
@@ -23,10 +24,10 @@ mod change;
 const FOUND: u32 = 50;
 
 /// Lists, shows, searches or decides.
-pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&MemoryAction>) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&MemoryAction>) -> ExitResult {
     match action {
-        None | Some(MemoryAction::List) => list(at, app, State::Accepted).await,
-        Some(MemoryAction::Candidates) => list(at, app, State::Candidate).await,
+        None | Some(MemoryAction::List) => list(at, app, MemoryState::Accepted).await,
+        Some(MemoryAction::Candidates) => list(at, app, MemoryState::Candidate).await,
         Some(MemoryAction::Show { id }) => show(at, app, find(app, id).await?).await,
         Some(MemoryAction::Accept { id }) => decide(at, app, &find(app, id).await?, true).await,
         Some(MemoryAction::Reject { id }) => decide(at, app, &find(app, id).await?, false).await,
@@ -50,9 +51,9 @@ async fn find(app: &App, typed: &str) -> Result<MemoryId, Problem> {
     if known.map_err(|e| to_problem(&e))?.is_some() {
         return Ok(id);
     }
-    let filter = Filter {
+    let filter = MemoryFilter {
         limit: MAX_LISTED,
-        ..Filter::default()
+        ..MemoryFilter::default()
     };
     let records = app.memory().list(&asker, &filter).await;
     let records = records.map_err(|e| to_problem(&e))?;
@@ -60,26 +61,26 @@ async fn find(app: &App, typed: &str) -> Result<MemoryId, Problem> {
     prefix::find("memories", typed, ids).map(MemoryId::new)
 }
 
-fn asker(app: &App) -> Asker {
-    Asker::now(app.principal())
+fn asker(app: &App) -> MemoryAccess {
+    MemoryAccess::now(app.principal())
 }
 
-async fn list(at: &Invocation, app: &App, state: State) -> Done {
-    let filter = Filter {
+async fn list(at: &Invocation, app: &App, state: MemoryState) -> ExitResult {
+    let filter = MemoryFilter {
         state: Some(state),
         limit: MAX_LISTED,
-        ..Filter::default()
+        ..MemoryFilter::default()
     };
     let records = app.memory().list(&asker(app), &filter).await;
     let mut records = records.map_err(|e| to_problem(&e))?;
     // A deletion that was carried out is a decision of the queue, not a memory.
-    records.retain(|record| state == State::Candidate || !record.deletes);
+    records.retain(|record| state == MemoryState::Candidate || !record.deletes);
     if at.screen.json {
         at.screen.document(&records)?;
     } else {
         at.screen.out(&table(records.iter()))?;
         if records.is_empty() {
-            let what = if state == State::Candidate {
+            let what = if state == MemoryState::Candidate {
                 "there are no memory candidates"
             } else {
                 "there are no memories"
@@ -90,15 +91,15 @@ async fn list(at: &Invocation, app: &App, state: State) -> Done {
     Ok(Exit::Done)
 }
 
-async fn search(at: &Invocation, app: &App, text: &str) -> Done {
-    let query = Query {
+async fn search(at: &Invocation, app: &App, text: &str) -> ExitResult {
+    let query = MemoryQuery {
         text: text.to_owned(),
         shelves: Vec::new(),
         run: None,
         limit: FOUND,
     };
     let hits = app.memory().search(&asker(app), &query).await;
-    let hits: Vec<Hit> = hits.map_err(|e| to_problem(&e))?;
+    let hits: Vec<MemoryHit> = hits.map_err(|e| to_problem(&e))?;
     if at.screen.json {
         at.screen.document(&hits)?;
     } else {
@@ -110,15 +111,15 @@ async fn search(at: &Invocation, app: &App, text: &str) -> Done {
     Ok(Exit::Done)
 }
 
-fn table<'a>(records: impl Iterator<Item = &'a Record>) -> String {
+fn table<'a>(records: impl Iterator<Item = &'a MemoryRecord>) -> String {
     let columns = [
-        ("ID", Cut::Never),
-        ("SCOPE", Cut::Never),
-        ("KEY", Cut::Middle),
-        ("CHANGED", Cut::Never),
-        ("WHAT", Cut::End),
+        ("ID", Truncation::Never),
+        ("SCOPE", Truncation::Never),
+        ("KEY", Truncation::Middle),
+        ("CHANGED", Truncation::Never),
+        ("WHAT", Truncation::End),
     ];
-    let mut list = List::new(&columns);
+    let mut list = TextTable::new(&columns);
     for record in records {
         let what = what(record);
         list.row([
@@ -133,7 +134,7 @@ fn table<'a>(records: impl Iterator<Item = &'a Record>) -> String {
 }
 
 /// Describes a memory in one line: the file that it creates, changes or deletes, or its text.
-fn what(record: &Record) -> String {
+fn what(record: &MemoryRecord) -> String {
     match (&record.path, record.deletes, &record.replaces) {
         (Some(path), true, _) => format!("deletes {path}"),
         (Some(path), false, Some(_)) => format!("changes {path}: {}", record.content),
@@ -142,7 +143,7 @@ fn what(record: &Record) -> String {
     }
 }
 
-async fn show(at: &Invocation, app: &App, id: MemoryId) -> Done {
+async fn show(at: &Invocation, app: &App, id: MemoryId) -> ExitResult {
     let asker = asker(app);
     let record = app.memory().get(&asker, &id).await;
     let record = record.map_err(|e| to_problem(&e))?;
@@ -186,8 +187,8 @@ async fn show(at: &Invocation, app: &App, id: MemoryId) -> Done {
     Ok(Exit::Done)
 }
 
-async fn decide(at: &Invocation, app: &App, id: &MemoryId, accept: bool) -> Done {
-    let decision = Decision {
+async fn decide(at: &Invocation, app: &App, id: &MemoryId, accept: bool) -> ExitResult {
+    let decision = CandidateDecision {
         accept,
         by: app.principal().subject.to_string(),
     };

@@ -3,22 +3,22 @@
 use std::fmt::Write as _;
 
 use haft::permission::Verdict;
-use haft::policy::{CheckReport, Explanation, Layer};
+use haft::policy::{CheckReport, Explanation, LayerVerdict};
 use haft_app::app::App;
 use haft_app::config::Settings;
-use haft_app::rules::Change;
+use haft_app::rules::RuleChange;
 use haft_app::view::policy;
-use haft_app::view::policy::rules::{Cause, Mark, ShownRule};
+use haft_app::view::policy::rules::{RuleMark, RuleMarkCause, ShownRule};
 
 use crate::args::{CallArguments, PolicyAction, RulesAction};
-use crate::commands::{Done, arguments};
+use crate::commands::{ExitResult, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
 /// Shows the policy.
-pub(crate) async fn show(at: &Invocation, app: &App) -> Done {
+pub(crate) async fn show(at: &Invocation, app: &App) -> ExitResult {
     let mut shown = policy::overview(app);
     if let Err(problem) = policy::count(app, &mut shown).await {
         at.screen.problem(&problem);
@@ -53,12 +53,12 @@ pub(crate) async fn show(at: &Invocation, app: &App) -> Done {
 }
 
 fn render_rules(rules: &[ShownRule]) -> String {
-    let mut list = List::new(&[
-        ("LIST", Cut::Never),
-        ("RULE", Cut::Middle),
-        ("FROM", Cut::Never),
-        ("DECIDED", Cut::Never),
-        ("", Cut::Never),
+    let mut list = TextTable::new(&[
+        ("LIST", Truncation::Never),
+        ("RULE", Truncation::Middle),
+        ("FROM", Truncation::Never),
+        ("DECIDED", Truncation::Never),
+        ("", Truncation::Never),
     ]);
     for shown in rules {
         let rule = &shown.rule;
@@ -77,14 +77,19 @@ fn render_rules(rules: &[ShownRule]) -> String {
 /// Explains why rules have no effect. Names that no server has were already reported at the start; rules that were only not used
 /// lately are marked in the list alone.
 fn warn_of_dead_rules(at: &Invocation, rules: &[ShownRule]) {
-    let is_new = |mark: &&Mark| !matches!(mark.cause, Cause::Unused | Cause::UnknownTool);
+    let is_new = |mark: &&RuleMark| {
+        !matches!(
+            mark.cause,
+            RuleMarkCause::Unused | RuleMarkCause::UnknownTool
+        )
+    };
     for shown in rules {
         let Some(mark) = shown.dead.as_ref().filter(is_new) else {
             continue;
         };
         let (list, rule) = (shown.rule.list, &shown.rule.rule);
         let text = match mark.cause {
-            Cause::NeverMatches => {
+            RuleMarkCause::NeverMatches => {
                 format!("{rule} never matches: {}; {}", mark.problem, mark.advice)
             }
             _ => format!(
@@ -97,7 +102,7 @@ fn warn_of_dead_rules(at: &Invocation, rules: &[ShownRule]) {
 }
 
 /// Explains one call; the verdict does not change the exit code.
-pub(crate) fn explain(at: &Invocation, app: &App, tool: &str, typed: &CallArguments) -> Done {
+pub(crate) fn explain(at: &Invocation, app: &App, tool: &str, typed: &CallArguments) -> ExitResult {
     let text = {
         let tools = app.tools().snapshot();
         let entry = tools.entry(tool);
@@ -127,12 +132,12 @@ fn render_explanation(explanation: &Explanation) -> String {
     if explanation.enabled == Some(false) {
         out.push_str("  the tool is off: callers do not know it\n");
     }
-    let mut parts = List::new(&[
-        ("EFFECT", Cut::Never),
-        ("OF", Cut::Middle),
-        ("VERDICT", Cut::Never),
-        ("BY", Cut::Middle),
-        ("FROM", Cut::Never),
+    let mut parts = TextTable::new(&[
+        ("EFFECT", Truncation::Never),
+        ("OF", Truncation::Middle),
+        ("VERDICT", Truncation::Never),
+        ("BY", Truncation::Middle),
+        ("FROM", Truncation::Never),
     ]);
     for part in &explanation.parts {
         parts.row([
@@ -145,7 +150,7 @@ fn render_explanation(explanation: &Explanation) -> String {
     }
     out.push_str(&parts.render());
     // A guard that allows a call without a reason decides nothing: the number of such guards is enough.
-    let passes = |layer: &&Layer| {
+    let passes = |layer: &&LayerVerdict| {
         layer.layer == "guard"
             && layer.verdict == Some(Verdict::Allow)
             && layer.reason.to_string().is_empty()
@@ -169,7 +174,7 @@ fn render_explanation(explanation: &Explanation) -> String {
 }
 
 /// Tests the rules' own examples and looks for rules that never match; needs no application, because wrong rules would prevent its assembly.
-pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
+pub(crate) fn check(at: &Invocation, settings: &Settings) -> ExitResult {
     let check = policy::check(&at.site, settings)?;
     for warning in &check.warnings {
         at.screen.warn(&visible::line(warning));
@@ -216,13 +221,13 @@ fn render_check(report: &CheckReport) -> String {
 }
 
 /// Lists and changes the rules kept with approvals.
-fn rules(at: &Invocation, app: &App, action: Option<&RulesAction>) -> Done {
+fn rules(at: &Invocation, app: &App, action: Option<&RulesAction>) -> ExitResult {
     let (change, id) = match action {
         None | Some(RulesAction::List) => return list_rules(at, app),
-        Some(RulesAction::Remove { id }) => (Change::Remove, id),
+        Some(RulesAction::Remove { id }) => (RuleChange::Remove, id),
         Some(RulesAction::Edit { id, rule, any_call }) => {
             let any_call = *any_call;
-            (Change::Edit { rule, any_call }, id)
+            (RuleChange::Edit { rule, any_call }, id)
         }
     };
     let old = app.change_rule(id, change)?;
@@ -232,15 +237,15 @@ fn rules(at: &Invocation, app: &App, action: Option<&RulesAction>) -> Done {
     }
     let rule = visible::line(&old.rule);
     at.screen.say(&match change {
-        Change::Remove => {
+        RuleChange::Remove => {
             format!("removed {rule}: haft asks again about the calls that it covered")
         }
-        Change::Edit { rule: new, .. } => format!("{rule} is now {}", visible::line(new)),
+        RuleChange::Edit { rule: new, .. } => format!("{rule} is now {}", visible::line(new)),
     });
     Ok(Exit::Done)
 }
 
-fn list_rules(at: &Invocation, app: &App) -> Done {
+fn list_rules(at: &Invocation, app: &App) -> ExitResult {
     let rules = app.kept_rules()?;
     if at.screen.json {
         at.screen.document(&rules)?;
@@ -250,11 +255,11 @@ fn list_rules(at: &Invocation, app: &App) -> Done {
         at.screen.say("approvals saved no rules in this workspace");
         return Ok(Exit::Done);
     }
-    let mut list = List::new(&[
-        ("ID", Cut::Never),
-        ("RULE", Cut::Middle),
-        ("FOR", Cut::Never),
-        ("WHY", Cut::Middle),
+    let mut list = TextTable::new(&[
+        ("ID", Truncation::Never),
+        ("RULE", Truncation::Middle),
+        ("FOR", Truncation::Never),
+        ("WHY", Truncation::Middle),
     ]);
     for rule in &rules {
         let calls = rule.tool.as_deref().map_or_else(
@@ -272,7 +277,7 @@ fn list_rules(at: &Invocation, app: &App) -> Done {
 }
 
 /// Runs the action; `show` if none is given.
-pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> ExitResult {
     match action {
         Some(PolicyAction::Explain { tool, arguments }) => explain(at, app, tool, arguments),
         Some(PolicyAction::Rules { action }) => rules(at, app, action.as_ref()),

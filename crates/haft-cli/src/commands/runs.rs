@@ -3,24 +3,24 @@
 use std::fmt::Write as _;
 
 use haft::audit::index::{FAILED, RunFilter, RunState};
-use haft::audit::verify::Report;
+use haft::audit::verify::VerifyReport;
 use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::runs::Listed;
+use haft_app::view::runs::RunListItem;
 use haft_app::view::{runs, when};
 
-use crate::args::{ListRuns, OfRun, RunsAction};
-use crate::commands::{Done, changes, resume};
+use crate::args::{ListRuns, RunSelector, RunsAction};
+use crate::commands::{ExitResult, changes, resume};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, GREEN, RED, is_terminal, styled, visible};
 
 mod show;
 
 /// Lists, shows or verifies.
-pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>) -> ExitResult {
     match action {
         None => list(at, app, &ListRuns::default()).await,
         Some(RunsAction::List(which)) => list(at, app, which).await,
@@ -34,7 +34,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
         }
         Some(RunsAction::Diff(of)) => changes::diff(at, app, &whole(app, of).await?),
         Some(RunsAction::Undo { of, yes, force }) => {
-            let how = changes::How {
+            let how = changes::UndoOptions {
                 yes: *yes,
                 force: *force,
             };
@@ -44,8 +44,8 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
 }
 
 /// Returns the selection with the run's complete id.
-async fn whole(app: &App, of: &OfRun) -> Result<OfRun, Problem> {
-    Ok(OfRun {
+async fn whole(app: &App, of: &RunSelector) -> Result<RunSelector, Problem> {
+    Ok(RunSelector {
         run: runs::find(app, &of.run).await?,
         call: of.call.clone(),
     })
@@ -69,7 +69,7 @@ fn filter(app: &App, which: &ListRuns, otherwise: u32) -> Result<RunFilter, Prob
     Ok(filter)
 }
 
-async fn list(at: &Invocation, app: &App, which: &ListRuns) -> Done {
+async fn list(at: &Invocation, app: &App, which: &ListRuns) -> ExitResult {
     let is_screen = is_terminal() && !at.screen.json;
     let otherwise = if is_screen { SCREENFUL } else { runs::MOST };
     let filter = filter(app, which, otherwise)?;
@@ -80,16 +80,16 @@ async fn list(at: &Invocation, app: &App, which: &ListRuns) -> Done {
         return Ok(Exit::Done);
     }
     let columns = [
-        ("RUN", Cut::Never),
-        ("STARTED", Cut::Never),
-        ("FROM", Cut::Never),
-        ("FIRST CALL", Cut::End),
-        ("CALLS", Cut::Never),
-        ("OUTCOME", Cut::Never),
-        ("TOOK", Cut::Never),
-        ("FOLDER", Cut::Middle),
+        ("RUN", Truncation::Never),
+        ("STARTED", Truncation::Never),
+        ("FROM", Truncation::Never),
+        ("FIRST CALL", Truncation::End),
+        ("CALLS", Truncation::Never),
+        ("OUTCOME", Truncation::Never),
+        ("TOOK", Truncation::Never),
+        ("FOLDER", Truncation::Middle),
     ];
-    let mut list = List::new(&columns);
+    let mut list = TextTable::new(&columns);
     for run in &all {
         row(&mut list, run);
     }
@@ -104,7 +104,7 @@ async fn list(at: &Invocation, app: &App, which: &ListRuns) -> Done {
     Ok(Exit::Done)
 }
 
-fn row(list: &mut List, run: &Listed) {
+fn row(list: &mut TextTable, run: &RunListItem) {
     let first = run.first.as_ref();
     let tool = first.map_or("", |first| &first.tool);
     let argument = first.and_then(|first| first.argument.as_deref());
@@ -127,7 +127,7 @@ fn row(list: &mut List, run: &Listed) {
 }
 
 /// Describes the state or end of a run in a few words.
-fn outcome(run: &Listed) -> String {
+fn outcome(run: &RunListItem) -> String {
     let failed: u64 = FAILED
         .iter()
         .filter_map(|status| run.statuses.get(status.as_str()))
@@ -141,7 +141,7 @@ fn outcome(run: &Listed) -> String {
     }
 }
 
-async fn check(at: &Invocation, app: &App, run: &str) -> Done {
+async fn check(at: &Invocation, app: &App, run: &str) -> ExitResult {
     let report = runs::verify(app, run).await?;
     if at.screen.json {
         at.screen.document(&report)?;
@@ -152,12 +152,12 @@ async fn check(at: &Invocation, app: &App, run: &str) -> Done {
 }
 
 /// Checks every run, and names the broken ones.
-async fn check_all(at: &Invocation, app: &App) -> Done {
+async fn check_all(at: &Invocation, app: &App) -> ExitResult {
     let mut reports = Vec::new();
     for run in runs::list(app).await? {
         reports.push(runs::verify(app, &run.run).await?);
     }
-    let broken: Vec<&Report> = reports.iter().filter(|report| !report.ok).collect();
+    let broken: Vec<&VerifyReport> = reports.iter().filter(|report| !report.ok).collect();
     let exit = if broken.is_empty() {
         Exit::Done
     } else {
@@ -180,7 +180,7 @@ async fn check_all(at: &Invocation, app: &App) -> Done {
     Ok(exit)
 }
 
-fn render_report(report: &Report) -> String {
+fn render_report(report: &VerifyReport) -> String {
     let run = visible::line(&report.run);
     let head = match (report.ok, report.first_bad) {
         (true, _) => styled(GREEN, "ok"),

@@ -5,11 +5,11 @@ use haft_app::config::Settings;
 use haft_app::problem::Problem;
 use haft_app::reload::Reloader;
 use haft_sandbox::{Sandbox, Strength};
-use haft_server::server::{self, Background, Ready, ServeOptions};
+use haft_server::server::{self, Background, ReadyServer, ServeOptions};
 use serde_json::json;
 
 use crate::args;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::commands::signals::{Signal, Signals};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -21,7 +21,7 @@ pub(crate) async fn run(
     settings: &Settings,
     app: &App,
     args: &args::Serve,
-) -> Done {
+) -> ExitResult {
     if args.stdio {
         stdout::open().map_err(|e| stdout::unwritten(&e.to_string()))?;
     }
@@ -43,7 +43,7 @@ pub(crate) async fn run(
     let config = at.options.config.as_deref();
     let reloader = Reloader::new(app, settings, config, at.reload());
     let reloading = tokio::spawn(reloader.watch());
-    let ready = |ready: &Ready| {
+    let ready = |ready: &ReadyServer| {
         tokio::spawn(release_start(app.sandbox().clone()));
         print(at, app, ready, args.background)
     };
@@ -77,7 +77,7 @@ fn confinement(required: Strength) -> String {
 }
 
 /// Says that all routes are ready, then how to connect; a background server keeps its login link out of its log.
-fn print(at: &Invocation, app: &App, ready: &Ready, background: bool) -> Result<(), Problem> {
+fn print(at: &Invocation, app: &App, ready: &ReadyServer, background: bool) -> Result<(), Problem> {
     let (screen, url) = (at.screen, &ready.url);
     let (token, operator) = (&ready.token_file, &ready.operator_token_file);
     screen.err(&format!("listening on {url}"));

@@ -3,25 +3,25 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use haft::skill::check::{self, Report, Rigour};
+use haft::skill::check::{self, Rigour, SkillReport};
 use haft::skill::set::Catalogue;
-use haft::skill::{Level, Resources, Skill};
+use haft::skill::{Severity, Skill, SkillResources};
 use haft_app::app::App;
-use haft_app::problem::{Place, Problem};
+use haft_app::problem::{Problem, SourceLocation};
 use haft_app::view::{skills, when};
 
 use crate::args::SkillsAction;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{BOLD, DIM, GREEN, RED, Screen, YELLOW, styled, visible};
 
 /// Maximum number of resources shown to users; `--json` has all.
 const MOST_SHOWN: usize = 50;
 
 /// Lists or shows.
-pub(crate) fn run(at: &Invocation, app: &App, action: Option<&SkillsAction>) -> Done {
+pub(crate) fn run(at: &Invocation, app: &App, action: Option<&SkillsAction>) -> ExitResult {
     match action {
         Some(SkillsAction::Show { name }) => show(at, app, name),
         Some(SkillsAction::Check { dir, strict }) => check(at, dir, *strict),
@@ -29,7 +29,7 @@ pub(crate) fn run(at: &Invocation, app: &App, action: Option<&SkillsAction>) -> 
     }
 }
 
-fn list(at: &Invocation, app: &App) -> Done {
+fn list(at: &Invocation, app: &App) -> ExitResult {
     let found = app.skills().current();
     tell(at, &found);
     let all = skills::list(&found);
@@ -44,12 +44,12 @@ fn list(at: &Invocation, app: &App) -> Done {
         return Ok(Exit::Done);
     }
     let columns = [
-        ("NAME", Cut::Middle),
-        ("SOURCE", Cut::Never),
-        ("LOADS", Cut::Never),
-        ("DESCRIPTION", Cut::End),
+        ("NAME", Truncation::Middle),
+        ("SOURCE", Truncation::Never),
+        ("LOADS", Truncation::Never),
+        ("DESCRIPTION", Truncation::End),
     ];
-    let mut list = List::new(&columns);
+    let mut list = TextTable::new(&columns);
     for skill in &all {
         let loads = if skill.valid { "yes" } else { "no" };
         list.row([skill.name, skill.source, loads, skill.description]);
@@ -72,7 +72,10 @@ fn tell(at: &Invocation, found: &Catalogue) {
         screen.warn(&visible::line(&problem.message));
     }
     for broken in found.broken() {
-        let why = broken.problems.iter().filter(|p| p.level == Level::Error);
+        let why = broken
+            .problems
+            .iter()
+            .filter(|p| p.level == Severity::Error);
         let why: Vec<&str> = why.map(|p| p.message.as_str()).collect();
         let path = line(&broken.location);
         screen.warn(&format!(
@@ -103,13 +106,13 @@ fn tell(at: &Invocation, found: &Catalogue) {
     }
 }
 
-fn show(at: &Invocation, app: &App, name: &str) -> Done {
+fn show(at: &Invocation, app: &App, name: &str) -> ExitResult {
     let found = app.skills().current();
     let skill = found
         .find(name)
         .ok_or_else(|| skills::unknown(&found, name))?;
     let told = |e: haft::skill::SkillError| {
-        Problem::failed(e.to_string()).at(Place::file(&skill.location()))
+        Problem::failed(e.to_string()).at(SourceLocation::file(&skill.location()))
     };
     let instructions = skill.instructions().map_err(told)?;
     let resources = skill.resources().map_err(told)?;
@@ -123,7 +126,7 @@ fn show(at: &Invocation, app: &App, name: &str) -> Done {
 }
 
 /// Renders everything about a skill for users.
-fn page(skill: &Skill, instructions: &str, resources: &Resources) -> String {
+fn page(skill: &Skill, instructions: &str, resources: &SkillResources) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "{}", styled(BOLD, &visible::line(skill.name())));
     let _ = writeln!(out, "{}\n", visible::line(skill.description()));
@@ -190,7 +193,7 @@ fn facts(skill: &Skill) -> [(&'static str, Option<String>); 9] {
 }
 
 /// Checks the skill in a folder, or the one whose `SKILL.md` this is; the exit code is 1 if there is an error.
-pub(crate) fn check(at: &Invocation, dir: &Path, strict: bool) -> Done {
+pub(crate) fn check(at: &Invocation, dir: &Path, strict: bool) -> ExitResult {
     let rigour = if strict {
         Rigour::Strict
     } else {
@@ -207,7 +210,7 @@ pub(crate) fn check(at: &Invocation, dir: &Path, strict: bool) -> Done {
     };
     let report = check::check(folder, rigour).map_err(|e| {
         Problem::usage(e.to_string())
-            .at(Place::file(dir))
+            .at(SourceLocation::file(dir))
             .advise("give the folder that holds SKILL.md")
     })?;
     if at.screen.json {
@@ -218,12 +221,12 @@ pub(crate) fn check(at: &Invocation, dir: &Path, strict: bool) -> Done {
     Ok(if report.ok { Exit::Done } else { Exit::Failed })
 }
 
-fn print_report(screen: Screen, report: &Report) -> Result<(), Problem> {
+fn print_report(screen: Screen, report: &SkillReport) -> Result<(), Problem> {
     let mut out = String::new();
     for problem in &report.problems {
         let level = match problem.level {
-            Level::Error => styled(RED, "error"),
-            Level::Warning => styled(YELLOW, "warning"),
+            Severity::Error => styled(RED, "error"),
+            Severity::Warning => styled(YELLOW, "warning"),
         };
         let _ = writeln!(out, "{level}: {}", visible::line(&problem.message));
     }

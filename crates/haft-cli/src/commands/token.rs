@@ -5,13 +5,13 @@ use haft_app::view::when;
 use serde_json::json;
 
 use crate::args::{self, TokenAction};
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 
 /// Lists, creates or revokes tokens.
-pub(crate) fn run(at: &Invocation, args: &args::Token) -> Done {
+pub(crate) fn run(at: &Invocation, args: &args::Token) -> ExitResult {
     match &args.action {
         None | Some(TokenAction::List) => list(at),
         Some(TokenAction::Add { name, view, days }) => add(
@@ -26,7 +26,7 @@ pub(crate) fn run(at: &Invocation, args: &args::Token) -> Done {
     }
 }
 
-fn list(at: &Invocation) -> Done {
+fn list(at: &Invocation) -> ExitResult {
     let tokens = AccessTokens::load(&at.site.home)?;
     if at.screen.json {
         let rows = tokens.all().iter().map(|token| {
@@ -46,11 +46,11 @@ fn list(at: &Invocation) -> Done {
             .say("no access tokens: haft token add NAME creates one");
         return Ok(Exit::Done);
     }
-    let mut list = List::new(&[
-        ("NAME", Cut::Never),
-        ("VIEW", Cut::End),
-        ("EXPIRES", Cut::Never),
-        ("", Cut::Never),
+    let mut list = TextTable::new(&[
+        ("NAME", Truncation::Never),
+        ("VIEW", Truncation::End),
+        ("EXPIRES", Truncation::Never),
+        ("", Truncation::Never),
     ]);
     for token in tokens.all() {
         list.row([
@@ -64,7 +64,7 @@ fn list(at: &Invocation) -> Done {
     Ok(Exit::Done)
 }
 
-fn add(at: &Invocation, new: &NewToken) -> Done {
+fn add(at: &Invocation, new: &NewToken) -> ExitResult {
     if let Some(view) = &new.view {
         check_view(&at.settings()?, view)?;
     }
@@ -89,7 +89,7 @@ fn add(at: &Invocation, new: &NewToken) -> Done {
     Ok(Exit::Done)
 }
 
-fn remove(at: &Invocation, name: &str) -> Done {
+fn remove(at: &Invocation, name: &str) -> ExitResult {
     AccessTokens::remove(&at.site.home, name)?;
     if at.screen.json {
         at.screen

@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use haft::spec::{Exposure, ToolSpec};
 use haft::toolset::search::SearchHit;
-use haft::toolset::{Snapshot, ToolEntry, Toolset as _};
+use haft::toolset::{ToolEntry, Toolset as _, ToolsetSnapshot};
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::tools::{OffHit, describe, describe_all, find, search_off};
+use haft_app::view::tools::{DisabledToolHit, describe, describe_all, find, search_off};
 use haft_wire::Dialect;
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{BOLD, DIM, styled, visible};
 
 /// Lists tools, or shows one.
-pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> Done {
+pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> ExitResult {
     let tools = app.tools().snapshot();
     if let Some(dialect) = &args.dialect {
         return declarations(at, &tools, args.name.as_deref(), dialect);
@@ -47,7 +47,7 @@ pub(crate) fn refuse(args: &args::Tools) -> Option<Problem> {
 /// The word for the declarations that MCP clients get; the others are those of model providers.
 const MCP: &str = "mcp";
 
-fn list(at: &Invocation, tools: &Snapshot) -> Done {
+fn list(at: &Invocation, tools: &ToolsetSnapshot) -> ExitResult {
     if at.screen.json {
         at.screen.document(&describe_all(tools))?;
         return Ok(Exit::Done);
@@ -62,14 +62,14 @@ const FOUND: usize = 20;
 /// The rank up to which a disabled tool is still shown to the user.
 const NEAR: usize = 3;
 
-fn search(at: &Invocation, app: &App, tools: &Snapshot, query: &str) -> Done {
+fn search(at: &Invocation, app: &App, tools: &ToolsetSnapshot, query: &str) -> ExitResult {
     let found = tools.search(query, None, FOUND);
     let off = search_off(app, tools, query, FOUND);
     if at.screen.json {
         at.screen.document(&merged(&found, &off))?;
         return Ok(Exit::Done);
     }
-    let near: Vec<&OffHit> = off.iter().filter(|hit| hit.rank < NEAR).collect();
+    let near: Vec<&DisabledToolHit> = off.iter().filter(|hit| hit.rank < NEAR).collect();
     if !found.is_empty() {
         at.screen
             .out(&table(found.iter().map(|found| found.entry)))?;
@@ -84,7 +84,7 @@ fn search(at: &Invocation, app: &App, tools: &Snapshot, query: &str) -> Done {
 }
 
 /// Returns all matches, best first; a disabled tool says so and how to enable it.
-fn merged(found: &[SearchHit<'_>], off: &[OffHit]) -> Vec<Value> {
+fn merged(found: &[SearchHit<'_>], off: &[DisabledToolHit]) -> Vec<Value> {
     let with = |spec: &ToolSpec, more: Value| {
         let mut shown = describe(spec);
         if let (Value::Object(map), Value::Object(more)) = (&mut shown, more) {
@@ -106,11 +106,11 @@ fn merged(found: &[SearchHit<'_>], off: &[OffHit]) -> Vec<Value> {
 /// Renders one tool per line.
 fn table<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
     let columns = [
-        ("TOOL", Cut::Never),
-        ("RISK", Cut::Never),
-        ("DESCRIPTION", Cut::End),
+        ("TOOL", Truncation::Never),
+        ("RISK", Truncation::Never),
+        ("DESCRIPTION", Truncation::End),
     ];
-    let mut list = List::new(&columns);
+    let mut list = TextTable::new(&columns);
     for entry in entries {
         let spec = entry.spec();
         let first = sentence(&spec.description);
@@ -131,7 +131,7 @@ fn sentence(text: &str) -> &str {
     line.find(". ").map_or(line, |end| &line[..end])
 }
 
-fn one(at: &Invocation, app: &App, name: &str) -> Done {
+fn one(at: &Invocation, app: &App, name: &str) -> ExitResult {
     let tools = app.tools().snapshot();
     let entry = find(app, &tools, name)?;
     if at.screen.json {
@@ -143,7 +143,12 @@ fn one(at: &Invocation, app: &App, name: &str) -> Done {
 }
 
 /// Prints the tools as a model provider or an MCP client gets them.
-fn declarations(at: &Invocation, tools: &Snapshot, name: Option<&str>, dialect: &str) -> Done {
+fn declarations(
+    at: &Invocation,
+    tools: &ToolsetSnapshot,
+    name: Option<&str>,
+    dialect: &str,
+) -> ExitResult {
     let entry = match name {
         None => None,
         Some(name) => match tools.entry(name) {

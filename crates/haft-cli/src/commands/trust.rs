@@ -3,20 +3,20 @@
 use serde_json::json;
 
 use crate::args;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use haft_app::trust::{Answer, Trust};
+use haft_app::trust::{TrustChoice, TrustStore};
 
 /// Changes the trust store and says so.
-pub(crate) fn run(at: &Invocation, args: &args::Trust) -> Done {
+pub(crate) fn run(at: &Invocation, args: &args::Trust) -> ExitResult {
     let folder = args.dir.as_deref().unwrap_or(&at.site.workspace);
     let answer = if args.remove {
-        Answer::Forget
+        TrustChoice::Forget
     } else {
-        Answer::Trust
+        TrustChoice::Trust
     };
-    let was = Trust::change(&at.site.home, folder, answer)?;
+    let was = TrustStore::change(&at.site.home, folder, answer)?;
     let shown = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     if at.screen.json {
         at.screen.document(

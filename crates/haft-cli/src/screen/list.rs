@@ -1,10 +1,10 @@
-//! `List`: rows in aligned columns, fitted to the screen; the last column is clipped if it is too long.
+//! `TextTable`: rows in aligned columns, fitted to the screen; the last column is clipped if it is too long.
 
 use crate::screen::{self, DIM, styled, visible};
 
 /// How a cell is shortened if the row is too wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum Truncation {
     /// Not at all.
     Never,
     /// In the middle: paths, ids.
@@ -15,14 +15,14 @@ pub(crate) enum Cut {
 
 /// A table of texts.
 #[derive(Debug)]
-pub(crate) struct List {
-    columns: Vec<(&'static str, Cut)>,
+pub(crate) struct TextTable {
+    columns: Vec<(&'static str, Truncation)>,
     rows: Vec<Vec<String>>,
 }
 
-impl List {
+impl TextTable {
     /// Creates a list with these columns and no rows.
-    pub(crate) fn new(columns: &[(&'static str, Cut)]) -> Self {
+    pub(crate) fn new(columns: &[(&'static str, Truncation)]) -> Self {
         Self {
             columns: columns.to_vec(),
             rows: Vec::new(),
@@ -80,7 +80,7 @@ impl List {
         let gaps = 2 * widths.len().saturating_sub(1);
         let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(total);
         // Shorten sentences first, then paths.
-        for cut in [Cut::End, Cut::Middle] {
+        for cut in [Truncation::End, Truncation::Middle] {
             for (width, (_, how)) in widths.iter_mut().zip(&self.columns) {
                 if *how == cut && over > 0 {
                     let give = over.min(width.saturating_sub(12));
@@ -96,9 +96,9 @@ impl List {
         let mut out = String::new();
         for ((cell, width), (_, cut)) in cells.iter().zip(widths).zip(&self.columns) {
             let cell = match cut {
-                Cut::Never => cell.clone(),
-                Cut::Middle => visible::middle(cell, *width),
-                Cut::End => visible::clipped(cell, *width),
+                Truncation::Never => cell.clone(),
+                Truncation::Middle => visible::middle(cell, *width),
+                Truncation::End => visible::clipped(cell, *width),
             };
             let pad = width.saturating_sub(visible::columns(&cell));
             out.push_str(&cell);

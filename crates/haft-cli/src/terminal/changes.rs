@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use haft::approval::ApprovalId;
 use haft::approval::meaning::{Meaning, MeaningKind, Picture};
-use haft::approval::preview::{Aspect, Change, FileChange, Hunk, Page};
-use haft::approval::snapshot::Snapshot;
+use haft::approval::preview::{Aspect, ContentPage, FileChange, FileChangeKind, Hunk};
+use haft::approval::snapshot::CallSnapshot;
 use haft_app::view::approvals::file::FileSides;
 use haft_app::view::when::size;
 use similar::{ChangeTag, TextDiff};
@@ -16,7 +16,7 @@ use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 const MAX_NAMED: usize = 20;
 
 /// Returns the lines about a request's files; none if it changes none.
-pub(super) fn lines(request: &ApprovalId, snapshot: &Snapshot) -> Vec<String> {
+pub(super) fn lines(request: &ApprovalId, snapshot: &CallSnapshot) -> Vec<String> {
     let mut out: Vec<String> = snapshot.meanings.iter().flat_map(meaning).collect();
     let covers = snapshot.meanings.iter().flat_map(|meaning| &meaning.covers);
     let covers: HashSet<&str> = covers.map(String::as_str).collect();
@@ -70,7 +70,7 @@ pub(crate) fn sides(file: &FileSides) -> Vec<String> {
         };
         out.push(styled(DIM, &format!("  {name:<6} {what}")));
     }
-    let text = |side: &Option<Page>| {
+    let text = |side: &Option<ContentPage>| {
         let page = side.as_ref();
         page.map(|page| page.text.clone()).unwrap_or_default()
     };
@@ -177,8 +177,11 @@ fn picture(picture: &Picture) -> String {
 fn empty_folders(files: &[&FileChange]) -> Vec<String> {
     let mut out = Vec::new();
     for (action, what) in [
-        (Change::Create, "new empty".to_owned()),
-        (Change::Delete, format!("{} empty", styled(RED, "deleted"))),
+        (FileChangeKind::Create, "new empty".to_owned()),
+        (
+            FileChangeKind::Delete,
+            format!("{} empty", styled(RED, "deleted")),
+        ),
     ] {
         let is_one = |file: &&&FileChange| file.aspect == Aspect::Folder && file.action == action;
         let all: Vec<&FileChange> = files.iter().filter(is_one).copied().collect();
@@ -250,10 +253,10 @@ fn change(file: &FileChange) -> Vec<String> {
             facts(file)
         ));
     }
-    if file.binary || file.action == Change::Delete {
+    if file.binary || file.action == FileChangeKind::Delete {
         return out;
     }
-    let mut is_unseen = file.action == Change::Change && !file.clipped;
+    let mut is_unseen = file.action == FileChangeKind::Change && !file.clipped;
     for (nth, piece) in file.pieces().iter().enumerate() {
         let lines = diff(piece);
         is_unseen &= lines.is_empty();
@@ -278,14 +281,14 @@ fn change(file: &FileChange) -> Vec<String> {
 fn what(file: &FileChange) -> String {
     match (file.aspect, file.action) {
         (Aspect::Mode, _) => "mode".to_owned(),
-        (Aspect::Link, Change::Create) => "new link".to_owned(),
-        (Aspect::Link, Change::Delete) => styled(RED, "link deleted"),
+        (Aspect::Link, FileChangeKind::Create) => "new link".to_owned(),
+        (Aspect::Link, FileChangeKind::Delete) => styled(RED, "link deleted"),
         (Aspect::BecomesLink, _) => "becomes a link".to_owned(),
         (Aspect::WasLink, _) => "was a link".to_owned(),
-        (_, Change::Create) => "new file".to_owned(),
-        (_, Change::Change) => "changed".to_owned(),
-        (_, Change::Delete) => styled(RED, "deleted"),
-        (_, Change::Move) => {
+        (_, FileChangeKind::Create) => "new file".to_owned(),
+        (_, FileChangeKind::Change) => "changed".to_owned(),
+        (_, FileChangeKind::Delete) => styled(RED, "deleted"),
+        (_, FileChangeKind::Move) => {
             let to = file.to.as_deref().unwrap_or_default();
             format!("moved to {}", styled(BOLD, &visible::path(to)))
         }

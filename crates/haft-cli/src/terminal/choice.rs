@@ -10,7 +10,7 @@ const MAX_QUOTED: usize = 40;
 
 /// Where a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PromptKind {
     /// At a prompt whose call waits for the answer: Enter alone means no.
     Prompt,
     /// In the inbox, one of many pending requests: Enter alone decides nothing.
@@ -19,7 +19,7 @@ pub(crate) enum Place {
 
 /// The meaning of a typed line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum TypedChoice {
     Once,
     Session,
     Always,
@@ -29,13 +29,13 @@ pub(super) enum Choice {
     Stop,
     Why,
     /// Go to another request; only in the inbox.
-    Go(Step),
+    Go(InboxMove),
     Unclear,
 }
 
 /// Where to go in the inbox without a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum InboxMove {
     /// The next request.
     Next,
     /// The previous request.
@@ -47,33 +47,35 @@ pub(crate) enum Step {
 }
 
 /// Interprets a line.
-pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Choice {
+pub(super) fn choice(line: &str, request: &ApprovalRequest, place: PromptKind) -> TypedChoice {
     let word = line.trim();
     let critical = request.risk == Risk::Critical;
     let lasts = !request.is_decided_each_time();
     let lower = word.to_lowercase();
     match (place, lower.as_str()) {
-        (Place::Prompt, "") => return Choice::No(None),
-        (Place::Prompt, "q" | "quit") | (Place::Inbox, "x") => return Choice::Stop,
-        (Place::Inbox, "q" | "quit") => return Choice::Go(Step::Quit),
-        (Place::Inbox, "j" | "skip") => return Choice::Go(Step::Next),
-        (Place::Inbox, "k" | "back") => return Choice::Go(Step::Back),
-        (Place::Inbox, "l" | "list") => return Choice::Go(Step::List),
+        (PromptKind::Prompt, "") => return TypedChoice::No(None),
+        (PromptKind::Prompt, "q" | "quit") | (PromptKind::Inbox, "x") => return TypedChoice::Stop,
+        (PromptKind::Inbox, "q" | "quit") => return TypedChoice::Go(InboxMove::Quit),
+        (PromptKind::Inbox, "j" | "skip") => return TypedChoice::Go(InboxMove::Next),
+        (PromptKind::Inbox, "k" | "back") => return TypedChoice::Go(InboxMove::Back),
+        (PromptKind::Inbox, "l" | "list") => return TypedChoice::Go(InboxMove::List),
         _ => {}
     }
     match lower.as_str() {
-        "n" | "no" => Choice::No(None),
-        "?" | "why" => Choice::Why,
+        "n" | "no" => TypedChoice::No(None),
+        "?" | "why" => TypedChoice::Why,
         // Changed arguments are judged again, but the user could not confirm by name a call that was not shown yet.
-        "e" | "edit" if !critical => Choice::Edit,
-        "y" | "yes" if !critical => Choice::Once,
-        "s" | "session" if lasts && !critical => Choice::Session,
+        "e" | "edit" if !critical => TypedChoice::Edit,
+        "y" | "yes" if !critical => TypedChoice::Once,
+        "s" | "session" if lasts && !critical => TypedChoice::Session,
         // The rule is shown, and needs its own confirmation.
-        "a" | "always" if lasts => Choice::Always,
-        _ if critical && word == request.tool.as_str() => Choice::Once,
+        "a" | "always" if lasts => TypedChoice::Always,
+        _ if critical && word == request.tool.as_str() => TypedChoice::Once,
         _ => match word.split_once(char::is_whitespace) {
-            Some(("n" | "N" | "no" | "No", words)) => Choice::No(Some(words.trim().to_owned())),
-            _ => Choice::Unclear,
+            Some(("n" | "N" | "no" | "No", words)) => {
+                TypedChoice::No(Some(words.trim().to_owned()))
+            }
+            _ => TypedChoice::Unclear,
         },
     }
 }
@@ -98,7 +100,7 @@ pub(super) fn unclear(line: &str, request: &ApprovalRequest) -> String {
 /// would run without asking.
 pub(super) fn choices(
     request: &ApprovalRequest,
-    place: Place,
+    place: PromptKind,
     keeps: bool,
     columns: usize,
 ) -> String {
@@ -115,8 +117,8 @@ pub(super) fn choices(
         words.push("e edit".to_owned());
     }
     let rest: &[&str] = match place {
-        Place::Prompt => &["n no", "n WHY no, with your words", "q no and stop"],
-        Place::Inbox => &[
+        PromptKind::Prompt => &["n no", "n WHY no, with your words", "q no and stop"],
+        PromptKind::Inbox => &[
             "n no",
             "n WHY no, with your words",
             "x no and stop",

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use haft::approval::ApprovalRequest;
-use haft::approval::snapshot::Snapshot;
+use haft::approval::snapshot::CallSnapshot;
 use haft::audit::redact::Redactor;
 use haft::permission::{Effect, Verdict};
 use haft_app::view::coverage::coverage;
@@ -92,7 +92,7 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
 
 /// Returns the request's files and meanings without secrets. Each text is searched as it is and by itself, so that no
 /// text around a secret can hide it.
-fn without_secrets(request: &ApprovalRequest, redactor: &Redactor) -> Snapshot {
+fn without_secrets(request: &ApprovalRequest, redactor: &Redactor) -> CallSnapshot {
     let mut snapshot = request.snapshot.clone();
     snapshot.visit_texts(&mut |text| {
         if let Cow::Owned(redacted) = redactor.redact_exactly(text) {

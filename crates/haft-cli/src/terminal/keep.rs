@@ -1,11 +1,11 @@
 //! "always" at the prompt: shows the rule that would be kept, and keeps it only after a yes.
 
-use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
+use haft::approval::{ApprovalRequest, ApprovalScope, ApproverReply, Decision};
 use haft::permission::Effect;
 use haft_app::view::coverage::coverage;
 use tokio::sync::mpsc;
 
-use super::prompt::Prompt;
+use super::prompt::ApprovalPrompt;
 use crate::screen::{BOLD, styled, visible};
 
 /// The meaning of a line where a rule is shown.
@@ -29,14 +29,14 @@ pub(super) fn consent(line: &str) -> Consent {
     }
 }
 
-impl Prompt {
+impl ApprovalPrompt {
     /// Offers the suggested rules, or a typed one, provided that the same call would run without asking under them. Returns `None` if
     /// nothing is kept, and the choice is open again.
     pub(super) async fn always(
         &self,
         request: &ApprovalRequest,
         lines: &mut mpsc::Receiver<String>,
-    ) -> Option<Answer> {
+    ) -> Option<ApproverReply> {
         let mut offered = match self.rules.problem(request, None) {
             None => request.suggested.first().cloned(),
             Some(problem) => {
@@ -47,14 +47,14 @@ impl Prompt {
         loop {
             self.offer(request, offered.as_deref());
             let Some(line) = lines.recv().await else {
-                return Some(Answer::Nobody);
+                return Some(ApproverReply::Nobody);
             };
             match consent(&line) {
                 Consent::No => return None,
                 Consent::Yes => {
                     if let Some(rule) = offered {
                         let yes = Decision::approve(self.by.as_ref(), self.from);
-                        return Some(yes.hold_for(HoldFor::Always).with_rule(rule).into());
+                        return Some(yes.hold_for(ApprovalScope::Always).with_rule(rule).into());
                     }
                 }
                 Consent::Rule(rule) => match self.rules.problem(request, Some(&rule)) {

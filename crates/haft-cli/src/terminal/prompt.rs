@@ -1,25 +1,25 @@
-//! `Prompt`: shows one request to the user at the terminal with the choices, and interprets the typed lines.
+//! `ApprovalPrompt`: shows one request to the user at the terminal with the choices, and interprets the typed lines.
 
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use haft::approval::{Answer, ApprovalRequest, Decision, HoldFor};
+use haft::approval::{ApprovalRequest, ApprovalScope, ApproverReply, Decision};
 use haft::audit::redact::Redactor;
 use haft::spec::Risk;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc::Receiver;
 
-use super::choice::{Choice, Place, Step, choice, choices, unclear};
+use super::choice::{InboxMove, PromptKind, TypedChoice, choice, choices, unclear};
 use super::fact;
-use super::questions::{self, Answered};
+use super::questions::{self, FormResult};
 use crate::screen::{self, BOLD, DIM, Screen, styled, visible};
 use haft_app::rules::RuleCheck;
 
 /// Where requests are shown, and in whose name they are decided.
 #[derive(Debug)]
-pub(crate) struct Prompt {
+pub(crate) struct ApprovalPrompt {
     pub(crate) screen: Screen,
-    pub(crate) place: Place,
+    pub(crate) place: PromptKind,
     /// The user who decides, for the record.
     pub(crate) by: Arc<str>,
     /// The origin of the decisions, for the record.
@@ -32,11 +32,11 @@ pub(crate) struct Prompt {
 
 /// The result of the user's input.
 #[derive(Debug)]
-pub(crate) enum Reply {
+pub(crate) enum UserReply {
     /// A decision, or the end of the input.
-    Answer(Answer),
+    Answer(ApproverReply),
     /// Go to another request.
-    Go(Step),
+    Go(InboxMove),
 }
 
 /// Drops what was typed before the request was on the screen, because it does not answer it: complete lines, and the beginning of an
@@ -50,19 +50,19 @@ fn drop_typed(lines: &mut Receiver<String>) {
     while lines.try_recv().is_ok() {}
 }
 
-impl Prompt {
+impl ApprovalPrompt {
     /// Shows a request and reads lines until they decide it or lead to another one.
     pub(crate) async fn put(
         &self,
         request: &ApprovalRequest,
         lines: &mut Receiver<String>,
-    ) -> Reply {
+    ) -> UserReply {
         drop_typed(lines);
-        if self.place == Place::Prompt
+        if self.place == PromptKind::Prompt
             && let Some(form) = &request.form
         {
             let answered = questions::put(self.screen, form, lines).await;
-            return Reply::Answer(self.answered(answered));
+            return UserReply::Answer(self.answered(answered));
         }
         self.show(request);
         drop_typed(lines);
@@ -72,10 +72,10 @@ impl Prompt {
             self.screen
                 .err(&choices(request, self.place, keeps, columns));
             let Some(line) = lines.recv().await else {
-                return Reply::Answer(Answer::Nobody);
+                return UserReply::Answer(ApproverReply::Nobody);
             };
             let choice = choice(&line, request, self.place);
-            if choice == Choice::Unclear {
+            if choice == TypedChoice::Unclear {
                 self.screen.err(&unclear(&line, request));
                 continue;
             }
@@ -89,50 +89,52 @@ impl Prompt {
     async fn act(
         &self,
         request: &ApprovalRequest,
-        choice: Choice,
+        choice: TypedChoice,
         lines: &mut Receiver<String>,
-    ) -> Option<Reply> {
+    ) -> Option<UserReply> {
         let answer = match choice {
-            Choice::Go(step) => return Some(Reply::Go(step)),
-            Choice::No(words) => self.denied(false, words),
-            Choice::Stop => self.denied(true, None),
-            Choice::Why => {
+            TypedChoice::Go(step) => return Some(UserReply::Go(step)),
+            TypedChoice::No(words) => self.denied(false, words),
+            TypedChoice::Stop => self.denied(true, None),
+            TypedChoice::Why => {
                 self.explain(request);
                 return None;
             }
-            Choice::Unclear => return None,
-            Choice::Once if request.is_question() => {
+            TypedChoice::Unclear => return None,
+            TypedChoice::Once if request.is_question() => {
                 let form = request.form.as_ref()?;
                 match questions::put(self.screen, form, lines).await {
                     // The request is still pending.
-                    Answered::Refused => return None,
+                    FormResult::Refused => return None,
                     answered => self.answered(answered),
                 }
             }
-            Choice::Session | Choice::Always | Choice::Edit if request.is_question() => {
+            TypedChoice::Session | TypedChoice::Always | TypedChoice::Edit
+                if request.is_question() =>
+            {
                 return None;
             }
-            Choice::Once => self.approved(HoldFor::Once, None),
-            Choice::Session => self.approved(HoldFor::Session, None),
-            Choice::Always => self.always(request, lines).await?,
-            Choice::Edit => {
+            TypedChoice::Once => self.approved(ApprovalScope::Once, None),
+            TypedChoice::Session => self.approved(ApprovalScope::Session, None),
+            TypedChoice::Always => self.always(request, lines).await?,
+            TypedChoice::Edit => {
                 self.screen
                     .err("the arguments as JSON on one line; Enter alone leaves them:");
                 match lines.recv().await {
-                    None => Answer::Nobody,
+                    None => ApproverReply::Nobody,
                     Some(line) if line.trim().is_empty() => return None,
-                    Some(line) => self.approved(HoldFor::Once, Some(line)),
+                    Some(line) => self.approved(ApprovalScope::Once, Some(line)),
                 }
             }
         };
-        Some(Reply::Answer(answer))
+        Some(UserReply::Answer(answer))
     }
 
-    fn answered(&self, answered: Answered) -> Answer {
+    fn answered(&self, answered: FormResult) -> ApproverReply {
         match answered {
-            Answered::Gone => Answer::Nobody,
-            Answered::Refused => self.denied(false, None),
-            Answered::Answers(answers) => {
+            FormResult::Gone => ApproverReply::Nobody,
+            FormResult::Refused => self.denied(false, None),
+            FormResult::Answers(answers) => {
                 let answers = serde_json::Value::Object(answers).to_string();
                 let choice = haft::approval::Choice::Answer { answers };
                 Decision::new(choice, self.by.as_ref(), self.from).into()
@@ -201,7 +203,7 @@ impl Prompt {
         }
     }
 
-    fn approved(&self, scope: HoldFor, edited: Option<String>) -> Answer {
+    fn approved(&self, scope: ApprovalScope, edited: Option<String>) -> ApproverReply {
         let yes = Decision::approve(self.by.as_ref(), self.from).hold_for(scope);
         match edited {
             Some(edited) => yes.with_arguments(edited).into(),
@@ -209,7 +211,7 @@ impl Prompt {
         }
     }
 
-    fn denied(&self, stop: bool, words: Option<String>) -> Answer {
+    fn denied(&self, stop: bool, words: Option<String>) -> ApproverReply {
         let mut no = Decision::deny(self.by.as_ref(), self.from);
         if let Some(words) = words {
             no = no.with_message(words);

@@ -1,13 +1,13 @@
 //! Questions at the prompt: one line per answer; Enter alone takes the default or leaves it unanswered.
 
-use haft::approval::form::{Form, Kind, Question};
+use haft::approval::form::{Question, QuestionForm, QuestionKind};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc::Receiver;
 
 use crate::screen::{BOLD, DIM, Screen, styled, visible};
 
 /// The result of showing a form to the user.
-pub(super) enum Answered {
+pub(super) enum FormResult {
     /// The answers given, by the ids of the questions; a question that was left empty has none.
     Answers(Map<String, Value>),
     /// The user declined to answer.
@@ -17,7 +17,11 @@ pub(super) enum Answered {
 }
 
 /// Asks every question; repeats it after an invalid answer.
-pub(super) async fn put(screen: Screen, form: &Form, lines: &mut Receiver<String>) -> Answered {
+pub(super) async fn put(
+    screen: Screen,
+    form: &QuestionForm,
+    lines: &mut Receiver<String>,
+) -> FormResult {
     screen.err("");
     screen.err(&styled(BOLD, &visible::line(&form.title)));
     let mut answers = Map::new();
@@ -25,10 +29,10 @@ pub(super) async fn put(screen: Screen, form: &Form, lines: &mut Receiver<String
         show(screen, question);
         loop {
             let Some(line) = lines.recv().await else {
-                return Answered::Gone;
+                return FormResult::Gone;
             };
             if line.trim() == "q" {
-                return Answered::Refused;
+                return FormResult::Refused;
             }
             match read(question, &line) {
                 Ok(Some(value)) => {
@@ -43,7 +47,7 @@ pub(super) async fn put(screen: Screen, form: &Form, lines: &mut Receiver<String
             break;
         }
     }
-    Answered::Answers(answers)
+    FormResult::Answers(answers)
 }
 
 fn show(screen: Screen, question: &Question) {
@@ -52,11 +56,11 @@ fn show(screen: Screen, question: &Question) {
         screen.err(&format!("  {} {}", nth + 1, visible::line(option)));
     }
     let how = match question.kind {
-        Kind::Single if question.allow_other => "a number, or your own words",
-        Kind::Multiple => "numbers, with commas between them",
-        Kind::Text => "one line",
-        Kind::Single | Kind::Number => "a number",
-        Kind::Confirm => "y or n",
+        QuestionKind::Single if question.allow_other => "a number, or your own words",
+        QuestionKind::Multiple => "numbers, with commas between them",
+        QuestionKind::Text => "one line",
+        QuestionKind::Single | QuestionKind::Number => "a number",
+        QuestionKind::Confirm => "y or n",
     };
     let open = match &question.default {
         Some(value) => format!("Enter alone: {}", visible::line(&value.to_string())),
@@ -72,26 +76,26 @@ fn read(question: &Question, line: &str) -> Result<Option<Value>, &'static str> 
         return Ok(None);
     }
     let value = match question.kind {
-        Kind::Single => Value::String(option(question, word)?),
-        Kind::Multiple => {
+        QuestionKind::Single => Value::String(option(question, word)?),
+        QuestionKind::Multiple => {
             let chosen = word.split(',').map(|part| option(question, part.trim()));
             json!(chosen.collect::<Result<Vec<_>, _>>()?)
         }
-        Kind::Text => Value::String(word.to_owned()),
-        Kind::Number => word.parse::<f64>().map_or(Value::Null, |number| {
+        QuestionKind::Text => Value::String(word.to_owned()),
+        QuestionKind::Number => word.parse::<f64>().map_or(Value::Null, |number| {
             // Whole numbers stay integers.
             word.parse::<i64>()
                 .map_or(json!(number), |whole| json!(whole))
         }),
-        Kind::Confirm => match word.to_lowercase().as_str() {
+        QuestionKind::Confirm => match word.to_lowercase().as_str() {
             "y" | "yes" => Value::Bool(true),
             "n" | "no" => Value::Bool(false),
             _ => Value::Null,
         },
     };
     match (question.kind, &value) {
-        (Kind::Number, Value::Null) => Err("that is not a number"),
-        (Kind::Confirm, Value::Null) => Err("y or n"),
+        (QuestionKind::Number, Value::Null) => Err("that is not a number"),
+        (QuestionKind::Confirm, Value::Null) => Err("y or n"),
         _ => Ok(Some(value)),
     }
 }

@@ -2,14 +2,14 @@
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::approval::preview::{Aspect, FileChange};
-use haft::approval::{ApprovalRequest, Snapshot};
+use haft::approval::{ApprovalRequest, CallSnapshot};
 use haft::audit::redact::Redactor;
 use haft::permission::{Condition, Effect, PathClaim, Permission, Verdict};
 use haft::spec::Risk;
 use haft::testing::approval_request;
 use serde_json::json;
 
-use super::choice::{Choice, Place, Step, choice, unclear};
+use super::choice::{InboxMove, PromptKind, TypedChoice, choice, unclear};
 use super::fact;
 use super::keep::{Consent, consent};
 
@@ -20,9 +20,9 @@ fn request(
     risk: Risk,
 ) -> ApprovalRequest {
     ApprovalRequest {
-        snapshot: Snapshot {
+        snapshot: CallSnapshot {
             permissions,
-            ..Snapshot::default()
+            ..CallSnapshot::default()
         },
         risk,
         ..approval_request(tool, arguments).unwrap()
@@ -45,7 +45,7 @@ fn part(command: &str) -> Permission {
 /// Returns the same request with files that it would change.
 fn changing(request: ApprovalRequest, preview: Vec<FileChange>) -> ApprovalRequest {
     ApprovalRequest {
-        snapshot: Snapshot {
+        snapshot: CallSnapshot {
             preview,
             ..request.snapshot
         },
@@ -63,29 +63,29 @@ fn render(request: &ApprovalRequest) -> String {
 fn enter_is_no_and_critical_needs_the_word() {
     let high = request("write_file", "{}", Vec::new(), Risk::High);
     let critical = request("delete_file", "{}", Vec::new(), Risk::Critical);
-    let no = |words: &str| Choice::No(Some(words.to_owned()));
+    let no = |words: &str| TypedChoice::No(Some(words.to_owned()));
     let rows = [
-        ("", Choice::No(None), Choice::No(None)),
-        ("n", Choice::No(None), Choice::No(None)),
+        ("", TypedChoice::No(None), TypedChoice::No(None)),
+        ("n", TypedChoice::No(None), TypedChoice::No(None)),
         ("n not on main ", no("not on main"), no("not on main")),
         ("No  use docs/", no("use docs/"), no("use docs/")),
-        ("not on main", Choice::Unclear, Choice::Unclear),
-        ("y", Choice::Once, Choice::Unclear),
-        ("y do it", Choice::Unclear, Choice::Unclear),
-        (" Y ", Choice::Once, Choice::Unclear),
-        ("yes", Choice::Once, Choice::Unclear),
-        ("s", Choice::Session, Choice::Unclear),
-        ("a", Choice::Always, Choice::Unclear),
-        ("e", Choice::Edit, Choice::Unclear),
-        ("q", Choice::Stop, Choice::Stop),
-        ("j", Choice::Unclear, Choice::Unclear),
-        ("?", Choice::Why, Choice::Why),
-        ("delete_file", Choice::Unclear, Choice::Once),
-        ("write_file", Choice::Unclear, Choice::Unclear),
-        ("yy", Choice::Unclear, Choice::Unclear),
+        ("not on main", TypedChoice::Unclear, TypedChoice::Unclear),
+        ("y", TypedChoice::Once, TypedChoice::Unclear),
+        ("y do it", TypedChoice::Unclear, TypedChoice::Unclear),
+        (" Y ", TypedChoice::Once, TypedChoice::Unclear),
+        ("yes", TypedChoice::Once, TypedChoice::Unclear),
+        ("s", TypedChoice::Session, TypedChoice::Unclear),
+        ("a", TypedChoice::Always, TypedChoice::Unclear),
+        ("e", TypedChoice::Edit, TypedChoice::Unclear),
+        ("q", TypedChoice::Stop, TypedChoice::Stop),
+        ("j", TypedChoice::Unclear, TypedChoice::Unclear),
+        ("?", TypedChoice::Why, TypedChoice::Why),
+        ("delete_file", TypedChoice::Unclear, TypedChoice::Once),
+        ("write_file", TypedChoice::Unclear, TypedChoice::Unclear),
+        ("yy", TypedChoice::Unclear, TypedChoice::Unclear),
     ];
     for (typed, at_high, at_critical) in rows {
-        let read = |request| choice(typed, request, Place::Prompt);
+        let read = |request| choice(typed, request, PromptKind::Prompt);
         assert_eq!(read(&high), at_high, "{typed:?} high");
         assert_eq!(read(&critical), at_critical, "{typed:?} critical");
     }
@@ -114,12 +114,16 @@ fn a_connection_to_a_private_place_is_named_to_run_once_and_can_be_kept() {
     let mut private = request("connect", "{}", Vec::new(), Risk::Critical);
     private.suggested = vec!["Network(registry.internal:443)".to_owned()];
     for (typed, means) in [
-        ("connect", Choice::Once),
-        ("a", Choice::Always),
-        ("y", Choice::Unclear),
-        ("s", Choice::Unclear),
+        ("connect", TypedChoice::Once),
+        ("a", TypedChoice::Always),
+        ("y", TypedChoice::Unclear),
+        ("s", TypedChoice::Unclear),
     ] {
-        assert_eq!(choice(typed, &private, Place::Prompt), means, "{typed:?}");
+        assert_eq!(
+            choice(typed, &private, PromptKind::Prompt),
+            means,
+            "{typed:?}"
+        );
     }
 }
 
@@ -128,18 +132,34 @@ fn in_the_inbox_enter_decides_nothing_and_quit_denies_nothing() {
     let high = request("write_file", "{}", Vec::new(), Risk::High);
     let critical = request("delete_file", "{}", Vec::new(), Risk::Critical);
     let rows = [
-        ("", Choice::Unclear, Choice::Unclear),
-        ("q", Choice::Go(Step::Quit), Choice::Go(Step::Quit)),
-        ("j", Choice::Go(Step::Next), Choice::Go(Step::Next)),
-        ("k", Choice::Go(Step::Back), Choice::Go(Step::Back)),
-        ("l", Choice::Go(Step::List), Choice::Go(Step::List)),
-        ("x", Choice::Stop, Choice::Stop),
-        ("n", Choice::No(None), Choice::No(None)),
-        ("y", Choice::Once, Choice::Unclear),
-        ("delete_file", Choice::Unclear, Choice::Once),
+        ("", TypedChoice::Unclear, TypedChoice::Unclear),
+        (
+            "q",
+            TypedChoice::Go(InboxMove::Quit),
+            TypedChoice::Go(InboxMove::Quit),
+        ),
+        (
+            "j",
+            TypedChoice::Go(InboxMove::Next),
+            TypedChoice::Go(InboxMove::Next),
+        ),
+        (
+            "k",
+            TypedChoice::Go(InboxMove::Back),
+            TypedChoice::Go(InboxMove::Back),
+        ),
+        (
+            "l",
+            TypedChoice::Go(InboxMove::List),
+            TypedChoice::Go(InboxMove::List),
+        ),
+        ("x", TypedChoice::Stop, TypedChoice::Stop),
+        ("n", TypedChoice::No(None), TypedChoice::No(None)),
+        ("y", TypedChoice::Once, TypedChoice::Unclear),
+        ("delete_file", TypedChoice::Unclear, TypedChoice::Once),
     ];
     for (typed, at_high, at_critical) in rows {
-        let read = |request| choice(typed, request, Place::Inbox);
+        let read = |request| choice(typed, request, PromptKind::Inbox);
         assert_eq!(read(&high), at_high, "{typed:?} high");
         assert_eq!(read(&critical), at_critical, "{typed:?} critical");
     }

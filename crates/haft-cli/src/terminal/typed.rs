@@ -13,11 +13,11 @@ use crate::terminal::read_lines;
 pub(crate) struct TypedLines {
     lines: Arc<Mutex<Option<mpsc::Receiver<String>>>>,
     /// Clears the screen for a prompt.
-    clear: Arc<Held<Option<Clear>>>,
+    clear: Arc<Held<Option<ScreenClearer>>>,
 }
 
 /// Removes what is drawn from the screen.
-type Clear = Box<dyn Fn() + Send + Sync>;
+type ScreenClearer = Box<dyn Fn() + Send + Sync>;
 
 impl fmt::Debug for TypedLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,7 +37,7 @@ impl TypedLines {
     }
 
     /// Returns the lines once there is no other reader, with the screen cleared for a prompt.
-    pub(crate) async fn for_a_prompt(&self) -> Reading<'_> {
+    pub(crate) async fn for_a_prompt(&self) -> TypedLineReader<'_> {
         let reading = self.read().await;
         if let Some(clear) = &*self.clear.lock() {
             clear();
@@ -46,17 +46,17 @@ impl TypedLines {
     }
 
     /// Returns the lines once there is no other reader.
-    pub(crate) async fn read(&self) -> Reading<'_> {
+    pub(crate) async fn read(&self) -> TypedLineReader<'_> {
         let mut lines = self.lines.lock().await;
         lines.get_or_insert_with(read_lines);
-        Reading(lines)
+        TypedLineReader(lines)
     }
 }
 
 /// The lines, reserved for one reader.
-pub(crate) struct Reading<'a>(MutexGuard<'a, Option<mpsc::Receiver<String>>>);
+pub(crate) struct TypedLineReader<'a>(MutexGuard<'a, Option<mpsc::Receiver<String>>>);
 
-impl Reading<'_> {
+impl TypedLineReader<'_> {
     /// Returns the receiver of the lines.
     pub(crate) fn receiver(&mut self) -> &mut mpsc::Receiver<String> {
         self.0.get_or_insert_with(read_lines)

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use haft_scripted::{Scenario, Server};
+use haft_scripted::{Scenario, ScenarioServer};
 use serde_json::Value;
 
 pub(crate) const HAFT: &str = env!("CARGO_BIN_EXE_haft");
@@ -129,7 +129,7 @@ impl Lab {
     }
 
     /// Starts a model that makes one call and ends when it has its result.
-    pub(crate) fn model(&self, tool: &str, arguments: &str) -> Server {
+    pub(crate) fn model(&self, tool: &str, arguments: &str) -> ScenarioServer {
         let text = format!(
             "title = \"One call\"\nend = \"all done\"\nasides = []\n\n[[turns]]\nsay = [{{ call = {{ tool = \"{tool}\", id = \"one\", arguments = {arguments} }} }}]\n\n[[turns]]\nsay = [{{ text = \"all done\" }}]\n"
         );

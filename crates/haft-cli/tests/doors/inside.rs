@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::audit::EventKind;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, TestTool};
-use haft::toolset::view::View;
+use haft::toolset::view::ToolsetExt;
 use haft::workspace::Workspace;
 use haft::{
     AutoApprove, Executor, Policy, Profile, Risk, RunLimits, Session, ToolCall, ToolRegistry,

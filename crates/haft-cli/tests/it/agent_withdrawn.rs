@@ -3,7 +3,7 @@
 use std::process::Child;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Ending, Inbox as _};
+use haft::approval::inbox::{Inbox as _, RequestEnding};
 use haft_store::sqlite::SqliteInbox;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -193,11 +193,11 @@ fn a_command_s_call_that_other_settings_decide_leaves_nothing_to_approve() {
 
 /// Ends a request as its time would.
 fn expire(lab: &Lab, id: &str) {
-    end(lab, id, Ending::Expired, "");
+    end(lab, id, RequestEnding::Expired, "");
 }
 
 /// Ends a request as another process would.
-pub(crate) fn end(lab: &Lab, id: &str, ending: Ending, why: &str) {
+pub(crate) fn end(lab: &Lab, id: &str, ending: RequestEnding, why: &str) {
     let inbox = SqliteInbox::new(&lab.home());
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let id = ApprovalId::new(id);

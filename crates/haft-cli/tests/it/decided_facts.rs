@@ -1,6 +1,6 @@
 //! What haft says of decisions and suspended calls is what happened: what ran, what was applied, who decided, what waits for whom.
 
-use haft::approval::inbox::Ending;
+use haft::approval::inbox::RequestEnding;
 use serde_json::{Value, json};
 
 use crate::agent_resume::{lab, model, read, suspended};
@@ -216,7 +216,7 @@ fn a_decision_that_does_not_take_effect_is_no_success_and_says_who_decided() {
         (shown["status"] == "approved").then_some(())
     });
     let by = "the call was made again, and profile trusted allows it now";
-    end(&lab, &request, Ending::Void, by);
+    end(&lab, &request, RequestEnding::Void, by);
     let approved = ended(approving);
     assert_eq!(approved.code, 3, "{}{}", approved.stdout, approved.stderr);
     let says = format!("the decision about {request} had no effect: {by}");

@@ -9,7 +9,10 @@ use haft::call::{RunId, ToolCall};
 use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::memory::run_texts::{self, RunText};
-use haft::memory::{Asker, Counts, Decision, MemoryId, MemoryStore as _, Record, WriteMode};
+use haft::memory::{
+    CandidateDecision, MemoryAccess, MemoryCounts, MemoryId, MemoryRecord, MemoryStore as _,
+    MemoryWriteMode,
+};
 use haft::toolset::Toolset as _;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
@@ -23,7 +26,7 @@ use serde_json::{Value, json};
 /// Collects what is proposed; reports a record of two calls.
 #[derive(Debug, Default)]
 struct Notes {
-    proposed: Mutex<Vec<Record>>,
+    proposed: Mutex<Vec<MemoryRecord>>,
     full: AtomicBool,
 }
 
@@ -35,7 +38,7 @@ impl RunNotes for Notes {
     fn propose<'a>(
         &'a self,
         _: &'a RunId,
-        record: &'a Record,
+        record: &'a MemoryRecord,
     ) -> BoxFuture<'a, Result<(), ToolError>> {
         Box::pin(async move {
             if self.full.load(Ordering::Relaxed) {
@@ -81,7 +84,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new(mode: WriteMode) -> Self {
+    fn new(mode: MemoryWriteMode) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("ws")).unwrap();
         let (store, notes) = (
@@ -112,8 +115,8 @@ impl Scene {
         }
     }
 
-    fn asker(&self) -> Asker {
-        Asker::now(self.session.principal())
+    fn asker(&self) -> MemoryAccess {
+        MemoryAccess::now(self.session.principal())
     }
 
     async fn call(&self, tool: &str, args: &Value) -> Outcome {
@@ -152,7 +155,7 @@ impl Scene {
     }
 
     async fn accept(&self, id: &str) {
-        let decision = Decision {
+        let decision = CandidateDecision {
             accept: true,
             by: "ada".into(),
         };
@@ -164,10 +167,10 @@ impl Scene {
     }
 
     async fn accept_all(&self) {
-        let filter = haft::memory::Filter {
-            state: Some(haft::memory::State::Candidate),
+        let filter = haft::memory::MemoryFilter {
+            state: Some(haft::memory::MemoryState::Candidate),
             limit: 100,
-            ..haft::memory::Filter::default()
+            ..haft::memory::MemoryFilter::default()
         };
         let waiting = self.store.list(&self.asker(), &filter).await.unwrap();
         for record in waiting.iter().rev() {
@@ -178,7 +181,7 @@ impl Scene {
 
 #[tokio::test]
 async fn what_is_proposed_is_recalled_when_a_person_accepted_it() {
-    let scene = Scene::new(WriteMode::Candidate);
+    let scene = Scene::new(MemoryWriteMode::Candidate);
     let written = json!({"content": "deploys run on Fridays", "tags": ["release"]});
     let data = scene.data("write_memory", written).await;
     assert_eq!(
@@ -207,7 +210,7 @@ async fn what_is_proposed_is_recalled_when_a_person_accepted_it() {
 
 #[tokio::test]
 async fn written_at_once_is_recalled_at_once_by_each_scope() {
-    let scene = Scene::new(WriteMode::External);
+    let scene = Scene::new(MemoryWriteMode::External);
     for scope in ["user", "agent", "project"] {
         let content = format!("for the {scope} alone");
         let data = scene
@@ -240,9 +243,9 @@ async fn written_at_once_is_recalled_at_once_by_each_scope() {
 #[tokio::test]
 async fn modes_decide_which_tools_there_are() {
     for (mode, expect) in [
-        (WriteMode::Disabled, vec!["recall_memory"]),
+        (MemoryWriteMode::Disabled, vec!["recall_memory"]),
         (
-            WriteMode::Candidate,
+            MemoryWriteMode::Candidate,
             vec!["memory", "recall_memory", "write_memory"],
         ),
     ] {
@@ -259,7 +262,7 @@ async fn modes_decide_which_tools_there_are() {
 
 #[tokio::test]
 async fn the_session_is_searched_and_not_written() {
-    let scene = Scene::new(WriteMode::Candidate);
+    let scene = Scene::new(MemoryWriteMode::Candidate);
     let args = json!({"query": "config", "scope": "session"});
     let found = scene.data("recall_memory", args).await;
     assert_eq!(found["records"][0]["id"], "line-3");
@@ -276,7 +279,7 @@ async fn the_session_is_searched_and_not_written() {
 
 #[tokio::test]
 async fn secrets_are_not_kept() {
-    let scene = Scene::new(WriteMode::External);
+    let scene = Scene::new(MemoryWriteMode::External);
     let content = "the password is hunter2-secret, and Authorization: Bearer abcdefghijklmnop1234";
     let args = json!({"content": content, "tags": ["hunter2-secret"]});
     scene.data("write_memory", args).await;
@@ -303,7 +306,7 @@ async fn secrets_are_not_kept() {
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 async fn bad_input_is_refused_with_reasons() {
-    let scene = Scene::new(WriteMode::Candidate);
+    let scene = Scene::new(MemoryWriteMode::Candidate);
     let invalid = ErrorKind::InvalidArguments;
     let rows = [
         ("write_memory", json!({"content": "bell \u{7}"}), "U+0007"),
@@ -417,13 +420,13 @@ async fn bad_input_is_refused_with_reasons() {
     }
     assert_eq!(
         scene.store.counts(&scene.asker()).await.unwrap(),
-        Counts::default()
+        MemoryCounts::default()
     );
 }
 
 #[tokio::test]
 async fn nothing_is_proposed_that_the_archive_does_not_hold() {
-    let scene = Scene::new(WriteMode::Candidate);
+    let scene = Scene::new(MemoryWriteMode::Candidate);
     scene.notes.full.store(true, Ordering::Relaxed);
     let rows = [
         ("write_memory", json!({"content": "x"})),
@@ -439,6 +442,6 @@ async fn nothing_is_proposed_that_the_archive_does_not_hold() {
     }
     assert_eq!(
         scene.store.counts(&scene.asker()).await.unwrap(),
-        Counts::default()
+        MemoryCounts::default()
     );
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::progress::Pace;
@@ -53,7 +53,7 @@ impl RunFactory for Runs {
             if let Some(principal) = client.principal {
                 session = session.with_principal(principal);
             }
-            let session = session.build().map_err(|e| OpenError(Failure::of(e)))?;
+            let session = session.build().map_err(|e| OpenError(HostFailure::of(e)))?;
             Ok((self.executor.clone(), session))
         })
     }
@@ -61,7 +61,7 @@ impl RunFactory for Runs {
     fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
         Box::pin(async move {
             let opened = self.executor.open(session);
-            opened.map_err(|e| OpenError(Failure::of(e)))
+            opened.map_err(|e| OpenError(HostFailure::of(e)))
         })
     }
 

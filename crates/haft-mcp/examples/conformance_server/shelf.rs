@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::call::ToolCall;
 use haft::caller::RequestKind;
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::future::BoxFuture;
 use haft::session::Session;
 use haft::spec::NameError;
 use haft::{CallContext, Tool, ToolError, ToolResult, TypedTool, tool};
-use haft_mcp::offer::{Entry, Kinds, Offer, OfferChange, Wanted};
+use haft_mcp::offer::{Offer, OfferChange, OfferEntry, OfferKinds, OfferRequest};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -62,11 +62,11 @@ impl Shelf {
     }
 }
 
-fn entries<const N: usize>(key: &str, all: [Value; N]) -> Result<Vec<Entry>, Failure> {
+fn entries<const N: usize>(key: &str, all: [Value; N]) -> Result<Vec<OfferEntry>, HostFailure> {
     let entry = |value: Value| {
         let name = value[key].as_str().unwrap_or_default().to_owned();
-        let json = serde_json::value::to_raw_value(&value).map_err(Failure::of)?;
-        Ok(Entry {
+        let json = serde_json::value::to_raw_value(&value).map_err(HostFailure::of)?;
+        Ok(OfferEntry {
             key: name,
             json: json.into(),
         })
@@ -75,8 +75,8 @@ fn entries<const N: usize>(key: &str, all: [Value; N]) -> Result<Vec<Entry>, Fai
 }
 
 impl Offer for Shelf {
-    fn kinds(&self, _: &Session) -> Kinds {
-        Kinds {
+    fn kinds(&self, _: &Session) -> OfferKinds {
+        OfferKinds {
             resources: true,
             subscriptions: true,
             prompts: true,
@@ -84,7 +84,10 @@ impl Offer for Shelf {
         }
     }
 
-    fn resources<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+    fn resources<'a>(
+        &'a self,
+        _: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>> {
         let all = [
             json!({"uri": "test://static-text", "name": "Static text", "description": "A text", "mimeType": "text/plain"}),
             json!({"uri": "test://static-binary", "name": "Static picture", "description": "A picture", "mimeType": "image/png"}),
@@ -92,8 +95,8 @@ impl Offer for Shelf {
         ];
         Box::pin(async move {
             let mut all = entries("uri", all)?;
-            let odd = RawValue::from_string(ODD.to_owned()).map_err(Failure::of)?;
-            all.push(Entry {
+            let odd = RawValue::from_string(ODD.to_owned()).map_err(HostFailure::of)?;
+            all.push(OfferEntry {
                 key: "test://odd".to_owned(),
                 json: odd.into(),
             });
@@ -101,14 +104,20 @@ impl Offer for Shelf {
         })
     }
 
-    fn templates<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+    fn templates<'a>(
+        &'a self,
+        _: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>> {
         let all = [
             json!({"uriTemplate": TEMPLATE, "name": "Data by id", "description": "Data of an id", "mimeType": "application/json"}),
         ];
         Box::pin(async move { entries("uriTemplate", all) })
     }
 
-    fn prompts<'a>(&'a self, _: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+    fn prompts<'a>(
+        &'a self,
+        _: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>> {
         let argument =
             |name: &str| json!({"name": name, "description": "An argument", "required": true});
         let all = [
@@ -130,18 +139,22 @@ impl Offer for Shelf {
         })
     }
 
-    fn call<'a>(&'a self, _: &'a Session, wanted: &'a Wanted) -> BoxFuture<'a, Option<ToolCall>> {
+    fn call<'a>(
+        &'a self,
+        _: &'a Session,
+        wanted: &'a OfferRequest,
+    ) -> BoxFuture<'a, Option<ToolCall>> {
         let (tool, arguments) = match wanted {
-            Wanted::Read { uri } => ("read_resource", json!({"uri": uri})),
-            Wanted::Prompt { name, arguments } => {
+            OfferRequest::Read { uri } => ("read_resource", json!({"uri": uri})),
+            OfferRequest::Prompt { name, arguments } => {
                 let given = serde_json::from_str::<Value>(arguments).unwrap_or_else(|_| json!({}));
                 ("get_prompt", json!({"name": name, "given": given}))
             }
-            Wanted::Complete { params, .. } => {
+            OfferRequest::Complete { params, .. } => {
                 let params = serde_json::from_str::<Value>(params.get()).unwrap_or_default();
                 ("complete", json!({"value": params["argument"]["value"]}))
             }
-            Wanted::Subscribe { uri } => ("watch", json!({"uri": uri})),
+            OfferRequest::Subscribe { uri } => ("watch", json!({"uri": uri})),
         };
         let call = ToolCall::new(tool, arguments.to_string());
         Box::pin(async move { Some(call) })

@@ -10,15 +10,15 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
 use crate::client::error::ClientError;
-use crate::client::news::News;
+use crate::client::news::ServerChange;
 use crate::client::respond::Inquiry;
-use crate::client::wire::Ask;
-use crate::client::{Client, Question, speech};
+use crate::client::wire::WireRequest;
+use crate::client::{Client, ClientRequest, speech};
 use crate::era::Era;
 
 /// The changes that a stream should report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wanted<'a> {
+pub(crate) struct ChangeFilter<'a> {
     /// Whether to include the lists that the server says may change.
     pub(crate) lists: bool,
     /// URIs of single resources.
@@ -27,18 +27,18 @@ pub(crate) struct Wanted<'a> {
 
 /// A stream of changes, open until this is dropped or the server ends it.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct ChangeStream {
     id: u64,
     reading: JoinHandle<Result<Bytes, ClientError>>,
 }
 
-impl Drop for Stream {
+impl Drop for ChangeStream {
     fn drop(&mut self) {
         self.reading.abort();
     }
 }
 
-impl Stream {
+impl ChangeStream {
     /// Waits until the server ends the stream and returns why.
     pub(crate) async fn ended(&mut self) -> ClientError {
         match (&mut self.reading).await {
@@ -61,12 +61,12 @@ impl Client {
             "resources/unsubscribe"
         };
         let params = format!("\"uri\":{}", json!(uri));
-        let question = Question::new(method, &params, self.limits().list);
+        let question = ClientRequest::new(method, &params, self.limits().list);
         self.ask(question).await.map(drop)
     }
 
     /// Opens a stream of changes (stateless era). They arrive with all other [`news`](Self::news).
-    pub(crate) fn stream(&self, wanted: &Wanted<'_>) -> Stream {
+    pub(crate) fn stream(&self, wanted: &ChangeFilter<'_>) -> ChangeStream {
         let server = self.server();
         let lists = |tells: bool| (wanted.lists && tells).then_some(true);
         let mut notifications = serde_json::Map::new();
@@ -87,12 +87,12 @@ impl Client {
             serde_json::Value::Object(notifications)
         );
         // The answer comes when the stream ends.
-        let question = Question::new("subscriptions/listen", &params, Duration::MAX);
+        let question = ClientRequest::new("subscriptions/listen", &params, Duration::MAX);
         let id = self.next_id();
         let message = speech::request(id, Some(Era::Modern), &question);
         let wire = Arc::clone(&self.wire);
         let reading = tokio::spawn(async move {
-            let ask = Ask {
+            let ask = WireRequest {
                 id,
                 method: "subscriptions/listen",
                 name: None,
@@ -104,7 +104,7 @@ impl Client {
             };
             wire.ask(ask).await
         });
-        Stream { id, reading }
+        ChangeStream { id, reading }
     }
 
     /// Opens a stream for single resources and waits until the server says which of them it will report.
@@ -114,15 +114,15 @@ impl Client {
     pub(crate) async fn follow(
         &self,
         uris: &[String],
-    ) -> Result<(Stream, Arc<[String]>), ClientError> {
+    ) -> Result<(ChangeStream, Arc<[String]>), ClientError> {
         let mut news = self.news();
-        let wanted = Wanted { lists: false, uris };
+        let wanted = ChangeFilter { lists: false, uris };
         let mut stream = self.stream(&wanted);
         let id = stream.id;
         let acknowledged = async {
             loop {
                 match news.recv().await {
-                    Ok(News::Acknowledged(of, uris)) if of == id => return Some(uris),
+                    Ok(ServerChange::Acknowledged(of, uris)) if of == id => return Some(uris),
                     Err(RecvError::Closed) => return None,
                     Ok(_) | Err(RecvError::Lagged(_)) => {}
                 }

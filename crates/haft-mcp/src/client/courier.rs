@@ -29,12 +29,12 @@ pub trait Authorize: Send + Sync {
     fn token(&self) -> BoxFuture<'_, Result<Option<String>, ClientError>>;
 
     /// Handles the refusal of what [`token`](Self::token) returned; returns whether there is another token to try now.
-    fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<bool, ClientError>>;
+    fn refused<'a>(&'a self, refusal: &'a AuthRefusal) -> BoxFuture<'a, Result<bool, ClientError>>;
 }
 
 /// A server's refusal of a request.
 #[derive(Debug, Clone)]
-pub struct Refusal {
+pub struct AuthRefusal {
     /// 401 or 403.
     pub status: u16,
     /// Its `WWW-Authenticate` header, truncated.
@@ -43,7 +43,7 @@ pub struct Refusal {
     pub token: Option<String>,
 }
 
-impl Refusal {
+impl AuthRefusal {
     fn of(status: StatusCode, headers: &HeaderMap, token: Option<String>) -> Option<Self> {
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return None;
@@ -100,7 +100,8 @@ impl Courier {
             }
             let exchange = self.connections.send(attempt, &Waits::default()).await?;
             let response = &exchange.response;
-            let Some(refusal) = Refusal::of(response.status(), response.headers(), token) else {
+            let Some(refusal) = AuthRefusal::of(response.status(), response.headers(), token)
+            else {
                 return Ok(exchange);
             };
             tries += 1;
@@ -119,7 +120,7 @@ impl Courier {
         if status.is_success() {
             return Ok(exchange);
         }
-        if let Some(refusal) = Refusal::of(status, exchange.response.headers(), None) {
+        if let Some(refusal) = AuthRefusal::of(status, exchange.response.headers(), None) {
             return Err(ClientError::Unauthorized {
                 status: refusal.status,
                 challenge: clip(&refusal.challenge, 500).into_owned(),

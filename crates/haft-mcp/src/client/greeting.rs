@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::client::error::ClientError;
 use crate::client::speech::CLIENT_INFO;
-use crate::client::{Client, OFFERED_REVISION, Question, ServerRecord};
+use crate::client::{Client, ClientRequest, OFFERED_REVISION, ServerRecord};
 use crate::era::{Era, MODERN, Revision};
 use crate::wire::RpcError;
 use crate::wire::params::text;
@@ -33,13 +33,13 @@ struct GreetingParts<'a> {
     #[serde(borrow)]
     instructions: Option<&'a RawValue>,
     #[serde(default)]
-    capabilities: Capabilities<'a>,
+    capabilities: ServerCapabilities<'a>,
     #[serde(borrow, rename = "_meta", default)]
-    meta: Meta<'a>,
+    meta: GreetingMeta<'a>,
 }
 
 #[derive(Default, Deserialize)]
-struct Capabilities<'a> {
+struct ServerCapabilities<'a> {
     #[serde(borrow)]
     tools: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -53,7 +53,7 @@ struct Capabilities<'a> {
 }
 
 #[derive(Default, Deserialize)]
-struct Meta<'a> {
+struct GreetingMeta<'a> {
     #[serde(borrow, rename = "io.modelcontextprotocol/serverInfo")]
     server: Option<&'a RawValue>,
 }
@@ -68,12 +68,13 @@ impl GreetingParts<'_> {
     fn record(&self) -> ServerRecord {
         #[derive(Default, Deserialize)]
         #[serde(default)]
-        struct Info {
+        struct ServerImplementation {
             name: String,
             version: String,
         }
         let info = self.server_info.or(self.meta.server);
-        let info = info.and_then(|raw| serde_json::from_str::<Info>(raw.get()).ok());
+        let info =
+            info.and_then(|raw| serde_json::from_str::<ServerImplementation>(raw.get()).ok());
         let info = info.unwrap_or_default();
         let cut = |said: &str, most| haft::text::clip(said, most).into_owned();
         let instructions = self.instructions.and_then(text);
@@ -128,7 +129,7 @@ impl Client {
             whole
         };
         let ask = || {
-            let question = Question::new("server/discover", "", patience);
+            let question = ClientRequest::new("server/discover", "", patience);
             self.ask_as(Some(Era::Modern), question)
         };
         let raw = match ask().await {
@@ -158,7 +159,7 @@ impl Client {
         let rest = format!(",\"capabilities\":{offers},\"clientInfo\":{CLIENT_INFO}");
         params.extend_from_slice(rest.as_bytes());
         let params = String::from_utf8_lossy(&params);
-        let question = Question::new("initialize", &params, self.limits.connect);
+        let question = ClientRequest::new("initialize", &params, self.limits.connect);
         let raw = self.ask_as(None, question).await?;
         let greeted = GreetingParts::read(&raw)?;
         let version = greeted.protocol_version.and_then(text).unwrap_or_default();
@@ -178,7 +179,7 @@ impl Client {
 /// Returns whether a server that refused the stateless era's revision lists it as supported.
 fn speaks_modern(error: &ClientError) -> bool {
     #[derive(Deserialize)]
-    struct Data {
+    struct SupportedVersions {
         supported: Vec<String>,
     }
     let ClientError::Refused { code, data, .. } = error else {
@@ -187,7 +188,7 @@ fn speaks_modern(error: &ClientError) -> bool {
     let data = data
         .as_deref()
         .filter(|_| *code == i64::from(RpcError::VERSION));
-    let data = data.and_then(|data| serde_json::from_str::<Data>(data).ok());
+    let data = data.and_then(|data| serde_json::from_str::<SupportedVersions>(data).ok());
     data.is_some_and(|data| data.supported.iter().any(|revision| revision == MODERN))
 }
 

@@ -11,27 +11,27 @@ use tokio::sync::{broadcast, watch};
 
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
-use crate::client::news::News;
+use crate::client::news::ServerChange;
 use crate::client::sse::SseWire;
-use crate::client::wire::{Ask, Wire};
+use crate::client::wire::{Wire, WireRequest};
 use crate::era::Era;
 
 mod listening;
 mod session;
 mod streamable;
 
-pub use crate::client::courier::{Authorize, Refusal};
+pub use crate::client::courier::{AuthRefusal, Authorize};
 pub use crate::client::endpoint::{Endpoint, EndpointError};
 
 use streamable::Streamable;
 
 /// What a server turned out to speak, so that the next wire to it starts there.
 #[derive(Debug, Default)]
-pub struct Remembered {
+pub struct TransportHint {
     is_sse: AtomicBool,
 }
 
-impl Remembered {
+impl TransportHint {
     /// Returns whether the server speaks HTTP+SSE of 2024-11-05.
     pub fn is_sse(&self) -> bool {
         self.is_sse.load(Ordering::Relaxed)
@@ -43,7 +43,7 @@ pub struct HttpWire {
     streamable: Streamable,
     /// The older transport, once in use.
     sse: Mutex<Option<Arc<SseWire>>>,
-    remembered: Arc<Remembered>,
+    remembered: Arc<TransportHint>,
 }
 
 impl std::fmt::Debug for HttpWire {
@@ -62,13 +62,13 @@ impl HttpWire {
     pub fn known(
         endpoint: Endpoint,
         dial: Box<dyn Dial>,
-        remembered: Arc<Remembered>,
+        remembered: Arc<TransportHint>,
         authorize: Option<Arc<dyn Authorize>>,
     ) -> Self {
         Self::of(Courier::new(endpoint, dial, authorize), remembered)
     }
 
-    fn of(courier: Courier, remembered: Arc<Remembered>) -> Self {
+    fn of(courier: Courier, remembered: Arc<TransportHint>) -> Self {
         Self {
             streamable: Streamable::new(Arc::new(courier)),
             sse: Mutex::default(),
@@ -80,7 +80,7 @@ impl HttpWire {
         self.sse.lock().clone()
     }
 
-    async fn send_ask(&self, ask: Ask<'_>) -> Result<Bytes, ClientError> {
+    async fn send_ask(&self, ask: WireRequest<'_>) -> Result<Bytes, ClientError> {
         if let Some(sse) = self.sse() {
             return sse.ask(ask).await;
         }
@@ -123,7 +123,7 @@ impl HttpWire {
 }
 
 impl Wire for HttpWire {
-    fn ask<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+    fn ask<'a>(&'a self, ask: WireRequest<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
         Box::pin(self.send_ask(ask))
     }
 
@@ -163,7 +163,7 @@ impl Wire for HttpWire {
         }
     }
 
-    fn news(&self) -> broadcast::Receiver<News> {
+    fn news(&self) -> broadcast::Receiver<ServerChange> {
         match self.sse() {
             Some(sse) => sse.news(),
             None => self.streamable.news(),

@@ -20,15 +20,15 @@ const MAX_STATE: usize = 1 << 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Required<'a> {
+struct InputRequiredResult<'a> {
     #[serde(borrow, default)]
-    input_requests: BTreeMap<String, Question<'a>>,
+    input_requests: BTreeMap<String, ServerInputRequest<'a>>,
     #[serde(borrow)]
     request_state: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Question<'a> {
+struct ServerInputRequest<'a> {
     method: String,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
@@ -43,7 +43,7 @@ pub(super) async fn next_round(
     responder: Option<&Responder>,
 ) -> Result<String, ClientError> {
     let malformed = |why: String| ClientError::Malformed(format!("what it asks for: {why}"));
-    let required: Required<'_> =
+    let required: InputRequiredResult<'_> =
         serde_json::from_str(result.get()).map_err(|e| malformed(e.to_string()))?;
     let questions = &required.input_requests;
     if questions.is_empty() && required.request_state.is_none() {
@@ -56,7 +56,7 @@ pub(super) async fn next_round(
     if !questions.is_empty() {
         let asking = questions.iter();
         let asking = asking.map(|(name, question)| {
-            Box::pin(answer(name, question, responder)) as BoxFuture<'_, Answer>
+            Box::pin(answer(name, question, responder)) as BoxFuture<'_, InputReply>
         });
         // Concurrently, so that the responder may be asked everything at once.
         let given = all(asking.collect()).await;
@@ -85,7 +85,7 @@ pub(super) async fn next_round(
 }
 
 /// An answer, or why there is none.
-type Answer = Result<Box<RawValue>, ClientError>;
+type InputReply = Result<Box<RawValue>, ClientError>;
 
 /// Runs the futures concurrently and returns their results in order.
 async fn all<T>(mut running: Vec<BoxFuture<'_, T>>) -> Vec<T> {
@@ -107,7 +107,11 @@ async fn all<T>(mut running: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     done.into_iter().flatten().collect()
 }
 
-async fn answer(name: &str, question: &Question<'_>, responder: Option<&Responder>) -> Answer {
+async fn answer(
+    name: &str,
+    question: &ServerInputRequest<'_>,
+    responder: Option<&Responder>,
+) -> InputReply {
     let method = &question.method;
     let answer = match responder {
         Some(responder) => {

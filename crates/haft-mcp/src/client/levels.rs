@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft::caller::LogLevel;
 
-use crate::client::{Client, Question};
+use crate::client::{Client, ClientRequest};
 
 /// How long a call that wants another level waits for the server to apply it.
 const LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ impl Client {
             *level = Some(wanted);
         }
         let params = format!("\"level\":\"{}\"", wanted.as_str());
-        let question = Question::new(
+        let question = ClientRequest::new(
             "logging/setLevel",
             &params,
             self.limits.list.min(LEVEL_TIMEOUT),

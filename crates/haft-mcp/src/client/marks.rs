@@ -1,4 +1,4 @@
-//! `Mark`: arguments that are repeated in headers, marked `x-mcp-header` in a tool's schema (2026-07-28, transports).
+//! `HeaderArgument`: arguments that are repeated in headers, marked `x-mcp-header` in a tool's schema (2026-07-28, transports).
 //!
 //! Intermediaries between haft and the server may route by these headers without reading the message. A tool with an invalid mark
 //! is left out, since what to send for it is undefined.
@@ -17,7 +17,7 @@ const MAX_DEPTH: usize = 64;
 
 /// An argument that is repeated in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mark {
+pub(crate) struct HeaderArgument {
     /// The name of the header.
     header: String,
     /// The argument's path: member names, outermost first.
@@ -28,12 +28,12 @@ pub(crate) struct Mark {
 ///
 /// # Errors
 /// A mark is invalid.
-pub(crate) fn marks(tool: &RawValue) -> Result<Vec<Mark>, String> {
+pub(crate) fn marks(tool: &RawValue) -> Result<Vec<HeaderArgument>, String> {
     if !tool.get().contains(MARK_KEY) {
         return Ok(Vec::new());
     }
     let tool: Map<String, Value> = serde_json::from_str(tool.get()).map_err(|e| e.to_string())?;
-    let mut search = Search::default();
+    let mut search = HeaderArgumentSearch::default();
     if let Some(schema) = tool.get("inputSchema") {
         search.look(schema, true)?;
     }
@@ -41,8 +41,9 @@ pub(crate) fn marks(tool: &RawValue) -> Result<Vec<Mark>, String> {
 }
 
 /// Returns the headers for these arguments. An argument that is null or absent has none.
-pub(crate) fn mirrored_headers(marks: &[Mark], arguments: &str) -> Vec<(String, String)> {
-    let header = |mark: &Mark| Some((mark.header.clone(), argument(arguments, &mark.path)?));
+pub(crate) fn mirrored_headers(marks: &[HeaderArgument], arguments: &str) -> Vec<(String, String)> {
+    let header =
+        |mark: &HeaderArgument| Some((mark.header.clone(), argument(arguments, &mark.path)?));
     marks.iter().filter_map(header).collect()
 }
 
@@ -60,14 +61,14 @@ fn argument(arguments: &str, path: &[String]) -> Option<String> {
 }
 
 #[derive(Default)]
-struct Search {
-    found: Vec<Mark>,
+struct HeaderArgumentSearch {
+    found: Vec<HeaderArgument>,
     names: HashSet<String>,
     path: Vec<String>,
     depth: usize,
 }
 
-impl Search {
+impl HeaderArgumentSearch {
     /// Searches a schema. `reached`: its arguments can be reached by member names alone, from the outermost object.
     fn look(&mut self, schema: &Value, reached: bool) -> Result<(), String> {
         if self.depth > MAX_DEPTH {
@@ -134,7 +135,7 @@ impl Search {
         if !self.names.insert(name.to_ascii_lowercase()) {
             return wrong("appears twice");
         }
-        self.found.push(Mark {
+        self.found.push(HeaderArgument {
             header: format!("mcp-param-{}", name.to_ascii_lowercase()),
             path: self.path.clone(),
         });
@@ -153,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    fn read(properties: &Value) -> Result<Vec<Mark>, String> {
+    fn read(properties: &Value) -> Result<Vec<HeaderArgument>, String> {
         let tool =
             json!({"name": "t", "inputSchema": {"type": "object", "properties": properties}});
         marks(&serde_json::value::to_raw_value(&tool).unwrap())

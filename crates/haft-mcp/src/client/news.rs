@@ -1,4 +1,4 @@
-//! `News`: what a server reports on its own about its lists and resources rather than about a call.
+//! `ServerChange`: what a server reports on its own about its lists and resources rather than about a call.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ const MAX_ADDRESS: usize = 64 << 10;
 
 /// What a server says has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
+pub enum ServerChange {
     /// The list of tools.
     Tools,
     /// The list of prompts.
@@ -29,7 +29,7 @@ pub enum News {
     Over,
 }
 
-impl News {
+impl ServerChange {
     /// Reads a notification; `None` if it is none of these.
     pub(crate) fn read(method: &str, params: Option<&RawValue>) -> Option<Self> {
         Some(match method {
@@ -43,52 +43,52 @@ impl News {
     }
 }
 
-fn updated(params: &RawValue) -> Option<News> {
+fn updated(params: &RawValue) -> Option<ServerChange> {
     #[derive(Deserialize)]
-    struct Params {
+    struct UpdatedParams {
         uri: String,
     }
-    let params: Params = serde_json::from_str(params.get()).ok()?;
+    let params: UpdatedParams = serde_json::from_str(params.get()).ok()?;
     let fits = params.uri.len() <= MAX_ADDRESS;
     if !fits {
         tracing::debug!(uri = %clip(&params.uri, 100), "the address of a changed resource is too long");
     }
-    fits.then(|| News::Updated(params.uri.into()))
+    fits.then(|| ServerChange::Updated(params.uri.into()))
 }
 
-fn acknowledgement(params: &RawValue) -> Option<News> {
+fn acknowledgement(params: &RawValue) -> Option<ServerChange> {
     #[derive(Deserialize)]
-    struct Params {
+    struct AcknowledgedParams {
         #[serde(default)]
-        notifications: Filter,
+        notifications: AcknowledgedFilter,
         #[serde(rename = "_meta")]
-        meta: Meta,
+        meta: AcknowledgedMeta,
     }
     #[derive(Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
-    struct Filter {
+    struct AcknowledgedFilter {
         resource_subscriptions: Option<Vec<String>>,
     }
     #[derive(Deserialize)]
-    struct Meta {
+    struct AcknowledgedMeta {
         #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
         stream: u64,
     }
-    let params: Params = serde_json::from_str(params.get()).ok()?;
+    let params: AcknowledgedParams = serde_json::from_str(params.get()).ok()?;
     let uris = params.notifications.resource_subscriptions;
     let uris = uris.unwrap_or_default();
-    Some(News::Acknowledged(params.meta.stream, uris.into()))
+    Some(ServerChange::Acknowledged(params.meta.stream, uris.into()))
 }
 
 /// Distributes a server's news to listeners.
 #[derive(Debug)]
-pub(crate) struct Bulletin {
+pub(crate) struct ChangeBroadcast {
     /// Counts the changes of the server's list of tools.
     tools: watch::Sender<u64>,
-    news: broadcast::Sender<News>,
+    news: broadcast::Sender<ServerChange>,
 }
 
-impl Bulletin {
+impl ChangeBroadcast {
     pub(crate) fn new() -> Self {
         Self {
             tools: watch::Sender::new(0),
@@ -97,8 +97,8 @@ impl Bulletin {
     }
 
     /// Sends news to all listeners.
-    pub(crate) fn post(&self, news: News) {
-        if news == News::Tools {
+    pub(crate) fn post(&self, news: ServerChange) {
+        if news == ServerChange::Tools {
             self.tools.send_modify(|count| *count += 1);
         }
         // There may be no listeners.
@@ -111,7 +111,7 @@ impl Bulletin {
     }
 
     /// Returns all news from now on.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
+    pub(crate) fn listen(&self) -> broadcast::Receiver<ServerChange> {
         self.news.subscribe()
     }
 }
@@ -120,19 +120,27 @@ impl Bulletin {
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::News;
+    use super::ServerChange;
 
     #[test]
     fn news_are_read_and_nothing_else_is() {
         let uris = ["a:b".to_owned()];
         for (method, params, expect) in [
-            ("tools/list_changed", None, Some(News::Tools)),
-            ("prompts/list_changed", Some("{}"), Some(News::Prompts)),
-            ("resources/list_changed", None, Some(News::Resources)),
+            ("tools/list_changed", None, Some(ServerChange::Tools)),
+            (
+                "prompts/list_changed",
+                Some("{}"),
+                Some(ServerChange::Prompts),
+            ),
+            (
+                "resources/list_changed",
+                None,
+                Some(ServerChange::Resources),
+            ),
             (
                 "resources/updated",
                 Some(r#"{"uri":"a\u003ab","x":1}"#),
-                Some(News::Updated("a:b".into())),
+                Some(ServerChange::Updated("a:b".into())),
             ),
             ("resources/updated", Some(r#"{"uri":1}"#), None),
             ("resources/updated", None, None),
@@ -141,7 +149,7 @@ mod tests {
                 Some(
                     r#"{"notifications":{"resourceSubscriptions":["a:b"]},"_meta":{"io.modelcontextprotocol/subscriptionId":7}}"#,
                 ),
-                Some(News::Acknowledged(7, uris.into())),
+                Some(ServerChange::Acknowledged(7, uris.into())),
             ),
             (
                 "subscriptions/acknowledged",
@@ -153,13 +161,13 @@ mod tests {
             ("message", Some("{}"), None),
         ] {
             let params = params.map(|text| RawValue::from_string(text.to_owned()).unwrap());
-            let read = News::read(&format!("notifications/{method}"), params.as_deref());
+            let read = ServerChange::read(&format!("notifications/{method}"), params.as_deref());
             assert_eq!(read, expect, "{method}");
         }
         let long = format!(r#"{{"uri":"{}"}}"#, "a".repeat(70_000));
         let long = RawValue::from_string(long).unwrap();
         assert_eq!(
-            News::read("notifications/resources/updated", Some(&long)),
+            ServerChange::read("notifications/resources/updated", Some(&long)),
             None
         );
     }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::client::error::ClientError;
-use crate::client::http::{Authorize, Refusal};
+use crate::client::http::{AuthRefusal, Authorize};
 
 mod challenge;
 mod flow;
@@ -30,10 +30,10 @@ mod tests;
 #[cfg(test)]
 mod sign_in_tests;
 
-pub use grants::{Grant, Grants};
+pub use grants::{OAuthGrant, OAuthGrants};
 
 use challenge::Challenge;
-use flow::Flow;
+use flow::SignInFlow;
 use metadata::Discovery;
 
 /// Maximum number of missing scopes to note, and the maximum length of each, in bytes.
@@ -80,13 +80,13 @@ pub trait Vault: Send + Sync {
     ///
     /// # Errors
     /// The storage cannot be read.
-    fn load(&self) -> Result<Grants, String>;
+    fn load(&self) -> Result<OAuthGrants, String>;
 
     /// Stores these grants.
     ///
     /// # Errors
     /// The grants cannot be stored.
-    fn save(&self, grants: &Grants) -> Result<(), String>;
+    fn save(&self, grants: &OAuthGrants) -> Result<(), String>;
 
     /// Returns a number that changes when any process changes or removes the grants. Checked before each request.
     fn version(&self) -> u64;
@@ -116,17 +116,17 @@ pub struct OAuth {
     vault: Arc<dyn Vault>,
     /// `None` if no user can be asked now.
     visit: Option<Arc<dyn Visit>>,
-    state: tokio::sync::Mutex<State>,
+    state: tokio::sync::Mutex<OAuthState>,
 }
 
 #[derive(Default)]
-struct State {
-    grants: Option<Grants>,
+struct OAuthState {
+    grants: Option<OAuthGrants>,
     /// The version of the vault that the grants were read from.
     version: u64,
     visits: usize,
     /// When a refresh last failed, and for which grant.
-    failed: Option<(Instant, Grant)>,
+    failed: Option<(Instant, OAuthGrant)>,
 }
 
 impl std::fmt::Debug for OAuth {
@@ -170,11 +170,11 @@ impl OAuth {
     }
 
     /// Returns whether the user is yet to be asked: a sign-in asks at least once, whatever is in the vault.
-    fn must_ask_user(&self, state: &State) -> bool {
+    fn must_ask_user(&self, state: &OAuthState) -> bool {
         self.visit.is_some() && state.visits == 0
     }
 
-    async fn current(&self, state: &mut State) -> Result<Option<String>, ClientError> {
+    async fn current(&self, state: &mut OAuthState) -> Result<Option<String>, ClientError> {
         if self.must_ask_user(state) {
             return Ok(None);
         }
@@ -194,7 +194,7 @@ impl OAuth {
     }
 
     /// Returns the current grant, if it is from the authorization server in the settings.
-    fn held(&self, state: &State) -> Option<Grant> {
+    fn held(&self, state: &OAuthState) -> Option<OAuthGrant> {
         let grant = state.grants.as_ref()?.current()?;
         let issuer = self.terms.issuer.as_deref();
         let is_meant = issuer.is_none_or(|issuer| issuer == grant.issuer);
@@ -202,8 +202,9 @@ impl OAuth {
     }
 
     /// Replaces an expired token; returns whether there is one. If another process was first, uses that process's token.
-    async fn refresh(&self, state: &mut State, grant: &Grant) -> bool {
-        let paused = |(when, of): &(Instant, Grant)| of == grant && when.elapsed() < FAILURE_PAUSE;
+    async fn refresh(&self, state: &mut OAuthState, grant: &OAuthGrant) -> bool {
+        let paused =
+            |(when, of): &(Instant, OAuthGrant)| of == grant && when.elapsed() < FAILURE_PAUSE;
         if state.failed.as_ref().is_some_and(paused) {
             return false;
         }
@@ -221,7 +222,7 @@ impl OAuth {
         }
     }
 
-    async fn renew(&self, state: &mut State, grant: &Grant) -> Result<bool, String> {
+    async fn renew(&self, state: &mut OAuthState, grant: &OAuthGrant) -> Result<bool, String> {
         let _held = self.vault.hold().await?;
         self.load(state).map_err(|error| error.to_string())?;
         let Some(now) = self.held(state) else {
@@ -239,7 +240,7 @@ impl OAuth {
         }
     }
 
-    fn keep(&self, state: &mut State, grant: Grant) -> Result<(), ClientError> {
+    fn keep(&self, state: &mut OAuthState, grant: OAuthGrant) -> Result<(), ClientError> {
         let mut grants = state.grants.take().unwrap_or_default();
         grants.put(grant);
         let saved = self.vault.save(&grants);
@@ -248,18 +249,18 @@ impl OAuth {
         saved.map_err(Self::failed)
     }
 
-    fn load(&self, state: &mut State) -> Result<(), ClientError> {
+    fn load(&self, state: &mut OAuthState) -> Result<(), ClientError> {
         // Read the version first: changes made while loading cause another load.
         state.version = self.vault.version();
         state.grants = Some(self.vault.load().map_err(Self::failed)?);
         Ok(())
     }
 
-    async fn sign_in_again(&self, refusal: &Refusal) -> Result<bool, ClientError> {
+    async fn sign_in_again(&self, refusal: &AuthRefusal) -> Result<bool, ClientError> {
         let mut state = self.state.lock().await;
         let state = &mut *state;
         let refused = refusal.token.as_deref();
-        let is_other = |grant: &Option<Grant>| {
+        let is_other = |grant: &Option<OAuthGrant>| {
             let token = grant
                 .as_ref()
                 .and_then(|grant| grant.access_token.as_deref());
@@ -297,7 +298,7 @@ impl OAuth {
     /// Notes the scopes that the server finds missing: the next sign-in requests them.
     async fn note_missed(
         &self,
-        state: &mut State,
+        state: &mut OAuthState,
         challenge: &Challenge,
     ) -> Result<(), ClientError> {
         let _held = self.vault.hold().await.map_err(Self::failed)?;
@@ -335,7 +336,7 @@ impl OAuth {
     /// Asks the user; returns whether there is a new token.
     async fn ask(
         &self,
-        state: &mut State,
+        state: &mut OAuthState,
         challenge: &Challenge,
         visit: &dyn Visit,
     ) -> Result<bool, ClientError> {
@@ -356,7 +357,7 @@ impl OAuth {
             let more: BTreeSet<String> = more.collect();
             wanted.extend(more);
         }
-        let has_all = |grant: &Grant| {
+        let has_all = |grant: &OAuthGrant| {
             grant.access_token.is_some() && wanted.iter().all(|scope| grant.scopes.contains(scope))
         };
         let wants_more = challenge.error.as_deref() == Some("insufficient_scope");
@@ -365,7 +366,7 @@ impl OAuth {
             return Ok(false);
         }
         state.visits += 1;
-        let flow = Flow {
+        let flow = SignInFlow {
             fetch: &*self.fetch,
             terms: &self.terms,
             found: &found,
@@ -385,7 +386,7 @@ impl Authorize for OAuth {
         })
     }
 
-    fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<bool, ClientError>> {
+    fn refused<'a>(&'a self, refusal: &'a AuthRefusal) -> BoxFuture<'a, Result<bool, ClientError>> {
         Box::pin(self.sign_in_again(refusal))
     }
 }

@@ -1,8 +1,8 @@
-//! `Offers`: what haft offers to do for servers in the middle of a call.
+//! `OwnCapabilities`: what haft offers to do for servers in the middle of a call.
 
 /// What haft offers to do for servers (`clientCapabilities`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Offers {
+pub struct OwnCapabilities {
     /// Show forms to a user (`elicitation/create`).
     pub elicitation: bool,
     /// Have a model answer (`sampling/createMessage`).
@@ -11,7 +11,7 @@ pub struct Offers {
     pub roots: bool,
 }
 
-impl Offers {
+impl OwnCapabilities {
     /// Returns the capabilities as JSON; `tasks` says whether an answer may be a task.
     pub(crate) fn json(self, tasks: bool) -> String {
         let offers = [

@@ -1,4 +1,4 @@
-//! `Pending`: the requests that wait for their answers on one shared stream.
+//! `AwaitedResponses`: the requests that wait for their answers on one shared stream.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,43 +10,43 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::client::error::ClientError;
-use crate::client::news::{Bulletin, News};
+use crate::client::news::{ChangeBroadcast, ServerChange};
 use crate::client::respond::Inquiry;
-use crate::client::speech::{self, Heard, ServerAsk};
-use crate::client::wire::Ask;
+use crate::client::speech::{self, ServerMessage, ServerRequest};
+use crate::client::wire::WireRequest;
 
 /// The answer to a request: the whole message.
-pub(crate) type Answered = oneshot::Receiver<Result<Bytes, ClientError>>;
+pub(crate) type ResponseReceiver = oneshot::Receiver<Result<Bytes, ClientError>>;
 
 /// The requests in progress on a stream, and the state of the stream.
-pub(crate) struct Pending {
-    entries: Mutex<HashMap<u64, Entry>>,
+pub(crate) struct AwaitedResponses {
+    entries: Mutex<HashMap<u64, AwaitedResponse>>,
     open: AtomicBool,
-    bulletin: Bulletin,
+    bulletin: ChangeBroadcast,
     /// Receives what belongs to no call.
     no_call: Arc<Inquiry>,
 }
 
-struct Entry {
+struct AwaitedResponse {
     answer: oneshot::Sender<Result<Bytes, ClientError>>,
     progress: Option<Progress>,
     inquiry: Arc<Inquiry>,
 }
 
-impl Pending {
+impl AwaitedResponses {
     pub(crate) fn new() -> Self {
         Self {
             entries: Mutex::default(),
             open: AtomicBool::new(true),
-            bulletin: Bulletin::new(),
+            bulletin: ChangeBroadcast::new(),
             no_call: Arc::new(Inquiry::new(None)),
         }
     }
 
     /// Registers a request that is about to be sent.
-    pub(crate) fn begin(&self, ask: &mut Ask<'_>) -> Answered {
+    pub(crate) fn begin(&self, ask: &mut WireRequest<'_>) -> ResponseReceiver {
         let (answer, answered) = oneshot::channel();
-        let entry = Entry {
+        let entry = AwaitedResponse {
             answer,
             progress: ask.progress.take(),
             inquiry: Arc::clone(&ask.inquiry),
@@ -70,7 +70,7 @@ impl Pending {
     }
 
     /// Returns all news from the server, from now on.
-    pub(crate) fn news(&self) -> broadcast::Receiver<News> {
+    pub(crate) fn news(&self) -> broadcast::Receiver<ServerChange> {
         self.bulletin.listen()
     }
 
@@ -82,22 +82,22 @@ impl Pending {
             let said = String::new();
             let _gone = entry.answer.send(Err(ClientError::Closed { said }));
         }
-        self.bulletin.post(News::Over);
+        self.bulletin.post(ServerChange::Over);
     }
 
     /// Handles a message. Returns a server's request along with the call that it is for.
-    pub(crate) fn hear(&self, bytes: Bytes) -> Option<(Arc<Inquiry>, ServerAsk)> {
+    pub(crate) fn hear(&self, bytes: Bytes) -> Option<(Arc<Inquiry>, ServerRequest)> {
         match speech::hear(&bytes) {
-            Heard::Answer(id) => {
+            ServerMessage::Answer(id) => {
                 // An answer without a waiting request, or a second one, is ignored.
                 let entry = self.entries.lock().remove(&id);
                 if let Some(entry) = entry {
                     let _gone = entry.answer.send(Ok(bytes));
                 }
             }
-            Heard::Request(request) => return Some((self.called_for(), request)),
-            Heard::News(news) => self.bulletin.post(news),
-            Heard::Progress(id, line) => {
+            ServerMessage::Request(request) => return Some((self.called_for(), request)),
+            ServerMessage::News(news) => self.bulletin.post(news),
+            ServerMessage::Progress(id, line) => {
                 let progress = self
                     .entries
                     .lock()
@@ -105,15 +105,15 @@ impl Pending {
                     .and_then(|e| e.progress.clone());
                 speech::pass_on(progress.as_ref(), line);
             }
-            Heard::Notification(method, params) => self.called_for().hear(&method, params),
-            Heard::Unread(id, why) => {
+            ServerMessage::Notification(method, params) => self.called_for().hear(&method, params),
+            ServerMessage::Unread(id, why) => {
                 let entry = self.entries.lock().remove(&id);
                 if let Some(entry) = entry {
                     let _gone = entry.answer.send(Err(ClientError::Malformed(why)));
                 }
             }
-            Heard::Nothing => {}
-            Heard::Garbage => tracing::debug!(
+            ServerMessage::Nothing => {}
+            ServerMessage::Garbage => tracing::debug!(
                 bytes = bytes.len(),
                 "a server sent something that is not a message"
             ),

@@ -11,10 +11,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::client::error::ClientError;
-use crate::client::news::News;
-use crate::client::pending::Pending;
+use crate::client::news::ServerChange;
+use crate::client::pending::AwaitedResponses;
 use crate::client::speech;
-use crate::client::wire::{Ask, Wire};
+use crate::client::wire::{Wire, WireRequest};
 use crate::era::Era;
 
 /// Maximum length of a message from a server, in bytes.
@@ -25,7 +25,7 @@ const MAX_QUEUED: usize = 64;
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The process behind a wire.
-pub trait Process: Send + Sync {
+pub trait ServerProcess: Send + Sync {
     /// Returns the end of what it wrote to its standard error.
     fn last_words(&self) -> String;
 
@@ -35,10 +35,10 @@ pub trait Process: Send + Sync {
 
 /// The wire to a process.
 pub struct PipeWire {
-    pending: Arc<Pending>,
+    pending: Arc<AwaitedResponses>,
     /// Emptied when the wire is closed.
     outgoing: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
-    process: Box<dyn Process>,
+    process: Box<dyn ServerProcess>,
 }
 
 impl std::fmt::Debug for PipeWire {
@@ -52,15 +52,15 @@ impl PipeWire {
     pub fn new(
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,
-        process: Box<dyn Process>,
+        process: Box<dyn ServerProcess>,
         longest: usize,
     ) -> Self {
-        let pending = Arc::new(Pending::new());
+        let pending = Arc::new(AwaitedResponses::new());
         let (outgoing, lines) = mpsc::channel(MAX_QUEUED);
         tokio::spawn(write(input, lines));
         // Weak, so that the reader does not keep the writer alive: the writer ends with the wire.
         let answers = outgoing.downgrade();
-        let lines = Lines::new(output, longest);
+        let lines = OutputLines::new(output, longest);
         tokio::spawn(read(lines, Arc::clone(&pending), answers));
         Self {
             pending,
@@ -93,12 +93,12 @@ impl PipeWire {
 }
 
 /// Removes a request when its caller stops waiting, and tells the server.
-struct CancelOnDrop<'a> {
+struct PipeCancelGuard<'a> {
     wire: &'a PipeWire,
     id: u64,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for PipeCancelGuard<'_> {
     fn drop(&mut self) {
         if !self.wire.pending.forget(self.id) {
             return;
@@ -111,10 +111,10 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 impl Wire for PipeWire {
-    fn ask<'a>(&'a self, mut ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+    fn ask<'a>(&'a self, mut ask: WireRequest<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
         Box::pin(async move {
             let answered = self.pending.begin(&mut ask);
-            let waiting = CancelOnDrop {
+            let waiting = PipeCancelGuard {
                 wire: self,
                 id: ask.id,
             };
@@ -151,7 +151,7 @@ impl Wire for PipeWire {
         self.pending.list_changes()
     }
 
-    fn news(&self) -> broadcast::Receiver<News> {
+    fn news(&self) -> broadcast::Receiver<ServerChange> {
         self.pending.news()
     }
 
@@ -188,13 +188,13 @@ async fn write(mut input: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec
 
 /// Reads messages until the stream ends, then fails all requests in progress.
 async fn read<R: AsyncRead + Unpin>(
-    mut lines: Lines<R>,
-    pending: Arc<Pending>,
+    mut lines: OutputLines<R>,
+    pending: Arc<AwaitedResponses>,
     answers: mpsc::WeakSender<Vec<u8>>,
 ) {
     while let Ok(Some(line)) = lines.next().await {
         match line {
-            Line::Message(bytes) => {
+            OutputLine::Message(bytes) => {
                 let Some((inquiry, ask)) = pending.hear(bytes) else {
                     continue;
                 };
@@ -206,7 +206,7 @@ async fn read<R: AsyncRead + Unpin>(
                     }
                 });
             }
-            Line::TooLong(begin) => pending.fail_overlong(&begin, lines.longest),
+            OutputLine::TooLong(begin) => pending.fail_overlong(&begin, lines.longest),
         }
     }
     pending.end();
@@ -214,14 +214,14 @@ async fn read<R: AsyncRead + Unpin>(
 
 /// A line of a server's output.
 #[derive(Debug, PartialEq, Eq)]
-enum Line {
+enum OutputLine {
     Message(Bytes),
     /// An overlong line: its beginning.
     TooLong(Vec<u8>),
 }
 
 /// Lines of a stream, limited in length.
-struct Lines<R> {
+struct OutputLines<R> {
     from: R,
     buffer: BytesMut,
     /// How far the buffer has been searched.
@@ -234,7 +234,7 @@ struct Lines<R> {
 /// Number of bytes of an overlong line to examine.
 const EXAMINED_BYTES: usize = 256;
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> OutputLines<R> {
     fn new(from: R, longest: usize) -> Self {
         Self {
             from,
@@ -246,21 +246,21 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Returns the next line that is not blank; `None` at the end.
-    async fn next(&mut self) -> io::Result<Option<Line>> {
+    async fn next(&mut self) -> io::Result<Option<OutputLine>> {
         loop {
             while let Some(length) = memchr(b'\n', &self.buffer[self.seen..]) {
                 let line = self.buffer.split_to(self.seen + length + 1).freeze();
                 self.seen = 0;
                 if let Some(begin) = self.skipped.take() {
-                    return Ok(Some(Line::TooLong(begin)));
+                    return Ok(Some(OutputLine::TooLong(begin)));
                 }
                 let line = line.slice(..line.len() - 1);
                 if line.len() > self.longest {
                     let begin = line[..EXAMINED_BYTES.min(line.len())].to_vec();
-                    return Ok(Some(Line::TooLong(begin)));
+                    return Ok(Some(OutputLine::TooLong(begin)));
                 }
                 if !line.trim_ascii().is_empty() {
-                    return Ok(Some(Line::Message(line)));
+                    return Ok(Some(OutputLine::Message(line)));
                 }
             }
             self.seen = self.buffer.len();
@@ -280,12 +280,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 
     /// Returns the remainder at the end, without a line end.
-    fn last(&mut self) -> Option<Line> {
+    fn last(&mut self) -> Option<OutputLine> {
         let rest = self.buffer.split().freeze();
         self.seen = 0;
         if let Some(begin) = self.skipped.take() {
-            return Some(Line::TooLong(begin));
+            return Some(OutputLine::TooLong(begin));
         }
-        (!rest.trim_ascii().is_empty()).then_some(Line::Message(rest))
+        (!rest.trim_ascii().is_empty()).then_some(OutputLine::Message(rest))
     }
 }

@@ -12,8 +12,8 @@ use haft::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
-use crate::client::offers::Offers;
-use crate::client::speech::ServerAsk;
+use crate::client::offers::OwnCapabilities;
+use crate::client::speech::ServerRequest;
 use crate::wire::{RpcError, reply};
 
 /// Maximum number of a server's questions per call that are open or whose answers are on their way.
@@ -57,7 +57,7 @@ pub trait Respond: Send + Sync {
 /// Answers a server in one call, within what is offered.
 #[derive(Clone)]
 pub struct Responder {
-    pub(crate) offers: Offers,
+    pub(crate) offers: OwnCapabilities,
     pub(crate) by: Arc<dyn Respond>,
 }
 
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Responder {
 
 impl Responder {
     /// Creates a responder that answers only what is offered.
-    pub fn new(offers: Offers, by: Arc<dyn Respond>) -> Self {
+    pub fn new(offers: OwnCapabilities, by: Arc<dyn Respond>) -> Self {
         Self { offers, by }
     }
 
@@ -134,14 +134,17 @@ impl Inquiry {
     }
 
     /// Answers a request in the background; `send` sends the answer.
-    pub(crate) fn answer<F>(&self, ask: ServerAsk, send: impl FnOnce(Vec<u8>) -> F + Send + 'static)
-    where
+    pub(crate) fn answer<F>(
+        &self,
+        ask: ServerRequest,
+        send: impl FnOnce(Vec<u8>) -> F + Send + 'static,
+    ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let is_question = self.responder.is_some() && ask.method != "ping";
-        let question = Place::take(&self.open, MAX_OPEN).filter(|_| is_question);
+        let question = AnswerSlot::take(&self.open, MAX_OPEN).filter(|_| is_question);
         let is_busy = is_question && question.is_none();
-        let place = question.or_else(|| Place::take(&self.plain, MAX_CONCURRENT));
+        let place = question.or_else(|| AnswerSlot::take(&self.plain, MAX_CONCURRENT));
         let Some(place) = place else {
             return tracing::debug!(
                 method = ask.method,
@@ -171,9 +174,9 @@ impl Inquiry {
 }
 
 /// A place within a limit of concurrent answers.
-struct Place(Arc<AtomicUsize>);
+struct AnswerSlot(Arc<AtomicUsize>);
 
-impl Place {
+impl AnswerSlot {
     fn take(count: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let more = |now: usize| (now < most).then_some(now + 1);
         let one = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
@@ -181,14 +184,14 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AnswerSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// Returns the message that answers a server's request.
-async fn message(ask: &ServerAsk, responder: Option<&Responder>) -> Vec<u8> {
+async fn message(ask: &ServerRequest, responder: Option<&Responder>) -> Vec<u8> {
     if ask.method == "ping" {
         return reply::empty(&ask.id);
     }
@@ -216,15 +219,15 @@ async fn message(ask: &ServerAsk, responder: Option<&Responder>) -> Vec<u8> {
 pub fn default_values(params: &RawValue) -> serde_json::Map<String, serde_json::Value> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Form {
-        requested_schema: Schema,
+    struct FormParams {
+        requested_schema: FormProperties,
     }
     #[derive(serde::Deserialize)]
-    struct Schema {
+    struct FormProperties {
         #[serde(default)]
         properties: serde_json::Map<String, serde_json::Value>,
     }
-    let form = serde_json::from_str::<Form>(params.get()).ok();
+    let form = serde_json::from_str::<FormParams>(params.get()).ok();
     let fields = form.map(|form| form.requested_schema.properties);
     let proposal =
         |(name, field): (String, serde_json::Value)| Some((name, field.get("default")?.clone()));
@@ -234,7 +237,7 @@ pub fn default_values(params: &RawValue) -> serde_json::Map<String, serde_json::
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Id;
+    use crate::wire::RequestId;
 
     struct Nobody;
 
@@ -256,16 +259,16 @@ mod tests {
             ("ping", true, MAX_CONCURRENT),
             ("roots/list", true, MAX_OPEN + MAX_CONCURRENT),
         ] {
-            let offers = Offers {
+            let offers = OwnCapabilities {
                 elicitation: true,
-                ..Offers::default()
+                ..OwnCapabilities::default()
             };
             let responder = responds.then(|| Responder::new(offers, Arc::new(Nobody)));
             let inquiry = Inquiry::new(responder);
             let sending = Arc::new(AtomicUsize::new(0));
             for _ in 0..1000 {
-                let ask = ServerAsk {
-                    id: Id::parse("7").unwrap(),
+                let ask = ServerRequest {
+                    id: RequestId::parse("7").unwrap(),
                     method: method.to_owned(),
                     params: None,
                 };

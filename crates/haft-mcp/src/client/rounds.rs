@@ -5,14 +5,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::error::ClientError;
-use crate::client::{Client, Question, input};
+use crate::client::{Client, ClientRequest, input};
 
 /// How often a server may ask for input per call.
 const MAX_ROUNDS: usize = 32;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answered {
+struct ResultTypeMember {
     result_type: Option<String>,
 }
 
@@ -20,19 +20,19 @@ impl Client {
     /// Repeats a request until its answer is complete and returns the whole result.
     pub(crate) async fn ask_in_rounds(
         &self,
-        question: &Question<'_>,
+        question: &ClientRequest<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
         self.want_log(question.log).await;
         let what = question.name.unwrap_or(question.method);
         let mut input = String::new();
         for _ in 0..MAX_ROUNDS {
             let params = format!("{}{input}", question.params);
-            let round = Question {
+            let round = ClientRequest {
                 params: &params,
                 ..question.clone()
             };
             let raw = self.ask(round).await?;
-            let answered: Answered = serde_json::from_str(raw.get())
+            let answered: ResultTypeMember = serde_json::from_str(raw.get())
                 .map_err(|e| ClientError::Malformed(format!("the result of {what}: {e}")))?;
             match answered.result_type.as_deref() {
                 None | Some("complete") => return Ok(raw),

@@ -8,14 +8,14 @@ use memchr::memmem;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::Question;
+use crate::client::ClientRequest;
 use crate::client::error::ClientError;
-use crate::client::news::News;
-use crate::client::offers::Offers;
+use crate::client::news::ServerChange;
+use crate::client::offers::OwnCapabilities;
 use crate::era::{Era, MODERN};
 use crate::wire::params::text;
 use crate::wire::reply;
-use crate::wire::{self, Id, Message};
+use crate::wire::{self, RequestId, RpcMessage};
 
 /// Length of the part of an unreadable message in which to look for a sign that it is a message and not a line of a log.
 const EXAMINED_BYTES: usize = 256;
@@ -27,7 +27,7 @@ pub(crate) const CLIENT_INFO: &str = concat!(
     "\"}"
 );
 /// Returns the members of `_meta` that make a stateless request self-contained, without braces.
-fn request_meta(offers: Offers, tasks: bool) -> String {
+fn request_meta(offers: OwnCapabilities, tasks: bool) -> String {
     format!(
         "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\
          \"io.modelcontextprotocol/clientInfo\":{CLIENT_INFO},\
@@ -37,7 +37,7 @@ fn request_meta(offers: Offers, tasks: bool) -> String {
 }
 
 /// Returns a request. Its progress token is its number.
-pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec<u8> {
+pub(crate) fn request(id: u64, era: Option<Era>, question: &ClientRequest<'_>) -> Vec<u8> {
     let mut meta = match era {
         Some(Era::Modern) => request_meta(question.offers(), question.tasks),
         _ => String::new(),
@@ -75,21 +75,21 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
 
 /// A server's request.
 #[derive(Debug)]
-pub(crate) struct ServerAsk {
-    pub(crate) id: Id,
+pub(crate) struct ServerRequest {
+    pub(crate) id: RequestId,
     pub(crate) method: String,
     pub(crate) params: Option<Box<RawValue>>,
 }
 
 /// The meaning of a server's message for a client.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum ServerMessage {
     /// The answer to the request with this number.
     Answer(u64),
     /// A request from the server.
-    Request(ServerAsk),
+    Request(ServerRequest),
     /// A change on the server.
-    News(News),
+    News(ServerChange),
     /// Progress of the request with this number, as text.
     Progress(u64, String),
     /// Another notification, by its method.
@@ -103,25 +103,27 @@ pub(crate) enum Heard {
 }
 
 /// Reads a message.
-pub(crate) fn hear(bytes: &[u8]) -> Heard {
+pub(crate) fn hear(bytes: &[u8]) -> ServerMessage {
     match wire::parse(bytes) {
-        Ok(Message::Response(response)) => {
+        Ok(RpcMessage::Response(response)) => {
             let id = response.id.and_then(|id| id.as_str().parse().ok());
-            id.map_or(Heard::Nothing, Heard::Answer)
+            id.map_or(ServerMessage::Nothing, ServerMessage::Answer)
         }
-        Ok(Message::Request(request)) => Heard::Request(ServerAsk {
+        Ok(RpcMessage::Request(request)) => ServerMessage::Request(ServerRequest {
             id: request.id,
             method: request.method.into_owned(),
             params: request.params.map(RawValue::to_owned),
         }),
-        Ok(Message::Notification(notification)) => match &*notification.method {
-            "notifications/progress" => progress(notification.params).unwrap_or(Heard::Nothing),
+        Ok(RpcMessage::Notification(notification)) => match &*notification.method {
+            "notifications/progress" => {
+                progress(notification.params).unwrap_or(ServerMessage::Nothing)
+            }
             method => {
-                if let Some(news) = News::read(method, notification.params) {
-                    return Heard::News(news);
+                if let Some(news) = ServerChange::read(method, notification.params) {
+                    return ServerMessage::News(news);
                 }
                 let params = notification.params.map(RawValue::to_owned);
-                Heard::Notification(notification.method.into_owned(), params)
+                ServerMessage::Notification(notification.method.into_owned(), params)
             }
         },
         Err(refused) => {
@@ -130,15 +132,17 @@ pub(crate) fn hear(bytes: &[u8]) -> Heard {
             let id = refused.id.filter(|_| is_message);
             let id = id.and_then(|id| id.as_str().parse().ok());
             let why = refused.error.message;
-            id.map_or(Heard::Garbage, |id| Heard::Unread(id, why.into_owned()))
+            id.map_or(ServerMessage::Garbage, |id| {
+                ServerMessage::Unread(id, why.into_owned())
+            })
         }
     }
 }
 
-fn progress(params: Option<&RawValue>) -> Option<Heard> {
+fn progress(params: Option<&RawValue>) -> Option<ServerMessage> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Params<'a> {
+    struct ProgressParams<'a> {
         progress_token: u64,
         #[serde(borrow)]
         progress: Option<&'a RawValue>,
@@ -147,7 +151,7 @@ fn progress(params: Option<&RawValue>) -> Option<Heard> {
         #[serde(borrow)]
         message: Option<&'a RawValue>,
     }
-    let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
+    let params: ProgressParams<'_> = serde_json::from_str(params?.get()).ok()?;
     let status = params.message.and_then(text);
     let far = [params.progress, params.total].into_iter().flatten();
     let far: Vec<&str> = far.map(RawValue::get).collect();
@@ -155,7 +159,7 @@ fn progress(params: Option<&RawValue>) -> Option<Heard> {
         Some(status) => clip(&status, 1000).into_owned(),
         None => clip(&far.join(" of "), 100).into_owned(),
     };
-    Some(Heard::Progress(params.progress_token, line))
+    Some(ServerMessage::Progress(params.progress_token, line))
 }
 
 /// Passes on a line of progress.
@@ -169,7 +173,7 @@ pub(crate) fn pass_on(progress: Option<&Progress>, line: String) {
 pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
     let malformed = |why: String| Err(ClientError::Malformed(why));
     match wire::parse(message) {
-        Ok(Message::Response(response)) => match (response.result, response.error) {
+        Ok(RpcMessage::Response(response)) => match (response.result, response.error) {
             (Some(result), _) => Ok(result.to_owned()),
             (None, Some(error)) => Err(refusal(error)),
             (None, None) => malformed("neither a result nor an error".into()),
@@ -182,7 +186,7 @@ pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
 /// Converts a protocol error.
 pub(crate) fn refusal(error: &RawValue) -> ClientError {
     #[derive(Deserialize)]
-    struct Error<'a> {
+    struct ErrorMembers<'a> {
         #[serde(default)]
         code: i64,
         #[serde(borrow)]
@@ -190,7 +194,7 @@ pub(crate) fn refusal(error: &RawValue) -> ClientError {
         #[serde(borrow)]
         data: Option<&'a RawValue>,
     }
-    match serde_json::from_str::<Error<'_>>(error.get()) {
+    match serde_json::from_str::<ErrorMembers<'_>>(error.get()) {
         Ok(error) => {
             let message = error.message.and_then(text).unwrap_or_default();
             ClientError::refused(error.code, &message, error.data.map(RawValue::get))

@@ -20,10 +20,10 @@ use url::Url;
 use crate::client::courier::{Courier, MAX_REFUSAL_BODY, whole};
 use crate::client::endpoint::Endpoint;
 use crate::client::error::ClientError;
-use crate::client::news::News;
-use crate::client::pending::Pending;
+use crate::client::news::ServerChange;
+use crate::client::pending::AwaitedResponses;
 use crate::client::speech;
-use crate::client::wire::{Ask, Wire};
+use crate::client::wire::{Wire, WireRequest};
 use crate::era::Era;
 
 /// Time limit for a server to name the address for messages.
@@ -33,13 +33,13 @@ const NOTICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The wire to a server with HTTP+SSE.
 pub(crate) struct SseWire {
-    post: Arc<Post>,
-    pending: Arc<Pending>,
+    post: Arc<SsePostTarget>,
+    pending: Arc<AwaitedResponses>,
     reader: JoinHandle<()>,
 }
 
 /// Where messages are sent.
-struct Post {
+struct SsePostTarget {
     courier: Arc<Courier>,
     to: Endpoint,
 }
@@ -59,14 +59,14 @@ impl SseWire {
             limit: ENDPOINT_TIMEOUT,
             said: String::new(),
         })??;
-        let post = Arc::new(Post {
+        let post = Arc::new(SsePostTarget {
             to: Endpoint {
                 url: to,
                 ..courier.endpoint.clone()
             },
             courier,
         });
-        let pending = Arc::new(Pending::new());
+        let pending = Arc::new(AwaitedResponses::new());
         let reader = tokio::spawn(read(stream, Arc::clone(&pending), Arc::clone(&post)));
         Ok(Self {
             post,
@@ -82,12 +82,12 @@ impl SseWire {
 }
 
 /// Removes a request when its caller stops waiting, and tells the server.
-struct CancelOnDrop<'a> {
+struct SseCancelGuard<'a> {
     wire: &'a SseWire,
     id: u64,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for SseCancelGuard<'_> {
     fn drop(&mut self) {
         if !self.wire.pending.forget(self.id) || !self.wire.is_open() {
             return;
@@ -103,10 +103,10 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 impl Wire for SseWire {
-    fn ask<'a>(&'a self, mut ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
+    fn ask<'a>(&'a self, mut ask: WireRequest<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
         Box::pin(async move {
             let answered = self.pending.begin(&mut ask);
-            let _waiting = CancelOnDrop {
+            let _waiting = SseCancelGuard {
                 wire: self,
                 id: ask.id,
             };
@@ -141,7 +141,7 @@ impl Wire for SseWire {
         self.pending.list_changes()
     }
 
-    fn news(&self) -> broadcast::Receiver<News> {
+    fn news(&self) -> broadcast::Receiver<ServerChange> {
         self.pending.news()
     }
 
@@ -161,7 +161,7 @@ impl Wire for SseWire {
     }
 }
 
-impl Post {
+impl SsePostTarget {
     async fn send(&self, message: Vec<u8>) -> Result<(), ClientError> {
         let exchange = self.courier.send(self.to.post(message)?).await?;
         let exchange = match self.courier.check_status(exchange).await {
@@ -174,14 +174,14 @@ impl Post {
 }
 
 /// A stream, with the events that came after the first one.
-struct Stream {
+struct SseStream {
     exchange: HttpExchange,
     events: SseParser,
     first_events: Vec<SseEvent>,
 }
 
 /// Opens the stream and reads the address that its first event names.
-async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
+async fn begin(courier: &Courier) -> Result<(SseStream, Url), ClientError> {
     let endpoint = &courier.endpoint;
     let exchange = courier.send(endpoint.stream()?).await?;
     let exchange = courier.check_status(exchange).await?;
@@ -190,7 +190,7 @@ async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
             "it answers with no stream of events".into(),
         ));
     }
-    let mut stream = Stream {
+    let mut stream = SseStream {
         exchange,
         events: SseParser::new(endpoint.longest),
         first_events: Vec::new(),
@@ -229,7 +229,7 @@ fn address(base: &Url, named: &str) -> Result<Url, ClientError> {
 }
 
 /// Reads messages until the stream ends, then fails all requests in progress.
-async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
+async fn read(mut stream: SseStream, pending: Arc<AwaitedResponses>, post: Arc<SsePostTarget>) {
     let longest = post.to.longest;
     let first_events = std::mem::take(&mut stream.first_events);
     handle_events(first_events, &pending, &post);
@@ -243,7 +243,7 @@ async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
     pending.end();
 }
 
-fn handle_events(events: Vec<SseEvent>, pending: &Pending, post: &Arc<Post>) {
+fn handle_events(events: Vec<SseEvent>, pending: &AwaitedResponses, post: &Arc<SsePostTarget>) {
     let messages = events.into_iter();
     for event in messages.filter(|event| matches!(event.kind.as_str(), "" | "message")) {
         if let Some((inquiry, ask)) = pending.hear(event.data.into()) {

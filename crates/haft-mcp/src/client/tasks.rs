@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::client::error::ClientError;
 use crate::client::respond::Inquiry;
-use crate::client::wire::{Ask, Wire};
-use crate::client::{Client, Question, input, speech};
+use crate::client::wire::{Wire, WireRequest};
+use crate::client::{Client, ClientRequest, input, speech};
 use crate::era::Era;
 use crate::wire::reply;
 
@@ -27,7 +27,7 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// A task as described by its server.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Task<'a> {
+struct ServerTask<'a> {
     #[serde(rename = "taskId")]
     id: String,
     status: String,
@@ -41,8 +41,8 @@ struct Task<'a> {
     input_requests: BTreeMap<String, &'a RawValue>,
 }
 
-impl Task<'_> {
-    fn read(raw: &RawValue) -> Result<Task<'_>, ClientError> {
+impl ServerTask<'_> {
+    fn read(raw: &RawValue) -> Result<ServerTask<'_>, ClientError> {
         serde_json::from_str(raw.get())
             .map_err(|e| ClientError::Malformed(format!("its task: {e}")))
     }
@@ -56,13 +56,13 @@ impl Task<'_> {
 }
 
 /// Tells the server to stop when the caller stops waiting for its task.
-struct CancelOnDrop<'a> {
+struct TaskCancelGuard<'a> {
     client: &'a Client,
     task: String,
     ended: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for TaskCancelGuard<'_> {
     fn drop(&mut self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -71,10 +71,10 @@ impl Drop for CancelOnDrop<'_> {
             return;
         }
         let params = task_params(&self.task);
-        let question = Question {
+        let question = ClientRequest {
             name: Some(&self.task),
             tasks: true,
-            ..Question::new("tasks/cancel", &params, CANCEL_TIMEOUT)
+            ..ClientRequest::new("tasks/cancel", &params, CANCEL_TIMEOUT)
         };
         let id = self.client.next_id();
         let message = speech::request(id, Some(Era::Modern), &question);
@@ -84,7 +84,7 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 async fn cancel(wire: &dyn Wire, id: u64, task: &str, message: Vec<u8>) {
-    let ask = Ask {
+    let ask = WireRequest {
         id,
         method: "tasks/cancel",
         name: Some(task),
@@ -108,11 +108,11 @@ impl Client {
     pub(super) async fn follow_task(
         &self,
         begun: &RawValue,
-        question: &Question<'_>,
+        question: &ClientRequest<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
-        let task = Task::read(begun)?;
+        let task = ServerTask::read(begun)?;
         let (id, mut pause) = (task.id.clone(), task.pause());
-        let mut waiting = CancelOnDrop {
+        let mut waiting = TaskCancelGuard {
             client: self,
             task: id.clone(),
             ended: false,
@@ -124,7 +124,7 @@ impl Client {
         while Instant::now() < until {
             sleep(pause).await;
             let raw = self.ask(self.about_task("tasks/get", &id, &params)).await?;
-            let task = Task::read(&raw)?;
+            let task = ServerTask::read(&raw)?;
             pause = task.pause();
             if task.status_message.is_some() && task.status_message != said {
                 said.clone_from(&task.status_message);
@@ -147,19 +147,19 @@ impl Client {
         Err(self.timeout_error(question.method, question.limit))
     }
 
-    fn about_task<'q>(&self, method: &'q str, id: &'q str, params: &'q str) -> Question<'q> {
-        Question {
+    fn about_task<'q>(&self, method: &'q str, id: &'q str, params: &'q str) -> ClientRequest<'q> {
+        ClientRequest {
             name: Some(id),
             tasks: true,
-            ..Question::new(method, params, self.limits.list)
+            ..ClientRequest::new(method, params, self.limits.list)
         }
     }
 
     /// Answers what a task asks for, each question once.
     async fn give_input(
         &self,
-        task: &Task<'_>,
-        question: &Question<'_>,
+        task: &ServerTask<'_>,
+        question: &ClientRequest<'_>,
         answered: &mut HashSet<String>,
     ) -> Result<(), ClientError> {
         let mut open = Vec::new();
@@ -188,14 +188,14 @@ impl Client {
 }
 
 /// Reports a task's status as progress.
-fn show(question: &Question<'_>, status: Option<&str>) {
+fn show(question: &ClientRequest<'_>, status: Option<&str>) {
     if let Some(status) = status {
         speech::pass_on(question.progress.as_ref(), clip(status, 1000).into_owned());
     }
 }
 
 /// Returns the result of a task that has ended.
-fn ended(task: &Task<'_>) -> Result<Box<RawValue>, ClientError> {
+fn ended(task: &ServerTask<'_>) -> Result<Box<RawValue>, ClientError> {
     match (task.status.as_str(), task.result, task.error) {
         ("completed", Some(result), _) => Ok(result.to_owned()),
         ("failed", _, Some(error)) => {

@@ -8,14 +8,14 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use super::pipe::{PipeWire, Process};
+use super::pipe::{PipeWire, ServerProcess};
 use super::{Client, ClientError, ClientLimits};
 use crate::era::{Era, Revision};
 
 /// A process that leaves last words.
 struct Gone;
 
-impl Process for Gone {
+impl ServerProcess for Gone {
     fn last_words(&self) -> String {
         "out of disk".into()
     }

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::client::error::ClientError;
 use crate::client::marks::{marks, mirrored_headers};
 use crate::client::respond::Responder;
-use crate::client::{Client, Listed, Question};
+use crate::client::{Client, ClientRequest, ToolListExtras};
 use crate::wire::{MAX_DEPTH, reply};
 
 /// Maximum number of pages to read of a list.
@@ -41,20 +41,20 @@ pub struct CallReply {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page<'a> {
+struct ToolListPage<'a> {
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     next_cursor: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Named {
+struct ToolNameMember {
     name: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Called {
+struct CallToolResult {
     #[serde(default)]
     content: Vec<Box<RawValue>>,
     structured_content: Option<Box<RawValue>>,
@@ -72,19 +72,19 @@ impl Client {
             return Ok(Vec::new());
         }
         let (mut found, mut names, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
-        let mut listed = Listed::default();
+        let mut listed = ToolListExtras::default();
         let mut cursor: Option<String> = None;
         for _ in 0..MAX_PAGES {
             let params = cursor
                 .as_deref()
                 .map_or_else(String::new, |cursor| member("cursor", cursor));
             let raw = self
-                .ask(Question::new("tools/list", &params, self.limits.list))
+                .ask(ClientRequest::new("tools/list", &params, self.limits.list))
                 .await?;
-            let page: Page<'_> = serde_json::from_str(raw.get())
+            let page: ToolListPage<'_> = serde_json::from_str(raw.get())
                 .map_err(|e| ClientError::Malformed(format!("its list of tools: {e}")))?;
             for tool in page.tools {
-                let named: Named = serde_json::from_str(tool.get())
+                let named: ToolNameMember = serde_json::from_str(tool.get())
                     .map_err(|e| ClientError::Malformed(format!("a tool in its list: {e}")))?;
                 if !names.insert(named.name.clone()) {
                     continue;
@@ -159,17 +159,17 @@ impl Client {
         let params = format!("{},\"arguments\":{arguments}", member("name", name));
         let marks = self.listed.lock().marks.get(name).cloned();
         let mirrored = marks.map_or_else(Vec::new, |marks| mirrored_headers(&marks, arguments));
-        let question = Question {
+        let question = ClientRequest {
             name: Some(name),
             mirrored,
             progress,
             log: responder.as_ref().and_then(|responder| responder.by.log()),
             responder,
             tasks: true,
-            ..Question::new("tools/call", &params, self.limits.call)
+            ..ClientRequest::new("tools/call", &params, self.limits.call)
         };
         let raw = self.ask_in_rounds(&question).await?;
-        let called: Called = serde_json::from_str(raw.get())
+        let called: CallToolResult = serde_json::from_str(raw.get())
             .map_err(|e| ClientError::Malformed(format!("the result of {name}: {e}")))?;
         Ok(CallReply {
             content: called.content,

@@ -8,13 +8,13 @@ use haft::progress::Progress;
 use tokio::sync::{broadcast, watch};
 
 use crate::client::error::ClientError;
-use crate::client::news::News;
+use crate::client::news::ServerChange;
 use crate::client::respond::Inquiry;
 use crate::era::Era;
 
 /// A request to be sent.
 #[derive(Clone)]
-pub struct Ask<'a> {
+pub struct WireRequest<'a> {
     pub(crate) id: u64,
     pub(crate) method: &'a str,
     pub(crate) name: Option<&'a str>,
@@ -30,9 +30,9 @@ pub struct Ask<'a> {
     pub(crate) inquiry: Arc<Inquiry>,
 }
 
-impl std::fmt::Debug for Ask<'_> {
+impl std::fmt::Debug for WireRequest<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ask")
+        f.debug_struct("WireRequest")
             .field("id", &self.id)
             .field("method", &self.method)
             .finish_non_exhaustive()
@@ -42,7 +42,7 @@ impl std::fmt::Debug for Ask<'_> {
 /// Carries messages to a server and its answers back.
 pub trait Wire: Send + Sync {
     /// Sends a request and waits for the message that answers it. Dropping the future cancels the request.
-    fn ask<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>>;
+    fn ask<'a>(&'a self, ask: WireRequest<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>>;
 
     /// Sends a notification.
     fn send_notification(
@@ -66,7 +66,7 @@ pub trait Wire: Send + Sync {
     fn list_changes(&self) -> watch::Receiver<u64>;
 
     /// Returns all news from the server, from now on.
-    fn news(&self) -> broadcast::Receiver<News>;
+    fn news(&self) -> broadcast::Receiver<ServerChange>;
 
     /// Returns the end of the server's error output; empty if there is none.
     fn last_words(&self) -> String;

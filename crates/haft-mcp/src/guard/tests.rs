@@ -19,7 +19,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
     map
 }
 
-fn checked(target: &str, pairs: &[(&'static str, &str)]) -> Result<(), Foreign> {
+fn checked(target: &str, pairs: &[(&'static str, &str)]) -> Result<(), HostGuardError> {
     guard().check(&target.parse().unwrap(), &headers(pairs))
 }
 
@@ -56,9 +56,9 @@ fn a_host_is_ours_by_loopback_name_bound_address_or_leave() {
         let found = checked("/mcp", &[("host", host)]);
         assert_eq!(found.is_ok(), expect, "{host:?}: {found:?}");
     }
-    assert_eq!(checked("/mcp", &[]), Err(Foreign::NoHost));
+    assert_eq!(checked("/mcp", &[]), Err(HostGuardError::NoHost));
     let twice = [("host", "localhost:7420"), ("host", "localhost:7420")];
-    assert_eq!(checked("/mcp", &twice), Err(Foreign::Unclear(HOST)));
+    assert_eq!(checked("/mcp", &twice), Err(HostGuardError::Unclear(HOST)));
 }
 
 #[test]

@@ -1,14 +1,14 @@
-//! `Callers`: the runs of stateless clients: one per client, opened with its first request, replaced when over, ended when idle.
+//! `StatelessRuns`: the runs of stateless clients: one per client, opened with its first request, replaced when over, ended when idle.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft::bounds::{Class, Shares};
+use haft::bounds::{CallerClass, Shares};
 use haft::call::Principal;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::session::{Lease, Session, most_dispensable};
+use super::session::{ClientSession, SessionLease, most_dispensable};
 use crate::core::Core;
 use crate::limits::{ServerLimits, shares};
 use crate::opener::{ClientInfo, ViewName};
@@ -20,27 +20,27 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// What distinguishes stateless clients: the principal, view and class that the token shows, and the name and version that they give. Two
 /// programs of one user with the same name and version count as one client: nothing in their requests distinguishes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct CallerKey {
     principal: Option<Principal>,
     view: Option<ViewName>,
-    class: Class,
+    class: CallerClass,
     name: String,
     version: String,
 }
 
-type Open = HashMap<Key, Arc<Session>>;
+type SessionsByCaller = HashMap<CallerKey, Arc<ClientSession>>;
 
 /// The runs of stateless clients.
 #[derive(Debug)]
-pub(crate) struct Callers {
-    open: RwLock<Open>,
+pub(crate) struct StatelessRuns {
+    open: RwLock<SessionsByCaller>,
     /// Locked while a run is opened, so that a client's first requests share one.
     opening: tokio::sync::Mutex<bool>,
     most: Shares<usize>,
     idle: Duration,
 }
 
-impl Callers {
+impl StatelessRuns {
     pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             open: RwLock::default(),
@@ -55,9 +55,9 @@ impl Callers {
         self: &Arc<Self>,
         core: &Core,
         client: ClientInfo,
-        class: Class,
-    ) -> Result<Lease, RpcError> {
-        let key = Key {
+        class: CallerClass,
+    ) -> Result<SessionLease, RpcError> {
+        let key = CallerKey {
             principal: client.principal.clone(),
             view: client.view.clone(),
             class,
@@ -78,20 +78,20 @@ impl Callers {
         self.make_room(class)?;
         let opened = core.open(client).await;
         let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
-        let session = Session::new(run, key.principal.clone(), class);
-        let lease = Lease::new(&session);
+        let session = ClientSession::new(run, key.principal.clone(), class);
+        let lease = SessionLease::new(&session);
         self.write().insert(key, session);
         Ok(lease)
     }
 
-    fn find(&self, key: &Key) -> Option<Lease> {
+    fn find(&self, key: &CallerKey) -> Option<SessionLease> {
         let open = self.read();
         let session = open.get(key)?;
-        (!session.run.is_over()).then(|| Lease::new(session))
+        (!session.run.is_over()).then(|| SessionLease::new(session))
     }
 
     /// If the class has too many runs, ends the most dispensable one.
-    fn make_room(&self, class: Class) -> Result<(), RpcError> {
+    fn make_room(&self, class: CallerClass) -> Result<(), RpcError> {
         let ended = {
             let mut open = self.write();
             let of_class = || open.iter().filter(|(key, _)| key.class == class);
@@ -109,7 +109,7 @@ impl Callers {
 
     /// Retires a run that takes no more calls, because its budget is used up or a user stopped it. A stateless client cannot ask
     /// for a new run, so it gets one; the old run ends after its last call.
-    fn retire(&self, key: &Key) {
+    fn retire(&self, key: &CallerKey) {
         let Some(session) = self.write().remove(key) else {
             return;
         };
@@ -121,11 +121,11 @@ impl Callers {
         });
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, Open> {
+    fn read(&self) -> RwLockReadGuard<'_, SessionsByCaller> {
         self.open.read()
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, Open> {
+    fn write(&self) -> RwLockWriteGuard<'_, SessionsByCaller> {
         self.open.write()
     }
 
@@ -133,7 +133,7 @@ impl Callers {
         self.end_where(|_| true);
     }
 
-    fn end_where(&self, ends: impl Fn(&Session) -> bool) {
+    fn end_where(&self, ends: impl Fn(&ClientSession) -> bool) {
         let ended: Vec<_> = {
             let mut open = self.write();
             open.extract_if(|_, session| ends(session)).collect()
@@ -145,7 +145,7 @@ impl Callers {
 }
 
 /// Sweeps periodically until the callers are dropped.
-async fn sweep(callers: Weak<Callers>, every: Duration) {
+async fn sweep(callers: Weak<StatelessRuns>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;
         let Some(callers) = callers.upgrade() else {

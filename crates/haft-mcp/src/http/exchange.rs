@@ -1,41 +1,41 @@
-//! `Exchange`: the response to one request: JSON, or an event stream if there is something to send before the answer.
+//! `HttpExchange`: the response to one request: JSON, or an event stream if there is something to send before the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use haft::future::BoxFuture;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::sync::mpsc;
 
-use super::resume::{Stream, Streams};
+use super::resume::{ResumableStream, ResumableStreams};
 use super::{McpBody, busy, respond};
-use crate::core::Answer;
-use crate::intake::Outgoing;
-use crate::wire::Id;
+use crate::core::EncodedResponse;
+use crate::intake::OutgoingBudget;
+use crate::wire::RequestId;
 
 /// Frames queued for a client that asked for progress: only a few, since further progress is collected where it is charged.
 const MAX_QUEUED_FRAMES: usize = 2;
 
 /// A request in progress.
-pub(crate) struct Exchange {
+pub(crate) struct HttpExchange {
     /// The answer. Dropping it cancels the work unless something else holds it.
-    pub(crate) answer: BoxFuture<'static, Answer>,
-    pub(crate) sending: Sending,
+    pub(crate) answer: BoxFuture<'static, EncodedResponse>,
+    pub(crate) sending: ResponseOptions,
     /// Charges the answer until it is sent.
-    pub(crate) outgoing: Outgoing,
+    pub(crate) outgoing: OutgoingBudget,
     pub(crate) keep_alive: Duration,
 }
 
 /// How to send an answer.
 #[derive(Debug)]
-pub(crate) struct Sending {
+pub(crate) struct ResponseOptions {
     /// The request that it answers.
-    pub(crate) id: Id,
+    pub(crate) id: RequestId,
     /// The class whose share of unsent answers it uses.
-    pub(crate) class: Class,
+    pub(crate) class: CallerClass,
     /// Notifications that precede the answer, for a client that accepts event streams.
     pub(crate) notes: Option<mpsc::Receiver<Vec<u8>>>,
     /// Whether the client accepts event streams.
@@ -43,10 +43,10 @@ pub(crate) struct Sending {
     /// Whether the HTTP status reflects errors (2026-07-28).
     pub(crate) strict: bool,
     /// Keeps a stream that its client may lose (2025-11-25).
-    pub(crate) resume: Option<Arc<Streams>>,
+    pub(crate) resume: Option<Arc<ResumableStreams>>,
 }
 
-impl Exchange {
+impl HttpExchange {
     /// Waits for whichever comes first: the answer, a notification, or a silence that calls for a keep-alive.
     pub(crate) async fn respond(mut self) -> Response<McpBody> {
         let first = tokio::select! {
@@ -80,7 +80,7 @@ impl Exchange {
 
     /// Sends the notifications, then the answer. A client that disconnects ends this, unless it can resume the stream. What a
     /// slow client has not received waits at its source; the work itself continues.
-    async fn stream(mut self, lost: Option<Arc<Stream>>, frames: mpsc::Sender<Bytes>) {
+    async fn stream(mut self, lost: Option<Arc<ResumableStream>>, frames: mpsc::Sender<Bytes>) {
         loop {
             let said = async {
                 // The select below notices a client that is gone.
@@ -115,7 +115,7 @@ impl Exchange {
     }
 
     /// Keeps the notifications and the answer for a client that lost its stream.
-    async fn keep_for_absent_client(mut self, stream: Arc<Stream>) {
+    async fn keep_for_absent_client(mut self, stream: Arc<ResumableStream>) {
         loop {
             tokio::select! {
                 biased;
@@ -134,18 +134,18 @@ impl Exchange {
     }
 
     /// Keeps an ended stream for a while, for a client that lost it.
-    fn over(&self, lost: Option<Arc<Stream>>, sent: bool) {
+    fn over(&self, lost: Option<Arc<ResumableStream>>, sent: bool) {
         if let Some((streams, stream)) = self.sending.resume.as_ref().zip(lost) {
             streams.forget_later(stream, sent);
         }
     }
 
     /// Returns the answer as the stream's last event, charged until it is sent and for as long as it is kept.
-    fn last(&self, lost: Option<&Stream>, answer: &Answer) -> Bytes {
-        let Sending { id, class, .. } = &self.sending;
-        let (number, line) = lost.map(Stream::next_id).unwrap_or_default();
+    fn last(&self, lost: Option<&ResumableStream>, answer: &EncodedResponse) -> Bytes {
+        let ResponseOptions { id, class, .. } = &self.sending;
+        let (number, line) = lost.map(ResumableStream::next_id).unwrap_or_default();
         let held = self.outgoing.hold(event_with(&line, &answer.bytes), *class);
-        let busy = || event_with(&line, &Answer::error(Some(id), &busy()).bytes);
+        let busy = || event_with(&line, &EncodedResponse::error(Some(id), &busy()).bytes);
         let last = held.unwrap_or_else(busy);
         if let Some(stream) = lost {
             stream.keep(number, &last, true);
@@ -163,7 +163,7 @@ async fn next(notes: &mut Option<mpsc::Receiver<Vec<u8>>>) -> Option<Vec<u8>> {
 }
 
 /// Returns a message as an event, and keeps it if its client can resume the stream.
-fn event_to_resume(lost: Option<&Stream>, message: &[u8]) -> Bytes {
+fn event_to_resume(lost: Option<&ResumableStream>, message: &[u8]) -> Bytes {
     let Some(stream) = lost else {
         return event(message);
     };

@@ -2,26 +2,28 @@
 
 use std::sync::Arc;
 
-use haft::bounds::Place;
+use haft::bounds::ConcurrencyPermit;
 use http::{HeaderMap, HeaderName, Response, StatusCode};
 use tokio::sync::mpsc;
 
-use super::exchange::{self, Sending};
-use super::resume::Stream;
-use super::session::Lease;
+use super::exchange::{self, ResponseOptions};
+use super::resume::ResumableStream;
+use super::session::SessionLease;
 use super::{
-    Caller, HttpState, McpBody, Post, RunJob, Step, accepted, accepted_empty, json, not_allowed,
-    refuse, respond, route,
+    HttpState, McpBody, PostAction, PostRequest, RunJob, TokenOwner, accepted, accepted_empty,
+    json, not_allowed, refuse, respond, route,
 };
-use crate::core::{Answer, ParsedRequest};
+use crate::core::{EncodedResponse, ParsedRequest};
 use crate::era::{Era, Revision};
-use crate::filter::Filter;
+use crate::filter::SubscriptionFilter;
 use crate::job::Job;
-use crate::listen::Watch;
-use crate::opener::{Arrival, ClientInfo, Transport};
+use crate::listen::RunWatch;
+use crate::opener::{ClientInfo, ClientOrigin, Transport};
 use crate::replies::Reply;
-use crate::wire::params::Params;
-use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError, reply};
+use crate::wire::params::RequestParams;
+use crate::wire::{
+    self, InvalidMessage, RequestId, RpcError, RpcMessage, RpcNotification, RpcRequest, reply,
+};
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The error code that SDKs expect for an unknown session, along with status 404.
@@ -31,15 +33,19 @@ const NO_SESSION: i32 = -32001;
 const MAX_QUEUED_FRAMES: usize = 16;
 
 /// Handles a message of the handshake era.
-pub(crate) async fn step(door: &Arc<HttpState>, post: &Post, message: Message<'_>) -> Step {
+pub(crate) async fn step(
+    door: &Arc<HttpState>,
+    post: &PostRequest,
+    message: RpcMessage<'_>,
+) -> PostAction {
     let leased = session(door, &post.headers, &post.caller);
     match message {
-        Message::Request(request) => self::request(door, post, &request, leased).await,
-        Message::Notification(notification) => Step::Answered(match leased {
+        RpcMessage::Request(request) => self::request(door, post, &request, leased).await,
+        RpcMessage::Notification(notification) => PostAction::Answered(match leased {
             Ok(lease) => handle_notification(&lease, &notification),
             Err(why) => why.respond(None),
         }),
-        Message::Response(response) => Step::Answered(match leased {
+        RpcMessage::Response(response) => PostAction::Answered(match leased {
             Ok(lease) => handle_response(&lease, response, post.caller.operator),
             Err(why) => why.respond(None),
         }),
@@ -48,29 +54,31 @@ pub(crate) async fn step(door: &Arc<HttpState>, post: &Post, message: Message<'_
 
 async fn request(
     door: &Arc<HttpState>,
-    post: &Post,
-    request: &Request<'_>,
-    leased: Result<Lease, NoSession>,
-) -> Step {
+    post: &PostRequest,
+    request: &RpcRequest<'_>,
+    leased: Result<SessionLease, SessionLookupError>,
+) -> PostAction {
     let id = &request.id;
-    let job = Params::parse(request.params).and_then(|p| Job::legacy(&request.method, &p));
+    let job = RequestParams::parse(request.params).and_then(|p| Job::legacy(&request.method, &p));
     match job {
-        Ok(job @ Job::Initialize(..)) => return Step::Answered(open(door, post, id, job).await),
+        Ok(job @ Job::Initialize(..)) => {
+            return PostAction::Answered(open(door, post, id, job).await);
+        }
         // A client may check that the server is there before it introduces itself.
         Ok(Job::Ping) if !post.headers.contains_key(SESSION_HEADER) => {
-            return Step::Answered(json(StatusCode::OK, reply::empty(id)));
+            return PostAction::Answered(json(StatusCode::OK, reply::empty(id)));
         }
         Err(error) if request.method == "initialize" => {
-            return Step::Answered(respond(Answer::error(Some(id), &error), false));
+            return PostAction::Answered(respond(EncodedResponse::error(Some(id), &error), false));
         }
         _ => {}
     }
     let lease = match leased {
         Ok(lease) => lease,
-        Err(why) => return Step::Answered(why.respond(Some(id))),
+        Err(why) => return PostAction::Answered(why.respond(Some(id))),
     };
     match job {
-        Ok(job) => Step::Work(RunJob {
+        Ok(job) => PostAction::Work(RunJob {
             lease,
             id: id.clone(),
             job: job.by(post.caller.operator),
@@ -81,14 +89,17 @@ async fn request(
         Err(error) => {
             door.core
                 .refused(lease.run(), Transport::Http, &error.message);
-            Step::Answered(respond(Answer::error(Some(id), &error), false))
+            PostAction::Answered(respond(EncodedResponse::error(Some(id), &error), false))
         }
     }
 }
 
-fn handle_notification(lease: &Lease, notification: &Notification<'_>) -> Response<McpBody> {
+fn handle_notification(
+    lease: &SessionLease,
+    notification: &RpcNotification<'_>,
+) -> Response<McpBody> {
     if notification.method == "notifications/cancelled"
-        && let Ok(params) = Params::parse(notification.params)
+        && let Ok(params) = RequestParams::parse(notification.params)
         && let Some(id) = params.request_id()
     {
         lease.run().in_flight.cancel(id);
@@ -98,8 +109,8 @@ fn handle_notification(lease: &Lease, notification: &Notification<'_>) -> Respon
 
 /// Takes the client's answer to one of this server's requests; the response is the same if no request waits for it.
 fn handle_response(
-    lease: &Lease,
-    response: wire::Response<'_>,
+    lease: &SessionLease,
+    response: wire::RpcResponse<'_>,
     operator: bool,
 ) -> Response<McpBody> {
     if let Some(id) = response.id {
@@ -114,16 +125,21 @@ fn handle_response(
 }
 
 /// Opens a session.
-async fn open(door: &Arc<HttpState>, post: &Post, id: &Id, job: Job) -> Response<McpBody> {
+async fn open(
+    door: &Arc<HttpState>,
+    post: &PostRequest,
+    id: &RequestId,
+    job: Job,
+) -> Response<McpBody> {
     let refused = |error| {
         let id = Some(id.clone());
-        refuse(&Refused { id, error })
+        refuse(&InvalidMessage { id, error })
     };
     let Job::Initialize(revision, client_info, can) = &job else {
         return refused(RpcError::invalid_request("the session is not initialized"));
     };
     let (principal, class) = (post.caller.principal.clone(), post.caller.class());
-    let arrival = Arrival {
+    let arrival = ClientOrigin {
         transport: Transport::Http,
         principal: principal.clone(),
         view: post.caller.view.clone(),
@@ -156,7 +172,7 @@ async fn open(door: &Arc<HttpState>, post: &Post, id: &Id, job: Job) -> Response
 pub(crate) async fn perform(
     door: &Arc<HttpState>,
     work: RunJob,
-    place: Place,
+    place: ConcurrencyPermit,
 ) -> Response<McpBody> {
     let RunJob {
         lease,
@@ -168,7 +184,7 @@ pub(crate) async fn perform(
     } = work;
     let Some(ticket) = lease.run().in_flight.enter(&id) else {
         let error = RpcError::invalid_request("a request with this id is under way");
-        return refuse(&Refused {
+        return refuse(&InvalidMessage {
             id: Some(id),
             error,
         });
@@ -176,7 +192,7 @@ pub(crate) async fn perform(
     let (sender, notes) = (job.talks() && accepts_events)
         .then(exchange::notes)
         .unzip();
-    let sending = Sending {
+    let sending = ResponseOptions {
         id: id.clone(),
         class,
         notes,
@@ -196,13 +212,13 @@ pub(crate) async fn perform(
         lease.keep_for(done.as_ref());
         done.unwrap_or_else(|| {
             let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-            Answer::error(Some(&id), &error)
+            EncodedResponse::error(Some(&id), &error)
         })
     });
     let answer = async move {
         work.await.unwrap_or_else(|_| {
             let error = RpcError::new(RpcError::INTERNAL, "the request failed");
-            Answer::error(Some(&on_failure), &error)
+            EncodedResponse::error(Some(&on_failure), &error)
         })
     };
     door.exchange(sending, Box::pin(answer)).respond().await
@@ -212,7 +228,7 @@ pub(crate) async fn perform(
 pub(crate) fn watch(
     door: &Arc<HttpState>,
     headers: &HeaderMap,
-    caller: &Caller,
+    caller: &TokenOwner,
 ) -> Response<McpBody> {
     if is_modern(headers) || !headers.contains_key(SESSION_HEADER) {
         return not_allowed("POST");
@@ -228,7 +244,7 @@ pub(crate) fn watch(
     };
     let Some(place) = door.streams.take(caller.class()) else {
         let error = RpcError::new(RpcError::BUSY, "too many streams of changes are open");
-        return refuse(&Refused { id: None, error });
+        return refuse(&InvalidMessage { id: None, error });
     };
     lease.mark_used();
     if let Some(lost) = lost_stream(headers, &lease) {
@@ -237,7 +253,7 @@ pub(crate) fn watch(
     let (frames, body) = mpsc::channel(MAX_QUEUED_FRAMES);
     let keep_alive = door.core.limits.keep_alive;
     tokio::spawn(async move {
-        let mut watch = Watch::new(lease.run(), Filter::LISTS);
+        let mut watch = RunWatch::new(lease.run(), SubscriptionFilter::LISTS);
         let mut frame = exchange::ping();
         while frames.try_send(frame).is_ok() {
             frame = tokio::select! {
@@ -255,7 +271,7 @@ pub(crate) fn watch(
 }
 
 /// Returns the stream that a client lost, and the last event that it received.
-fn lost_stream(headers: &HeaderMap, lease: &Lease) -> Option<LostStream> {
+fn lost_stream(headers: &HeaderMap, lease: &SessionLease) -> Option<LostStream> {
     let id = headers.get("last-event-id")?.to_str().ok()?;
     let (stream, event) = lease.streams().find(id)?;
     Some(LostStream { stream, event })
@@ -263,7 +279,7 @@ fn lost_stream(headers: &HeaderMap, lease: &Lease) -> Option<LostStream> {
 
 /// A stream that its client lost.
 struct LostStream {
-    stream: Arc<Stream>,
+    stream: Arc<ResumableStream>,
     /// The last event that the client received.
     event: u64,
 }
@@ -271,8 +287,8 @@ struct LostStream {
 /// Resumes a stream that its client lost.
 fn resume_stream(
     door: &Arc<HttpState>,
-    lease: Lease,
-    place: Place,
+    lease: SessionLease,
+    place: ConcurrencyPermit,
     lost: LostStream,
 ) -> Response<McpBody> {
     let (frames, body) = mpsc::channel(MAX_QUEUED_FRAMES);
@@ -291,7 +307,7 @@ fn resume_stream(
 pub(crate) fn end(
     door: &Arc<HttpState>,
     headers: &HeaderMap,
-    caller: &Caller,
+    caller: &TokenOwner,
 ) -> Response<McpBody> {
     if is_modern(headers) || !headers.contains_key(SESSION_HEADER) {
         return not_allowed("POST");
@@ -314,24 +330,24 @@ fn is_modern(headers: &HeaderMap) -> bool {
 
 /// Why a request has no session.
 #[derive(Debug, Clone, Copy)]
-enum NoSession {
+enum SessionLookupError {
     Unnamed,
     Unknown,
 }
 
-impl NoSession {
-    fn respond(self, id: Option<&Id>) -> Response<McpBody> {
+impl SessionLookupError {
+    fn respond(self, id: Option<&RequestId>) -> Response<McpBody> {
         match self {
             Self::Unnamed => {
                 let error = RpcError::invalid_request(
                     "the header Mcp-Session-Id is missing: send initialize first, or name the protocol version in _meta",
                 );
                 let id = id.cloned();
-                refuse(&Refused { id, error })
+                refuse(&InvalidMessage { id, error })
             }
             Self::Unknown => {
                 let error = RpcError::new(NO_SESSION, "no such session: send initialize again");
-                let answer = Answer::error(id, &error);
+                let answer = EncodedResponse::error(id, &error);
                 json(StatusCode::NOT_FOUND, answer.bytes)
             }
         }
@@ -339,11 +355,15 @@ impl NoSession {
 }
 
 /// Returns the session that a request names. Another caller's session is treated as unknown.
-fn session(door: &HttpState, headers: &HeaderMap, caller: &Caller) -> Result<Lease, NoSession> {
+fn session(
+    door: &HttpState,
+    headers: &HeaderMap,
+    caller: &TokenOwner,
+) -> Result<SessionLease, SessionLookupError> {
     let mut names = headers.get_all(SESSION_HEADER).iter();
-    let name = names.next().ok_or(NoSession::Unnamed)?;
+    let name = names.next().ok_or(SessionLookupError::Unnamed)?;
     let alone = names.next().is_none();
     let found = name.to_str().ok().filter(|_| alone);
     let found = found.and_then(|name| door.sessions.lease(name, caller));
-    found.ok_or(NoSession::Unknown)
+    found.ok_or(SessionLookupError::Unknown)
 }

@@ -36,12 +36,12 @@ pub(crate) fn check(headers: &HeaderMap, schema: &Value, arguments: &str) -> Res
 }
 
 /// An argument that a header repeats.
-struct Mark<'a> {
+struct MirroredArgument<'a> {
     header: &'a str,
     path: Vec<&'a str>,
 }
 
-fn collect<'a>(schema: &'a Value, path: &mut Vec<&'a str>, marks: &mut Vec<Mark<'a>>) {
+fn collect<'a>(schema: &'a Value, path: &mut Vec<&'a str>, marks: &mut Vec<MirroredArgument<'a>>) {
     if path.len() >= MAX_DEPTH {
         return;
     }
@@ -50,14 +50,14 @@ fn collect<'a>(schema: &'a Value, path: &mut Vec<&'a str>, marks: &mut Vec<Mark<
         path.push(name);
         if let Some(header) = property.get("x-mcp-header").and_then(Value::as_str) {
             let path = path.clone();
-            marks.push(Mark { header, path });
+            marks.push(MirroredArgument { header, path });
         }
         collect(property, path, marks);
         path.pop();
     }
 }
 
-impl Mark<'_> {
+impl MirroredArgument<'_> {
     fn check(
         &self,
         headers: &HeaderMap,

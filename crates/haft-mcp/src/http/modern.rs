@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::bounds::Place;
+use haft::bounds::ConcurrencyPermit;
 use http::Response;
 use tokio::sync::mpsc;
 
-use super::exchange::{self, Sending};
-use super::{HttpState, McpBody, Post, RunJob, Step, accepted_empty, mirrored, refuse, route};
-use crate::capabilities::Capabilities;
+use super::exchange::{self, ResponseOptions};
+use super::{
+    HttpState, McpBody, PostAction, PostRequest, RunJob, accepted_empty, mirrored, refuse, route,
+};
+use crate::capabilities::ClientCapabilities;
 use crate::core::ParsedRequest;
 use crate::era::{Era, MODERN};
-use crate::filter::Filter;
-use crate::job::{Envelope, Job, unsupported_version};
-use crate::listen::{self, Watch};
-use crate::opener::{Arrival, ClientInfo, Transport};
-use crate::wire::params::Params;
-use crate::wire::{Message, Refused, Request, RpcError};
+use crate::filter::SubscriptionFilter;
+use crate::job::{Job, RequestEnvelope, unsupported_version};
+use crate::listen::{self, RunWatch};
+use crate::opener::{ClientInfo, ClientOrigin, Transport};
+use crate::wire::params::RequestParams;
+use crate::wire::{InvalidMessage, RpcError, RpcMessage, RpcRequest};
 
 /// Maximum number of a change stream's frames queued for a client.
 const MAX_QUEUED_FRAMES: usize = 16;
@@ -25,35 +27,41 @@ const MAX_QUEUED_FRAMES: usize = 16;
 /// Handles a message of the stateless era.
 pub(crate) async fn step(
     door: &Arc<HttpState>,
-    post: &Post,
-    message: Message<'_>,
+    post: &PostRequest,
+    message: RpcMessage<'_>,
     version: String,
-) -> Step {
+) -> PostAction {
     let request = match message {
-        Message::Request(request) => request,
+        RpcMessage::Request(request) => request,
         // Notifications have no meaning here: a client cancels by closing the stream.
-        Message::Notification(_) if version == MODERN => return Step::Answered(accepted_empty()),
-        Message::Notification(_) => {
-            let error = unsupported_version(&version);
-            return Step::Answered(refuse(&Refused { id: None, error }));
+        RpcMessage::Notification(_) if version == MODERN => {
+            return PostAction::Answered(accepted_empty());
         }
-        Message::Response(_) => {
+        RpcMessage::Notification(_) => {
+            let error = unsupported_version(&version);
+            return PostAction::Answered(refuse(&InvalidMessage { id: None, error }));
+        }
+        RpcMessage::Response(_) => {
             let error = RpcError::invalid_request("no answer was asked for");
-            return Step::Answered(refuse(&Refused { id: None, error }));
+            return PostAction::Answered(refuse(&InvalidMessage { id: None, error }));
         }
     };
     match prepare(door, post, &request).await {
-        Ok(work) => Step::Work(work),
+        Ok(work) => PostAction::Work(work),
         Err(error) => {
             let id = Some(request.id);
-            Step::Answered(refuse(&Refused { id, error }))
+            PostAction::Answered(refuse(&InvalidMessage { id, error }))
         }
     }
 }
 
-async fn prepare(door: &HttpState, post: &Post, request: &Request<'_>) -> Result<RunJob, RpcError> {
-    let params = Params::parse(request.params)?;
-    let envelope = Envelope::read(params.meta()?)?;
+async fn prepare(
+    door: &HttpState,
+    post: &PostRequest,
+    request: &RpcRequest<'_>,
+) -> Result<RunJob, RpcError> {
+    let params = RequestParams::parse(request.params)?;
+    let envelope = RequestEnvelope::read(params.meta()?)?;
     let named = params.named(&request.method);
     route::check(&post.headers, &envelope.version, &request.method, named)?;
     let envelope = envelope.served()?;
@@ -63,9 +71,9 @@ async fn prepare(door: &HttpState, post: &Post, request: &Request<'_>) -> Result
         envelope.meta.client_info(),
         envelope.meta.client_capabilities,
     );
-    let can = Capabilities::of(can, Era::Modern);
+    let can = ClientCapabilities::of(can, Era::Modern);
     let class = post.caller.class();
-    let arrival = Arrival {
+    let arrival = ClientOrigin {
         transport: Transport::Http,
         principal: post.caller.principal.clone(),
         view: post.caller.view.clone(),
@@ -92,7 +100,7 @@ async fn prepare(door: &HttpState, post: &Post, request: &Request<'_>) -> Result
 pub(crate) async fn perform(
     door: &Arc<HttpState>,
     mut work: RunJob,
-    place: Place,
+    place: ConcurrencyPermit,
 ) -> Response<McpBody> {
     if let Job::Listen(filter) = &mut work.job {
         let filter = std::mem::take(filter);
@@ -110,7 +118,7 @@ pub(crate) async fn perform(
     } = work;
     let talks = job.talks() && accepts_events;
     let (sender, notes) = talks.then(exchange::notes).unzip();
-    let sending = Sending {
+    let sending = ResponseOptions {
         id: id.clone(),
         class,
         notes,
@@ -133,13 +141,13 @@ pub(crate) async fn perform(
 }
 
 /// Opens a stream of changes, which lasts until the client disconnects or the server ends.
-fn subscribe(door: &Arc<HttpState>, work: RunJob, filter: Filter) -> Response<McpBody> {
+fn subscribe(door: &Arc<HttpState>, work: RunJob, filter: SubscriptionFilter) -> Response<McpBody> {
     let RunJob {
         lease, id, class, ..
     } = work;
     let Some(place) = door.streams.take(class) else {
         let error = RpcError::new(RpcError::BUSY, "too many streams of changes are open");
-        return refuse(&Refused {
+        return refuse(&InvalidMessage {
             id: Some(id),
             error,
         });
@@ -147,7 +155,7 @@ fn subscribe(door: &Arc<HttpState>, work: RunJob, filter: Filter) -> Response<Mc
     let (frames, body) = mpsc::channel(MAX_QUEUED_FRAMES);
     let door = Arc::clone(door);
     tokio::spawn(async move {
-        let mut watch = Watch::subscribe(lease.run(), filter).await;
+        let mut watch = RunWatch::subscribe(lease.run(), filter).await;
         let mut frame = exchange::event(&listen::acknowledged(&id, watch.filter()));
         while send(&frames, frame) {
             frame = tokio::select! {

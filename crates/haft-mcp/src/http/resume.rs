@@ -1,4 +1,4 @@
-//! `Streams`: streams that a handshake-era client may lose and resume (2025-11-25): each event has an id, the last ones are kept,
+//! `ResumableStreams`: streams that a handshake-era client may lose and resume (2025-11-25): each event has an id, the last ones are kept,
 //! and what is sent while the client is away waits for it.
 
 use std::collections::VecDeque;
@@ -23,35 +23,35 @@ const RETRY_MS: u32 = 500;
 
 /// The streams of one session.
 #[derive(Debug, Default)]
-pub(crate) struct Streams(Mutex<Numbered>);
+pub(crate) struct ResumableStreams(Mutex<StreamsState>);
 
 #[derive(Debug, Default)]
-struct Numbered {
+struct StreamsState {
     last: u64,
-    kept: VecDeque<Arc<Stream>>,
+    kept: VecDeque<Arc<ResumableStream>>,
 }
 
 /// A stream that can be resumed.
 #[derive(Debug)]
-pub(crate) struct Stream {
+pub(crate) struct ResumableStream {
     number: u64,
-    events: Mutex<Events>,
+    events: Mutex<EventBuffer>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Events {
+struct EventBuffer {
     last: u64,
     kept: VecDeque<(u64, Bytes)>,
     bytes: usize,
     ended: bool,
 }
 
-impl Streams {
-    pub(crate) fn begin(&self) -> Arc<Stream> {
+impl ResumableStreams {
+    pub(crate) fn begin(&self) -> Arc<ResumableStream> {
         let mut streams = self.0.lock();
         streams.last += 1;
-        let stream = Arc::new(Stream {
+        let stream = Arc::new(ResumableStream {
             number: streams.last,
             events: Mutex::default(),
             changed: Notify::new(),
@@ -64,7 +64,7 @@ impl Streams {
     }
 
     /// Returns the stream of an event id, and the event's number in it.
-    pub(crate) fn find(&self, id: &str) -> Option<(Arc<Stream>, u64)> {
+    pub(crate) fn find(&self, id: &str) -> Option<(Arc<ResumableStream>, u64)> {
         let (number, event) = id.split_once('-')?;
         let (number, event) = (number.parse::<u64>().ok()?, event.parse().ok()?);
         let streams = self.0.lock();
@@ -72,13 +72,13 @@ impl Streams {
         stream.map(|stream| (Arc::clone(stream), event))
     }
 
-    pub(crate) fn forget(&self, stream: &Arc<Stream>) {
+    pub(crate) fn forget(&self, stream: &Arc<ResumableStream>) {
         self.0.lock().kept.retain(|kept| !Arc::ptr_eq(kept, stream));
     }
 
     /// Removes an ended stream once its client has had time to reconnect. A sent answer may have been lost on its way, so a short
     /// one is kept for a moment as well.
-    pub(crate) fn forget_later(self: &Arc<Self>, stream: Arc<Stream>, sent: bool) {
+    pub(crate) fn forget_later(self: &Arc<Self>, stream: Arc<ResumableStream>, sent: bool) {
         if sent && !stream.is_short() {
             return self.forget(&stream);
         }
@@ -95,7 +95,7 @@ impl Streams {
     }
 }
 
-impl Stream {
+impl ResumableStream {
     /// Returns the first event, which only has the id for reconnecting and the delay before it.
     pub(crate) fn first_event(&self) -> Bytes {
         format!("id: {}-0\nretry: {RETRY_MS}\ndata: \n\n", self.number).into()
@@ -171,7 +171,7 @@ impl Stream {
 mod tests {
     use super::*;
 
-    fn say(stream: &Stream, word: &str, is_answer: bool) -> String {
+    fn say(stream: &ResumableStream, word: &str, is_answer: bool) -> String {
         let (number, id) = stream.next_id();
         let event = id + word;
         stream.keep(number, &event.clone().into(), is_answer);
@@ -180,7 +180,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_comes_back_gets_what_it_has_not_had() {
-        let streams = Arc::new(Streams::default());
+        let streams = Arc::new(ResumableStreams::default());
         let stream = streams.begin();
         assert_eq!(stream.first_event(), "id: 1-0\nretry: 500\ndata: \n\n");
         assert_eq!(say(&stream, "data: a\n\n", false), "id: 1-1\ndata: a\n\n");
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_bounded_and_the_answer_is_kept_in_any_case() {
-        let streams = Streams::default();
+        let streams = ResumableStreams::default();
         let first = streams.begin();
         for _ in 0..MAX_STREAMS {
             streams.begin();

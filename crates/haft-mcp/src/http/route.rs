@@ -6,8 +6,8 @@ use http::HeaderMap;
 use serde_json::value::RawValue;
 
 use crate::era::Revision;
-use crate::wire::params::{Params, text};
-use crate::wire::{Message, RpcError};
+use crate::wire::params::{RequestParams, text};
+use crate::wire::{RpcError, RpcMessage};
 
 pub(crate) const VERSION: &str = "mcp-protocol-version";
 pub(crate) const METHOD: &str = "mcp-method";
@@ -23,7 +23,7 @@ pub(crate) enum Route {
 }
 
 /// Chooses by the version header; a version in the body must agree with it.
-pub(crate) fn choose(headers: &HeaderMap, message: &Message<'_>) -> Result<Route, RpcError> {
+pub(crate) fn choose(headers: &HeaderMap, message: &RpcMessage<'_>) -> Result<Route, RpcError> {
     let version = one(headers, VERSION)?;
     match version {
         Some(version) if Revision::parse(version).is_none() => {
@@ -38,12 +38,12 @@ pub(crate) fn choose(headers: &HeaderMap, message: &Message<'_>) -> Result<Route
 }
 
 /// Returns whether a request names its version in `_meta`, as in the stateless era.
-fn is_stateless(message: &Message<'_>) -> bool {
-    let Message::Request(request) = message else {
+fn is_stateless(message: &RpcMessage<'_>) -> bool {
+    let RpcMessage::Request(request) = message else {
         return false;
     };
     let meta = |params: Option<&RawValue>| {
-        let params = Params::parse(params).ok()?;
+        let params = RequestParams::parse(params).ok()?;
         params.meta().ok()??.protocol_version.map(|_| ())
     };
     request.method != "initialize" && meta(request.params).is_some()

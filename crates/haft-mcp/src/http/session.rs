@@ -1,21 +1,21 @@
-//! `Session`: a run that an HTTP client uses, and how long it has been idle.
+//! `ClientSession`: a run that an HTTP client uses, and how long it has been idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use haft::call::Principal;
 use tokio::time::Instant;
 
-use super::resume::Streams;
+use super::resume::ResumableStreams;
 
-use crate::core::Answer;
-use crate::run::Run;
+use crate::core::EncodedResponse;
+use crate::run::ClientRun;
 
 /// When a session was last used, and how many uses are in progress.
 #[derive(Debug)]
-struct Use {
+struct SessionUsage {
     began: Instant,
     /// Milliseconds since `began`.
     last: AtomicU64,
@@ -24,7 +24,7 @@ struct Use {
     worked: AtomicBool,
 }
 
-impl Use {
+impl SessionUsage {
     fn touch(&self) {
         let passed = self.began.elapsed().as_millis();
         let passed = u64::try_from(passed).unwrap_or(u64::MAX);
@@ -40,23 +40,27 @@ impl Use {
 
 /// A run that a client uses.
 #[derive(Debug)]
-pub(super) struct Session {
-    pub(super) run: Arc<Run>,
+pub(super) struct ClientSession {
+    pub(super) run: Arc<ClientRun>,
     pub(super) principal: Option<Principal>,
-    pub(super) class: Class,
+    pub(super) class: CallerClass,
     /// The response streams that its client may lose.
-    streams: Arc<Streams>,
-    used: Use,
+    streams: Arc<ResumableStreams>,
+    used: SessionUsage,
 }
 
-impl Session {
-    pub(super) fn new(run: Arc<Run>, principal: Option<Principal>, class: Class) -> Arc<Self> {
+impl ClientSession {
+    pub(super) fn new(
+        run: Arc<ClientRun>,
+        principal: Option<Principal>,
+        class: CallerClass,
+    ) -> Arc<Self> {
         Arc::new(Self {
             run,
             principal,
             class,
             streams: Arc::default(),
-            used: Use {
+            used: SessionUsage {
                 began: Instant::now(),
                 last: AtomicU64::new(0),
                 now: AtomicUsize::new(0),
@@ -78,21 +82,21 @@ impl Session {
 
 /// A session in use: it does not expire meanwhile.
 #[derive(Debug)]
-pub(crate) struct Lease(pub(super) Arc<Session>);
+pub(crate) struct SessionLease(pub(super) Arc<ClientSession>);
 
-impl Lease {
-    pub(super) fn new(session: &Arc<Session>) -> Self {
+impl SessionLease {
+    pub(super) fn new(session: &Arc<ClientSession>) -> Self {
         session.used.now.fetch_add(1, Ordering::Relaxed);
         session.used.touch();
         Self(Arc::clone(session))
     }
 
-    pub(crate) fn run(&self) -> &Arc<Run> {
+    pub(crate) fn run(&self) -> &Arc<ClientRun> {
         &self.0.run
     }
 
     /// Returns the response streams that its client may lose.
-    pub(crate) fn streams(&self) -> &Arc<Streams> {
+    pub(crate) fn streams(&self) -> &Arc<ResumableStreams> {
         &self.0.streams
     }
 
@@ -102,14 +106,14 @@ impl Lease {
     }
 
     /// Ends the use; if the call still waits for an approval, only once that is decided, since the run must exist then.
-    pub(crate) fn keep_for(self, answer: Option<&Answer>) {
+    pub(crate) fn keep_for(self, answer: Option<&EncodedResponse>) {
         if let Some(id) = answer.and_then(|answer| answer.waits.clone()) {
             tokio::spawn(async move { self.run().settled(&id).await });
         }
     }
 }
 
-impl Drop for Lease {
+impl Drop for SessionLease {
     fn drop(&mut self) {
         self.0.used.touch();
         self.0.used.now.fetch_sub(1, Ordering::Relaxed);
@@ -118,7 +122,7 @@ impl Drop for Lease {
 
 /// Returns the most dispensable session: the one idle the longest, unused ones first.
 pub(super) fn most_dispensable<'a, K>(
-    sessions: impl Iterator<Item = (K, &'a Arc<Session>)>,
+    sessions: impl Iterator<Item = (K, &'a Arc<ClientSession>)>,
 ) -> Option<K> {
     let idle = sessions.filter_map(|(key, session)| {
         let idle = session.idle()?;

@@ -1,36 +1,36 @@
-//! `Sessions`: the sessions of the handshake era by id, limited for each class of callers, swept when idle.
+//! `ClientSessions`: the sessions of the handshake era by id, limited for each class of callers, swept when idle.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft::bounds::{Class, Shares};
+use haft::bounds::{CallerClass, Shares};
 use haft::call::Principal;
 use http::HeaderValue;
 use parking_lot::{Mutex, MutexGuard};
 
-use super::Caller;
-use super::session::{Lease, Session, most_dispensable};
+use super::TokenOwner;
+use super::session::{ClientSession, SessionLease, most_dispensable};
 use crate::limits::{ServerLimits, shares};
-use crate::run::Run;
+use crate::run::ClientRun;
 use crate::seal::random_name;
 
 /// Maximum interval between sweeps of idle sessions.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
-type Open = HashMap<Box<str>, Arc<Session>>;
+type SessionsById = HashMap<Box<str>, Arc<ClientSession>>;
 
 #[derive(Debug)]
-pub(crate) struct Sessions {
-    open: Mutex<Open>,
+pub(crate) struct ClientSessions {
+    open: Mutex<SessionsById>,
     most: Shares<usize>,
     idle: Duration,
     unused: Duration,
     swept: AtomicBool,
 }
 
-impl Sessions {
+impl ClientSessions {
     pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             open: Mutex::default(),
@@ -41,7 +41,7 @@ impl Sessions {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Open> {
+    fn lock(&self) -> MutexGuard<'_, SessionsById> {
         self.open.lock()
     }
 
@@ -53,9 +53,9 @@ impl Sessions {
     /// all are in use, or no id could be generated.
     pub(crate) fn add(
         self: &Arc<Self>,
-        run: &Arc<Run>,
+        run: &Arc<ClientRun>,
         principal: Option<Principal>,
-        class: Class,
+        class: CallerClass,
     ) -> Option<HeaderValue> {
         if !self.swept.swap(true, Ordering::Relaxed) {
             let every = (self.idle / 4).min(self.unused).min(MAX_SWEEP_INTERVAL);
@@ -63,7 +63,7 @@ impl Sessions {
         }
         let name = random_name()?;
         let header = HeaderValue::from_str(&name).ok()?;
-        let session = Session::new(Arc::clone(run), principal, class);
+        let session = ClientSession::new(Arc::clone(run), principal, class);
         let ended = {
             let mut open = self.lock();
             let of_class = || open.iter().filter(|(_, session)| session.class == class);
@@ -84,16 +84,16 @@ impl Sessions {
     }
 
     /// Returns the session with this id if it is the caller's: an operator's session needs the operator's token each time.
-    pub(crate) fn lease(&self, name: &str, caller: &Caller) -> Option<Lease> {
+    pub(crate) fn lease(&self, name: &str, caller: &TokenOwner) -> Option<SessionLease> {
         let open = self.lock();
         let session = open.get(name)?;
         let is_callers = session.principal == caller.principal
             && session.run.client.view == caller.view
             && session.class <= caller.class();
-        is_callers.then(|| Lease::new(session))
+        is_callers.then(|| SessionLease::new(session))
     }
 
-    pub(crate) fn end(&self, lease: &Lease) {
+    pub(crate) fn end(&self, lease: &SessionLease) {
         self.end_where(|session| Arc::ptr_eq(session, &lease.0));
     }
 
@@ -113,7 +113,7 @@ impl Sessions {
         });
     }
 
-    fn end_where(&self, ends: impl Fn(&Arc<Session>) -> bool) {
+    fn end_where(&self, ends: impl Fn(&Arc<ClientSession>) -> bool) {
         let ended: Vec<_> = {
             let mut open = self.lock();
             open.extract_if(|_, session| ends(session)).collect()
@@ -125,7 +125,7 @@ impl Sessions {
 }
 
 /// Sweeps periodically until the sessions are dropped.
-async fn sweep(sessions: Weak<Sessions>, every: Duration) {
+async fn sweep(sessions: Weak<ClientSessions>, every: Duration) {
     loop {
         tokio::time::sleep(every).await;
         let Some(sessions) = sessions.upgrade() else {

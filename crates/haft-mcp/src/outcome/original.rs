@@ -2,11 +2,11 @@
 //! haft adds about the call.
 
 use haft::json::amend::Amended;
-use haft::result::{Original, Outcome};
+use haft::result::{OriginalResult, Outcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Block, CallMeta, blocks, say};
+use super::{CallMeta, ContentBlock, blocks, say};
 use crate::era::{Era, Revision};
 use crate::wire::reply;
 
@@ -17,7 +17,7 @@ const OWN_MEMBERS: [&str; 2] = ["haft", "io.modelcontextprotocol/serverInfo"];
 pub(super) fn write(
     out: &mut Vec<u8>,
     outcome: &Outcome,
-    sent: &Original,
+    sent: &OriginalResult,
     meta: &CallMeta<'_>,
     era: Era,
 ) {
@@ -34,12 +34,12 @@ pub(super) fn write(
             }
         } else if member.is("structuredContent") {
             match structured_content(outcome, sent, value, era) {
-                Structured::AsSent => {}
-                Structured::Is(data) => {
+                StructuredContent::AsSent => {}
+                StructuredContent::Is(data) => {
                     let data = data.get().as_bytes();
                     result.replace(nth).extend_from_slice(data);
                 }
-                Structured::Nothing => result.remove(nth),
+                StructuredContent::Nothing => result.remove(nth),
             }
         } else if member.is("_meta") {
             *result.replace(nth) = merged(value, meta);
@@ -61,7 +61,12 @@ pub(super) fn write(
 }
 
 /// Returns the content if it differs from what was sent: haft cut it, or the client's revision lacks some blocks.
-fn content(outcome: &Outcome, sent: &Original, value: &RawValue, era: Era) -> Option<Vec<u8>> {
+fn content(
+    outcome: &Outcome,
+    sent: &OriginalResult,
+    value: &RawValue,
+    era: Era,
+) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let empty = value.get().trim_start_matches('[').trim_start() == "]";
     let unsaid = empty && outcome.data.is_some() && !era.has_structured_content();
@@ -111,10 +116,10 @@ fn fitting(value: &RawValue, era: Era) -> Option<Vec<u8>> {
 
 /// Returns a replacement for a block that is newer than the client's revision. A kind that is in no revision passes: its server
 /// sends it to every client.
-fn replacement(block: &RawValue, era: Era) -> Option<Block<'static>> {
+fn replacement(block: &RawValue, era: Era) -> Option<ContentBlock<'static>> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Seen {
+    struct BlockMembers {
         #[serde(rename = "type")]
         kind: String,
         #[serde(default)]
@@ -124,7 +129,7 @@ fn replacement(block: &RawValue, era: Era) -> Option<Block<'static>> {
         #[serde(default)]
         uri: String,
     }
-    let seen: Seen = serde_json::from_str(block.get()).ok()?;
+    let seen: BlockMembers = serde_json::from_str(block.get()).ok()?;
     match seen.kind.as_str() {
         "audio" if !era.has_audio() => Some(say(format!("[sound, {}]", seen.mime_type))),
         "resource_link" if !era.has_resource_links() => {
@@ -135,7 +140,7 @@ fn replacement(block: &RawValue, era: Era) -> Option<Block<'static>> {
 }
 
 /// What to do with structured content.
-enum Structured<'a> {
+enum StructuredContent<'a> {
     AsSent,
     Is(&'a RawValue),
     Nothing,
@@ -144,15 +149,15 @@ enum Structured<'a> {
 /// Decides about structured content. Until 2025-11-25 it is an object: another value becomes a member of one.
 fn structured_content<'a>(
     outcome: &'a Outcome,
-    sent: &Original,
+    sent: &OriginalResult,
     value: &RawValue,
     era: Era,
-) -> Structured<'a> {
+) -> StructuredContent<'a> {
     let fits = era.is_modern() || value.get().starts_with('{');
     match outcome.data.as_deref() {
-        _ if sent.data && fits => Structured::AsSent,
-        Some(data) => Structured::Is(data),
-        None => Structured::Nothing,
+        _ if sent.data && fits => StructuredContent::AsSent,
+        Some(data) => StructuredContent::Is(data),
+        None => StructuredContent::Nothing,
     }
 }
 
@@ -182,12 +187,12 @@ impl Era {
 #[cfg(test)]
 mod tests {
     use haft::call::{CallId, RunId};
-    use haft::result::{Original, Outcome, Status};
+    use haft::result::{OriginalResult, Outcome, Status};
     use proptest::prelude::*;
     use serde_json::value::RawValue;
 
     use crate::era::{Era, Revision};
-    use crate::then::Then;
+    use crate::then::CallFollowUp;
 
     fn raw(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()
@@ -232,10 +237,10 @@ mod tests {
             let head = format!("{{ {}{comma} \"_meta\" : {{ {}", joined(&found), joined(&meta));
             let tail = format!(" }} , \"content\" :[{{\"type\":\"odd\",\"of\": {block}}} ]");
             let mut outcome = Outcome::new(RunId::new("r"), CallId::new("c"), "t", Status::Ok);
-            outcome.original = Some(Original::new(raw(&format!("{head}{tail} }}"))));
+            outcome.original = Some(OriginalResult::new(raw(&format!("{head}{tail} }}"))));
             let era = if modern { Era::Modern } else { Era::Legacy(Revision::LATEST) };
             let mut out = Vec::new();
-            super::super::write(&mut out, &outcome, &Then::Nothing, era, &raw("{}"));
+            super::super::write(&mut out, &outcome, &CallFollowUp::Nothing, era, &raw("{}"));
             let text = String::from_utf8(out).unwrap();
             let kind = if modern { ",\"resultType\":\"complete\"" } else { "" };
             let begins = format!("{head},\"haft\":{{");

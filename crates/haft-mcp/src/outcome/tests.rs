@@ -18,7 +18,7 @@ fn outcome(status: Status) -> Outcome {
 fn to_json(outcome: &Outcome, era: Era) -> Value {
     let server = RawValue::from_string("{\"name\":\"s\"}".into()).unwrap();
     let mut out = Vec::new();
-    write(&mut out, outcome, &Then::Nothing, era, &server);
+    write(&mut out, outcome, &CallFollowUp::Nothing, era, &server);
     serde_json::from_slice(&out).unwrap()
 }
 
@@ -91,7 +91,13 @@ fn data_without_content_is_shown_as_text_too_and_keeps_its_bytes() {
     outcome.data = Some(RawValue::from_string(data.into()).unwrap());
     let server = RawValue::from_string("{}".into()).unwrap();
     let mut out = Vec::new();
-    write(&mut out, &outcome, &Then::Nothing, Era::Modern, &server);
+    write(
+        &mut out,
+        &outcome,
+        &CallFollowUp::Nothing,
+        Era::Modern,
+        &server,
+    );
     let text = String::from_utf8(out).unwrap();
     assert!(
         text.contains(&format!("\"structuredContent\":{data}")),
@@ -164,11 +170,17 @@ fn a_note_is_added_to_what_a_server_sent_and_the_rest_stays_as_it_is() {
         let text = original["content"][0]["text"].as_str();
         outcome.content = text.map(Content::text).into_iter().collect();
         let original = RawValue::from_string(sent.into()).unwrap();
-        outcome.original = Some(haft::result::Original::new(original));
+        outcome.original = Some(haft::result::OriginalResult::new(original));
         outcome.notes = vec!["n".into()];
         let mut out = Vec::new();
         let server = RawValue::from_string("{}".into()).unwrap();
-        write(&mut out, &outcome, &Then::Nothing, Era::Modern, &server);
+        write(
+            &mut out,
+            &outcome,
+            &CallFollowUp::Nothing,
+            Era::Modern,
+            &server,
+        );
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains(expect), "{text}");
     }

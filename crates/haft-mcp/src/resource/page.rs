@@ -8,7 +8,7 @@ use haft::toolset::ToolEntry;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::run::Run;
+use crate::run::ClientRun;
 use crate::wire::RpcError;
 use crate::wire::reply;
 
@@ -20,23 +20,23 @@ const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Contents<'a> {
+struct PageContents<'a> {
     uri: &'a str,
     mime_type: &'a str,
     text: &'a str,
     #[serde(rename = "_meta")]
-    meta: Meta<'a>,
+    meta: PageMeta<'a>,
 }
 
 #[derive(Serialize)]
-struct Meta<'a> {
-    ui: Wishes<'a>,
+struct PageMeta<'a> {
+    ui: UiResourceMeta<'a>,
 }
 
 /// What the page requests from the client that shows it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Wishes<'a> {
+struct UiResourceMeta<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     csp: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +45,7 @@ struct Wishes<'a> {
 }
 
 /// Returns this run's tool with a page at this URI. Excludes tools of a server behind haft: that server has the page.
-pub(crate) fn of(run: &Run, uri: &str) -> Option<Arc<ToolEntry>> {
+pub(crate) fn of(run: &ClientRun, uri: &str) -> Option<Arc<ToolEntry>> {
     let tools = run.session.tools();
     let mut entries = tools.entries().iter();
     let names = |entry: &&Arc<ToolEntry>| {
@@ -71,12 +71,12 @@ pub(crate) async fn write(out: &mut Vec<u8>, entry: &Arc<ToolEntry>) -> Result<(
     };
     let none = ToolUi::default();
     let ui = entry.spec().ui.as_ref().unwrap_or(&none);
-    let contents = Contents {
+    let contents = PageContents {
         uri: &ui.resource_uri,
         mime_type: PAGE_MEDIA_TYPE,
         text: &page,
-        meta: Meta {
-            ui: Wishes {
+        meta: PageMeta {
+            ui: UiResourceMeta {
                 csp: ui.csp.as_ref(),
                 permissions: ui.permissions.as_ref(),
                 prefers_border: ui.prefers_border,

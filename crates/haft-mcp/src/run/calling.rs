@@ -12,80 +12,83 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::Run;
-use crate::asking::{Client, ClientCaller, Gathering, InputRequest, NO_LOG_LEVEL};
+use super::ClientRun;
+use crate::asking::{
+    BatchedRequestsCall, ClientCaller, ClientCallerConfig, InputRequest, NO_LOG_LEVEL,
+};
 use crate::capabilities::undeclared;
-use crate::carrier::{Carrier, PendingQuestion, ReturnedReplies};
+use crate::carrier::{ClientApprover, PendingQuestion, ReturnedReplies};
 use crate::elicit::ElicitReply;
 use crate::job::CallJob;
 use crate::owner::Owner;
 use crate::progress::ProgressLine;
-use crate::running::{Running, Step, Until};
-use crate::seal::{CallBinding, State, random_name};
-use crate::tasks::Task;
-use crate::then::Then;
+use crate::running::{Running, WaitConditions, WaitResult};
+use crate::seal::{CallBinding, RequestState, random_name};
+use crate::tasks::CallTask;
+use crate::then::CallFollowUp;
 use crate::wire::RpcError;
 
 /// How much longer than its requests a call waits for its client.
 const CLIENT_GRACE: Duration = Duration::from_secs(30);
 
 /// A call made by a client's request.
-pub(crate) struct Made {
+pub(crate) struct ClientCall {
     pub(crate) call: ToolCall,
     /// Whether it is of one of the executor's internal tools.
     pub(crate) internal: bool,
 }
 
 /// How long to wait for a call, and what to do then.
-struct Patience {
+struct WaitPolicy {
     /// What the state of a call that waits for its client is bound to.
-    bound: Option<Bounds>,
+    bound: Option<StateBinding>,
     /// When it becomes a task.
     late: Option<Instant>,
 }
 
 /// How a call's client receives messages before the answer.
-struct Outlet {
+struct CallNotifier {
     notes: Option<mpsc::Sender<Vec<u8>>>,
     /// The call's progress, if the client asked for it.
     line: Option<Arc<ProgressLine>>,
 }
 
 /// The result of a client's call.
-pub(crate) enum Ending {
+pub(crate) enum ClientCallEnd {
     /// It ended, or waits for a decision.
-    Outcome(Box<Outcome>, Then),
+    Outcome(Box<Outcome>, CallFollowUp),
     /// It continues and waits for its client, which has to ask and bring back this state (2026-07-28).
     Asks(Vec<InputRequest>, String),
     /// It continues as a task (2026-07-28).
-    Task(Arc<Task>),
+    Task(Arc<CallTask>),
 }
 
-impl Run {
+impl ClientRun {
     /// Makes one call through the executor. Dropping the future cancels it. `notes` takes what the client is sent before the answer.
     pub(crate) async fn call(
         &self,
-        made: impl FnOnce(&mut CallJob) -> Made,
+        made: impl FnOnce(&mut CallJob) -> ClientCall,
         mut job: CallJob,
         notes: Option<mpsc::Sender<Vec<u8>>>,
-    ) -> Result<Ending, RpcError> {
+    ) -> Result<ClientCallEnd, RpcError> {
         self.begin().await?;
         let state = self.state(&mut job)?;
         let token = job.token.take().zip(notes.clone());
         let line = token.map(|(token, notes)| Arc::new(ProgressLine::new(token, notes)));
         // What a state is bound to, if there may be one; the call itself takes the arguments.
         let alone = job.alone.as_ref().filter(|alone| alone.can.any());
-        let bound = alone.map(|_| Bounds::of(&job));
+        let bound = alone.map(|_| StateBinding::of(&job));
         let late = self.becomes_task(&job)?;
         let name = state.as_ref().and_then(|state| state.parked.as_deref());
         let running = if let Some(name) = name {
             self.join(name, &mut job, notes)?
         } else {
             let line = line.clone();
-            self.start(made, job, state, Outlet { notes, line }).await
+            self.start(made, job, state, CallNotifier { notes, line })
+                .await
         };
         let late = late.map(|after| Instant::now() + after);
-        self.wait(running, line.as_deref(), Patience { bound, late })
+        self.wait(running, line.as_deref(), WaitPolicy { bound, late })
             .await
     }
 
@@ -120,10 +123,10 @@ impl Run {
     /// Starts the call.
     async fn start(
         &self,
-        made: impl FnOnce(&mut CallJob) -> Made,
+        made: impl FnOnce(&mut CallJob) -> ClientCall,
         mut job: CallJob,
-        state: Option<State>,
-        outlet: Outlet,
+        state: Option<RequestState>,
+        outlet: CallNotifier,
     ) -> Running {
         let back = take_replies(&mut job, state);
         let earlier = self.earlier_run(&back).await;
@@ -146,7 +149,7 @@ impl Run {
             listener
         });
         let executor = self.executor.clone();
-        let Made { call, internal } = made(&mut job);
+        let ClientCall { call, internal } = made(&mut job);
         let call = async move {
             if internal {
                 executor.execute_internal(&session, call).await
@@ -154,7 +157,7 @@ impl Run {
                 executor.execute(&session, call).await
             }
         };
-        let call = Gathering::new(Box::pin(call), &caller);
+        let call = BatchedRequestsCall::new(Box::pin(call), &caller);
         Running::new(call, caller, carrier, listener)
     }
 
@@ -183,25 +186,27 @@ impl Run {
         &self,
         mut running: Running,
         line: Option<&ProgressLine>,
-        mut patience: Patience,
-    ) -> Result<Ending, RpcError> {
+        mut patience: WaitPolicy,
+    ) -> Result<ClientCallEnd, RpcError> {
         loop {
-            let until = Until {
+            let until = WaitConditions {
                 asks: true,
                 late: patience.late,
             };
             match running.step(line, until).await? {
-                Step::Ended(outcome) => return self.ended(outcome, running, patience.bound).await,
-                Step::Asks => match self.park(running, patience.bound.as_ref()) {
+                WaitResult::Ended(outcome) => {
+                    return self.ended(outcome, running, patience.bound).await;
+                }
+                WaitResult::Asks => match self.park(running, patience.bound.as_ref()) {
                     Ok(asks) => return Ok(asks),
                     Err(back) => {
                         running = *back;
                         running.caller.refuse();
                     }
                 },
-                Step::Late => {
+                WaitResult::Late => {
                     match self.shared.tasks.begin(running, self.owner()) {
-                        Ok(task) => return Ok(Ending::Task(task)),
+                        Ok(task) => return Ok(ClientCallEnd::Task(task)),
                         // Without room for another task, wait as for a client without tasks.
                         Err(back) => running = *back,
                     }
@@ -222,7 +227,11 @@ impl Run {
     }
 
     /// Lets the call continue by itself until its client returns; returns it if that is impossible.
-    fn park(&self, running: Running, bound: Option<&Bounds>) -> Result<Ending, Box<Running>> {
+    fn park(
+        &self,
+        running: Running,
+        bound: Option<&StateBinding>,
+    ) -> Result<ClientCallEnd, Box<Running>> {
         let patience = self.session.limits().approval_timeout + CLIENT_GRACE;
         let Some((name, state)) = bound.and_then(|bound| self.parking_name(bound, patience)) else {
             return Err(Box::new(running));
@@ -231,14 +240,14 @@ impl Run {
         let until = Instant::now() + patience;
         let parked = &self.shared.parked;
         parked.park(name, running, self.owner(), until)?;
-        Ok(Ending::Asks(notified, state))
+        Ok(ClientCallEnd::Asks(notified, state))
     }
 
     /// Returns a name for a call that waits this long for its client, and the state for joining it.
-    fn parking_name(&self, bound: &Bounds, patience: Duration) -> Option<(Box<str>, String)> {
+    fn parking_name(&self, bound: &StateBinding, patience: Duration) -> Option<(Box<str>, String)> {
         let name = random_name()?;
         let wait = i128::try_from(patience.as_nanos()).unwrap_or(0);
-        let state = State {
+        let state = RequestState {
             approvals: Vec::new(),
             parked: Some(name.clone()),
             expires: to_milliseconds(haft::clock::now() + wait),
@@ -252,34 +261,34 @@ impl Run {
         &self,
         outcome: Box<Outcome>,
         running: Running,
-        bound: Option<Bounds>,
-    ) -> Result<Ending, RpcError> {
+        bound: Option<StateBinding>,
+    ) -> Result<ClientCallEnd, RpcError> {
         if let Some(error) = running.caller.missing_capability(&outcome) {
             return Err(error);
         }
         let Some(carrier) = &running.carrier else {
-            return Ok(Ending::Outcome(outcome, Then::Nothing));
+            return Ok(ClientCallEnd::Outcome(outcome, CallFollowUp::Nothing));
         };
         if outcome.status != Status::Suspended {
             carrier.complete().await;
-            return Ok(Ending::Outcome(outcome, Then::Nothing));
+            return Ok(ClientCallEnd::Outcome(outcome, CallFollowUp::Nothing));
         }
         if let (Some(bound), Some(seal)) = (bound, self.shared.seal()) {
             let questions = carrier.take_questions();
             let state = seal.close(&state_of(&questions), &bound.to(self));
             if let Some(state) = state.filter(|_| !questions.is_empty()) {
                 let questions = questions.into_iter().map(PendingQuestion::into_request);
-                return Ok(Ending::Outcome(
+                return Ok(ClientCallEnd::Outcome(
                     outcome,
-                    Then::Ask(questions.collect(), state),
+                    CallFollowUp::Ask(questions.collect(), state),
                 ));
             }
         }
         let place = outcome.approval.as_deref();
         let place = place.and_then(|id| carrier.address(id));
-        Ok(Ending::Outcome(
+        Ok(ClientCallEnd::Outcome(
             outcome,
-            place.map_or(Then::Nothing, Then::Decide),
+            place.map_or(CallFollowUp::Nothing, CallFollowUp::Decide),
         ))
     }
 
@@ -292,12 +301,12 @@ impl Run {
     }
 
     /// Returns the state that a stateless client brings back, once it is verified as ours.
-    fn state(&self, job: &mut CallJob) -> Result<Option<State>, RpcError> {
+    fn state(&self, job: &mut CallJob) -> Result<Option<RequestState>, RpcError> {
         let state = job.alone.as_mut().and_then(|alone| alone.state.take());
         let (Some(state), Some(seal)) = (state, self.shared.seal()) else {
             return Ok(None);
         };
-        let bound = Bounds::of(job);
+        let bound = StateBinding::of(job);
         let state = seal.open(&state, &bound.to(self));
         state.map(Some).map_err(|error| {
             let message = format!("params.requestState: {error}");
@@ -321,7 +330,7 @@ impl Run {
             Some(alone) => (alone.can.clone(), Arc::new(AtomicU8::new(NO_LOG_LEVEL))),
             None => (self.client.capabilities.clone(), Arc::clone(&self.log)),
         };
-        let caller = ClientCaller::new(Client {
+        let caller = ClientCaller::new(ClientCallerConfig {
             era: self.era,
             can,
             replies: Arc::clone(&self.replies),
@@ -341,9 +350,9 @@ impl Run {
     fn carrier(
         &self,
         job: &CallJob,
-        outlet: Outlet,
+        outlet: CallNotifier,
         back: ReturnedReplies,
-    ) -> Option<Arc<Carrier>> {
+    ) -> Option<Arc<ClientApprover>> {
         let opener = &self.shared.opener;
         if !opener.asks() {
             return None;
@@ -358,7 +367,7 @@ impl Run {
         let elsewhere = opener.console().is_some() || self.executor.inbox().is_durable();
         let trusted = can.form && job.operator && opener.trusts(client);
         (elsewhere || can.form).then(|| {
-            Arc::new(Carrier {
+            Arc::new(ClientApprover {
                 era: self.era,
                 can,
                 trusted,
@@ -377,12 +386,12 @@ impl Run {
 }
 
 /// The request that a state is bound to; the call itself takes the arguments.
-struct Bounds {
+struct StateBinding {
     what: String,
     arguments: String,
 }
 
-impl Bounds {
+impl StateBinding {
     fn of(job: &CallJob) -> Self {
         Self {
             what: job.bound(),
@@ -390,7 +399,7 @@ impl Bounds {
         }
     }
 
-    fn to<'a>(&'a self, run: &'a Run) -> CallBinding<'a> {
+    fn to<'a>(&'a self, run: &'a ClientRun) -> CallBinding<'a> {
         CallBinding {
             principal: run.session.principal(),
             view: run.client.view.as_ref().map_or("", |view| &view.0),
@@ -401,7 +410,7 @@ impl Bounds {
 }
 
 /// Returns the replies to the requests that a state names.
-fn take_replies(job: &mut CallJob, state: Option<State>) -> ReturnedReplies {
+fn take_replies(job: &mut CallJob, state: Option<RequestState>) -> ReturnedReplies {
     let (Some(state), Some(alone)) = (state, &mut job.alone) else {
         return ReturnedReplies::default();
     };
@@ -413,9 +422,9 @@ fn take_replies(job: &mut CallJob, state: Option<State>) -> ReturnedReplies {
 }
 
 /// Returns the state for the questions asked.
-fn state_of(questions: &[PendingQuestion]) -> State {
+fn state_of(questions: &[PendingQuestion]) -> RequestState {
     let last = questions.iter().map(|questions| questions.expires).max();
-    State {
+    RequestState {
         approvals: questions
             .iter()
             .map(|questions| questions.id.clone())

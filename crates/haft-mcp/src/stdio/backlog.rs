@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 /// What the reading thread delivers.
 #[derive(Debug)]
-pub enum Line {
+pub enum InputLine {
     /// A line that is not blank, without its newline.
     Message(Vec<u8>),
     /// A line over the limit; it was skipped to its end.
@@ -19,7 +19,7 @@ pub enum Line {
     Broken(io::Error),
 }
 
-impl Line {
+impl InputLine {
     /// Returns the bytes that it takes of a backlog.
     pub fn bytes(&self) -> usize {
         match self {
@@ -33,7 +33,7 @@ impl Line {
 #[derive(Debug)]
 pub struct Backlog {
     most: usize,
-    state: Mutex<State>,
+    state: Mutex<BacklogState>,
     /// Wakes the reading thread.
     room: Condvar,
     /// Wakes the server.
@@ -41,8 +41,8 @@ pub struct Backlog {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    lines: VecDeque<Line>,
+struct BacklogState {
+    lines: VecDeque<InputLine>,
     bytes: usize,
     /// Whether the input has ended.
     ended: bool,
@@ -61,14 +61,14 @@ impl Backlog {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, BacklogState> {
         self.state.lock()
     }
 
     /// Adds a line once there is room; returns false if no more lines are taken. Blocks.
-    pub fn push(&self, line: Line) -> bool {
+    pub fn push(&self, line: InputLine) -> bool {
         let bytes = line.bytes();
-        let full = |state: &mut State| {
+        let full = |state: &mut BacklogState| {
             !state.closed && !state.lines.is_empty() && state.bytes + bytes > self.most
         };
         let mut state = self.lock();
@@ -89,7 +89,7 @@ impl Backlog {
     }
 
     /// Returns the next line; `None` once all were taken and the input has ended. Dropping the future loses nothing.
-    pub async fn next(&self) -> Option<Line> {
+    pub async fn next(&self) -> Option<InputLine> {
         loop {
             let more = self.more.notified();
             {
@@ -123,8 +123,8 @@ impl Backlog {
 mod tests {
     use super::*;
 
-    fn line(bytes: usize) -> Line {
-        Line::Message(vec![b'x'; bytes])
+    fn line(bytes: usize) -> InputLine {
+        InputLine::Message(vec![b'x'; bytes])
     }
 
     #[tokio::test]

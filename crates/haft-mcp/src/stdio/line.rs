@@ -9,7 +9,7 @@ use memchr::memchr;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{mpsc, oneshot};
 
-use super::backlog::{Backlog, Line};
+use super::backlog::{Backlog, InputLine};
 
 /// Number of bytes to read or write at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -29,9 +29,9 @@ pub fn reader(
             let line = match next_line(&mut input, longest) {
                 Ok(Some(line)) => line,
                 Ok(None) => break,
-                Err(error) => Line::Broken(error),
+                Err(error) => InputLine::Broken(error),
             };
-            let last = matches!(line, Line::Broken(_));
+            let last = matches!(line, InputLine::Broken(_));
             if !lines.push(line) || last {
                 break;
             }
@@ -45,7 +45,7 @@ pub fn reader(
 }
 
 /// Returns the next line that is not blank; `None` at the end.
-fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line>> {
+fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<InputLine>> {
     let mut line = Vec::new();
     let mut too_long = false;
     loop {
@@ -69,10 +69,10 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
             continue;
         }
         if too_long {
-            return Ok(Some(Line::TooLong));
+            return Ok(Some(InputLine::TooLong));
         }
         if !line.trim_ascii().is_empty() {
-            return Ok(Some(Line::Message(line)));
+            return Ok(Some(InputLine::Message(line)));
         }
         if ended {
             return Ok(None);
@@ -83,9 +83,9 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
 
 /// The start of the write in progress, if any.
 #[derive(Debug, Default)]
-pub struct Writing(Mutex<Option<Instant>>);
+pub struct PendingWrite(Mutex<Option<Instant>>);
 
-impl Writing {
+impl PendingWrite {
     fn lock(&self) -> MutexGuard<'_, Option<Instant>> {
         self.0.lock()
     }
@@ -104,7 +104,7 @@ impl Writing {
 pub fn writer(
     mut output: impl Write + Send + 'static,
     mut lines: mpsc::Receiver<Vec<u8>>,
-    writing: Arc<Writing>,
+    writing: Arc<PendingWrite>,
 ) -> io::Result<oneshot::Receiver<()>> {
     let (ended, done) = oneshot::channel();
     let work = move || {
@@ -136,7 +136,7 @@ fn write_lines(
     output: &mut impl Write,
     mut batch: Vec<u8>,
     lines: &mut mpsc::Receiver<Vec<u8>>,
-    writing: &Writing,
+    writing: &PendingWrite,
 ) -> io::Result<()> {
     close(&mut batch, 0);
     while batch.len() < CHUNK_BYTES
@@ -168,9 +168,9 @@ mod tests {
         let mut lines = Vec::new();
         while let Some(line) = next_line(&mut input, longest).unwrap() {
             lines.push(match line {
-                Line::Message(bytes) => String::from_utf8(bytes).unwrap(),
-                Line::TooLong => "TOO LONG".into(),
-                Line::Broken(error) => panic!("{error}"),
+                InputLine::Message(bytes) => String::from_utf8(bytes).unwrap(),
+                InputLine::TooLong => "TOO LONG".into(),
+                InputLine::Broken(error) => panic!("{error}"),
             });
         }
         lines

@@ -9,32 +9,32 @@ use serde_json::value::RawValue;
 
 use crate::client::{Client, ClientError};
 use crate::upstream::bridge::Bridge;
-use crate::upstream::errand::Errand;
-use crate::upstream::link::Live;
-use crate::upstream::manifest::{Beside, Manifest, PinnedTool};
+use crate::upstream::errand::UpstreamRequest;
+use crate::upstream::link::LiveConnection;
+use crate::upstream::manifest::{Manifest, PinnedExtras, PinnedTool};
 use crate::upstream::pages::{self, ListKind};
 use crate::upstream::{ListedEntry, Upstream};
 
 /// Returns the pages that tools name (`_meta.ui.resourceUri`, MCP Apps): resources that need not be in a list.
 pub(crate) fn tool_pages(manifest: &Manifest) -> HashSet<String> {
     #[derive(Deserialize)]
-    struct Described {
+    struct ToolMetaMember {
         #[serde(rename = "_meta")]
-        meta: Option<Meta>,
+        meta: Option<ToolMeta>,
     }
     #[derive(Deserialize)]
-    struct Meta {
-        ui: Option<Ui>,
+    struct ToolMeta {
+        ui: Option<UiToolMeta>,
         #[serde(rename = "ui/resourceUri")]
         flat: Option<String>,
     }
     #[derive(Deserialize)]
-    struct Ui {
+    struct UiToolMeta {
         #[serde(rename = "resourceUri")]
         uri: Option<String>,
     }
     let page = |tool: &PinnedTool| {
-        let described: Described = serde_json::from_str(tool.raw.get()).ok()?;
+        let described: ToolMetaMember = serde_json::from_str(tool.raw.get()).ok()?;
         let meta = described.meta?;
         meta.ui.and_then(|ui| ui.uri).or(meta.flat)
     };
@@ -42,14 +42,14 @@ pub(crate) fn tool_pages(manifest: &Manifest) -> HashSet<String> {
 }
 
 /// Returns what a server has now.
-pub(crate) async fn look(client: &Client) -> Result<Beside, ClientError> {
+pub(crate) async fn look(client: &Client) -> Result<PinnedExtras, ClientError> {
     let server = client.server();
-    let mut beside = Beside {
+    let mut beside = PinnedExtras {
         has_resources: server.has_resources,
         has_prompts: server.has_prompts,
         has_completions: server.has_completions,
         has_subscriptions: server.has_subscriptions,
-        ..Beside::default()
+        ..PinnedExtras::default()
     };
     if beside.has_resources {
         beside.resources = listed(client, ListKind::Resources).await?;
@@ -125,7 +125,7 @@ impl Upstream {
     }
 
     /// Returns an open connection, if there is one.
-    async fn open_now(&self) -> Option<Arc<Live>> {
+    async fn open_now(&self) -> Option<Arc<LiveConnection>> {
         for link in self.links.all() {
             if let Some(live) = link.open_now().await {
                 return Some(live);
@@ -155,7 +155,7 @@ impl Upstream {
     /// these requests change nothing by the protocol.
     pub(crate) async fn ask(
         &self,
-        errand: Errand<'_>,
+        errand: UpstreamRequest<'_>,
         bridge: &Bridge,
     ) -> Result<Box<RawValue>, ToolError> {
         let _place = self.room.acquire().await;

@@ -16,7 +16,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::client::{ClientError, Offers, Respond, Responder};
+use crate::client::{ClientError, OwnCapabilities, Respond, Responder};
 use crate::upstream::{Upstream, question};
 use crate::wire::params::text;
 
@@ -25,7 +25,7 @@ const MISSING_CAPABILITY: i64 = -32021;
 
 /// What a server may ask its callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Passing {
+pub struct ServerRequestPolicy {
     /// Whether it may ask a user (`elicitation/create`).
     pub elicitation: bool,
     /// Whether it may ask a model (`sampling/createMessage`).
@@ -36,7 +36,7 @@ pub struct Passing {
     pub roots: Vec<Root>,
 }
 
-impl Default for Passing {
+impl Default for ServerRequestPolicy {
     /// It may ask users but no model, and is told of no folders.
     fn default() -> Self {
         Self {
@@ -48,10 +48,10 @@ impl Default for Passing {
     }
 }
 
-impl Passing {
+impl ServerRequestPolicy {
     /// Returns what haft offers on a connection that many callers share.
-    pub(crate) fn offers(&self) -> Offers {
-        Offers {
+    pub(crate) fn offers(&self) -> OwnCapabilities {
+        OwnCapabilities {
             elicitation: self.elicitation,
             sampling: self.sampling,
             roots: self.client_roots || !self.roots.is_empty(),
@@ -110,7 +110,7 @@ impl Bridge {
     pub(crate) fn responder(&self) -> Responder {
         let passing = &self.server.terms.passing;
         let can = |kind| self.caller.as_ref().is_some_and(|caller| caller.can(kind));
-        let offers = Offers {
+        let offers = OwnCapabilities {
             elicitation: passing.elicitation && can(RequestKind::Form),
             sampling: passing.sampling && can(RequestKind::Sampling),
             roots: if passing.client_roots {

@@ -2,7 +2,7 @@
 //! for models as well, as JSON in a text.
 
 use haft::error::ToolError;
-use haft::result::{Content, Original, ToolResult};
+use haft::result::{Content, OriginalResult, ToolResult};
 use haft::text::clip;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ const MAX_REASON: usize = 2000;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block {
+enum UpstreamContentBlock {
     Text {
         text: String,
     },
@@ -29,7 +29,7 @@ enum Block {
         mime_type: String,
     },
     Resource {
-        resource: Embedded,
+        resource: UpstreamResource,
     },
     #[serde(rename_all = "camelCase")]
     ResourceLink {
@@ -43,7 +43,7 @@ enum Block {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Embedded {
+struct UpstreamResource {
     uri: String,
     text: String,
     mime_type: Option<String>,
@@ -66,7 +66,7 @@ pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
         content,
         data: reply.structured,
         error,
-        original: Some(Original::new(reply.result)),
+        original: Some(OriginalResult::new(reply.result)),
         ..ToolResult::default()
     }
 }
@@ -75,22 +75,22 @@ pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
 pub(crate) fn refused(whole: Box<RawValue>, error: ToolError) -> ToolResult {
     ToolResult {
         error: Some(error),
-        original: Some(Original::refusal(whole)),
+        original: Some(OriginalResult::refusal(whole)),
         ..ToolResult::default()
     }
 }
 
 fn block(raw: &RawValue) -> Content {
     match serde_json::from_str(raw.get()) {
-        Ok(Block::Text { text }) => Content::Text { text },
-        Ok(Block::Image { data, mime_type }) => Content::Image { data, mime_type },
-        Ok(Block::Audio { data, mime_type }) => Content::Audio { data, mime_type },
-        Ok(Block::Resource { resource }) => Content::Resource {
+        Ok(UpstreamContentBlock::Text { text }) => Content::Text { text },
+        Ok(UpstreamContentBlock::Image { data, mime_type }) => Content::Image { data, mime_type },
+        Ok(UpstreamContentBlock::Audio { data, mime_type }) => Content::Audio { data, mime_type },
+        Ok(UpstreamContentBlock::Resource { resource }) => Content::Resource {
             uri: resource.uri,
             text: resource.text,
             mime_type: resource.mime_type,
         },
-        Ok(Block::ResourceLink {
+        Ok(UpstreamContentBlock::ResourceLink {
             uri,
             name,
             mime_type,

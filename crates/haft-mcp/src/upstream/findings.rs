@@ -1,4 +1,4 @@
-//! `Finding`: what a user should look at in a server's descriptions before pinning its tools.
+//! `DescriptionFinding`: what a user should look at in a server's descriptions before pinning its tools.
 //!
 //! Descriptions are written by the server and read by the model. These are hints, not proof: nothing is refused because of them.
 
@@ -14,14 +14,14 @@ const LONG_DESCRIPTION: usize = 4000;
 
 /// A hint in a tool's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct DescriptionFinding {
     /// The tool, by its name on the server; empty for the server's own description.
     pub tool: String,
     /// What was found, as text for a user.
     pub what: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for DescriptionFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.tool.is_empty() {
             return f.write_str(&self.what);
@@ -81,7 +81,7 @@ const SUSPICIOUS_PHRASES: &[(&str, &[&str])] = &[
 ];
 
 #[derive(Default, Deserialize)]
-struct Words {
+struct ToolText {
     #[serde(default)]
     description: String,
     #[serde(default)]
@@ -89,7 +89,7 @@ struct Words {
 }
 
 /// Returns the hints in the descriptions, titles and schemas of a server and its tools.
-pub fn findings(manifest: &Manifest) -> Vec<Finding> {
+pub fn findings(manifest: &Manifest) -> Vec<DescriptionFinding> {
     let mut found = Vec::new();
     if let Some(instructions) = &manifest.instructions {
         found.extend(find_phrases("", instructions));
@@ -105,15 +105,15 @@ pub fn findings(manifest: &Manifest) -> Vec<Finding> {
     found
 }
 
-fn of_tool(tool: &PinnedTool) -> Vec<Finding> {
-    let words: Words = serde_json::from_str(tool.raw.get()).unwrap_or_default();
+fn of_tool(tool: &PinnedTool) -> Vec<DescriptionFinding> {
+    let words: ToolText = serde_json::from_str(tool.raw.get()).unwrap_or_default();
     let mut found = find_phrases(
         &tool.name,
         &format!("{}\n{}", words.title, words.description),
     );
     if words.description.len() > LONG_DESCRIPTION {
         let size = words.description.len();
-        found.push(Finding {
+        found.push(DescriptionFinding {
             tool: tool.name.clone(),
             what: format!("its description takes {size} bytes"),
         });
@@ -156,11 +156,11 @@ fn all_texts(raw: &str) -> String {
     out
 }
 
-fn find_phrases(tool: &str, text: &str) -> Vec<Finding> {
+fn find_phrases(tool: &str, text: &str) -> Vec<DescriptionFinding> {
     // Phrases match regardless of repeated blanks and line ends.
     let words: Vec<&str> = text.split_whitespace().collect();
     let lower = words.join(" ").to_lowercase();
-    let finding = |what: String| Finding {
+    let finding = |what: String| DescriptionFinding {
         tool: tool.to_owned(),
         what,
     };

@@ -1,4 +1,4 @@
-//! `Following`: the resources of a server that clients follow. haft subscribes to each once at the server, however many clients
+//! `UpstreamSubscriptions`: the resources of a server that clients follow. haft subscribes to each once at the server, however many clients
 //! follow it, for as long as one of them does.
 //!
 //! While there are any, the connection is kept. If it breaks, it is reopened, all subscriptions are renewed, and clients are told
@@ -13,10 +13,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::client::{ClientError, News, Stream};
+use crate::client::{ChangeStream, ClientError, ServerChange};
 use crate::offer::OfferChange;
-use crate::upstream::herald::Herald;
-use crate::upstream::link::{Link, Live};
+use crate::upstream::herald::ChangeReceivers;
+use crate::upstream::link::{LiveConnection, UpstreamLink};
 
 /// Maximum number of resources of one server that are followed.
 const MAX_RESOURCES: usize = 4096;
@@ -29,28 +29,28 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// What is followed of a server.
 #[derive(Debug)]
-pub(crate) struct Following {
-    state: Mutex<State>,
+pub(crate) struct UpstreamSubscriptions {
+    state: Mutex<SubscriptionsState>,
     /// Counts the changes of what is wanted.
     wishes: watch::Sender<u64>,
-    pub(crate) herald: Arc<Herald>,
+    pub(crate) herald: Arc<ChangeReceivers>,
 }
 
 #[derive(Debug)]
-struct State {
-    link: Arc<Link>,
-    wanted: BTreeMap<Arc<str>, Wish>,
+struct SubscriptionsState {
+    link: Arc<UpstreamLink>,
+    wanted: BTreeMap<Arc<str>, UpstreamSubscription>,
     /// Whether a task is running.
     is_kept: bool,
 }
 
 /// A resource that clients want to follow.
 #[derive(Debug)]
-struct Wish {
+struct UpstreamSubscription {
     leases: usize,
     /// The clients' addresses of it, with the number of clients for each.
     addresses: BTreeMap<Arc<str>, usize>,
-    standing: watch::Sender<Standing>,
+    standing: watch::Sender<SubscriptionStatus>,
     /// Whether it may have changed while there was no connection.
     is_missed: bool,
     /// Since when no client has wanted it.
@@ -59,7 +59,7 @@ struct Wish {
 
 /// The server's answer to a wish.
 #[derive(Debug, Clone)]
-enum Standing {
+enum SubscriptionStatus {
     /// No answer yet.
     Open,
     /// It reports changes.
@@ -69,16 +69,16 @@ enum Standing {
 
 /// One client's wish. Dropping it withdraws the wish.
 #[derive(Debug)]
-pub(crate) struct Lease {
-    following: Arc<Following>,
+pub(crate) struct SubscriptionLease {
+    following: Arc<UpstreamSubscriptions>,
     uri: Arc<str>,
     /// The client's address of it; a wish without one is reported to no client.
     address: Option<Arc<str>>,
 }
 
-impl Following {
-    pub(crate) fn new(link: Arc<Link>, herald: Arc<Herald>) -> Arc<Self> {
-        let state = State {
+impl UpstreamSubscriptions {
+    pub(crate) fn new(link: Arc<UpstreamLink>, herald: Arc<ChangeReceivers>) -> Arc<Self> {
+        let state = SubscriptionsState {
             link,
             wanted: BTreeMap::new(),
             is_kept: false,
@@ -91,7 +91,11 @@ impl Following {
     }
 
     /// Adds a wish to follow the resource with this URI; `None` if too many are followed. Needs a tokio runtime.
-    pub(crate) fn lease(self: &Arc<Self>, uri: &str, address: Option<&str>) -> Option<Lease> {
+    pub(crate) fn lease(
+        self: &Arc<Self>,
+        uri: &str,
+        address: Option<&str>,
+    ) -> Option<SubscriptionLease> {
         let mut state = self.state.lock();
         if state.wanted.len() >= MAX_RESOURCES && !state.wanted.contains_key(uri) {
             return None;
@@ -100,7 +104,7 @@ impl Following {
         let wish = state
             .wanted
             .entry(Arc::clone(&uri))
-            .or_insert_with(Wish::new);
+            .or_insert_with(UpstreamSubscription::new);
         wish.leases += 1;
         wish.left = None;
         if let Some(address) = &address {
@@ -111,7 +115,7 @@ impl Following {
         }
         drop(state);
         self.changed();
-        Some(Lease {
+        Some(SubscriptionLease {
             following: Arc::clone(self),
             uri,
             address,
@@ -119,7 +123,7 @@ impl Following {
     }
 
     /// Continues over this link once the connection of the other one has ended.
-    pub(crate) fn resume_on(&self, link: &Arc<Link>) {
+    pub(crate) fn resume_on(&self, link: &Arc<UpstreamLink>) {
         self.state.lock().link = Arc::clone(link);
         self.changed();
     }
@@ -128,7 +132,7 @@ impl Following {
         self.wishes.send_modify(|count| *count += 1);
     }
 
-    fn release(&self, lease: &Lease) {
+    fn release(&self, lease: &SubscriptionLease) {
         let mut state = self.state.lock();
         let Some(wish) = state.wanted.get_mut(&lease.uri) else {
             return;
@@ -180,18 +184,18 @@ impl Following {
         let mut state = self.state.lock();
         for wish in state.wanted.values_mut().filter(|wish| !wish.is_open()) {
             wish.is_missed = true;
-            wish.standing.send_replace(Standing::Open);
+            wish.standing.send_replace(SubscriptionStatus::Open);
         }
     }
 
     /// Notes the server's answer to a wish. Followers of a renewed subscription may have missed a change, so they are told.
-    fn note(&self, uri: &str, standing: Standing) {
+    fn note(&self, uri: &str, standing: SubscriptionStatus) {
         let is_missed = {
             let mut state = self.state.lock();
             let Some(wish) = state.wanted.get_mut(uri) else {
                 return;
             };
-            let stands = matches!(standing, Standing::Confirmed);
+            let stands = matches!(standing, SubscriptionStatus::Confirmed);
             wish.standing.send_replace(standing);
             stands && std::mem::take(&mut wish.is_missed)
         };
@@ -204,7 +208,8 @@ impl Following {
     fn refuse_open(&self, error: &ClientError) {
         let state = self.state.lock();
         for wish in state.wanted.values().filter(|wish| wish.is_open()) {
-            wish.standing.send_replace(Standing::Refused(error.clone()));
+            wish.standing
+                .send_replace(SubscriptionStatus::Refused(error.clone()));
         }
     }
 
@@ -233,10 +238,10 @@ impl Following {
     }
 
     /// Maintains the subscriptions over one connection, until it ends or nothing is wanted.
-    async fn attend(&self, link: &Link, live: &Arc<Live>) {
+    async fn attend(&self, link: &UpstreamLink, live: &Arc<LiveConnection>) {
         let mut news = live.client.news();
         let mut wishes = self.wishes.subscribe();
-        let mut orders = Orders::default();
+        let mut orders = ConnectionSubscriptions::default();
         self.reopen_all();
         loop {
             wishes.mark_unchanged();
@@ -252,8 +257,8 @@ impl Following {
             tokio::select! {
                 _ = wishes.changed() => {}
                 told = news.recv() => match told {
-                    Ok(News::Updated(uri)) => self.report_change(&uri),
-                    Ok(News::Over) | Err(RecvError::Closed) => return,
+                    Ok(ServerChange::Updated(uri)) => self.report_change(&uri),
+                    Ok(ServerChange::Over) | Err(RecvError::Closed) => return,
                     Ok(_) => {}
                     Err(RecvError::Lagged(_)) => self.report_all_changed(),
                 },
@@ -274,7 +279,7 @@ fn is_part(whole: &str, uri: &str) -> bool {
     })
 }
 
-impl State {
+impl SubscriptionsState {
     /// Removes the wishes that have had no clients for a while.
     fn forget(&mut self) {
         let is_over = |left: Option<Instant>| left.is_some_and(|left| left.elapsed() >= LINGER);
@@ -282,27 +287,27 @@ impl State {
     }
 }
 
-impl Wish {
+impl UpstreamSubscription {
     fn new() -> Self {
         Self {
             leases: 0,
             addresses: BTreeMap::new(),
-            standing: watch::Sender::new(Standing::Open),
+            standing: watch::Sender::new(SubscriptionStatus::Open),
             is_missed: false,
             left: None,
         }
     }
 
     fn is_refused(&self) -> bool {
-        matches!(*self.standing.borrow(), Standing::Refused(_))
+        matches!(*self.standing.borrow(), SubscriptionStatus::Refused(_))
     }
 
     fn is_open(&self) -> bool {
-        matches!(*self.standing.borrow(), Standing::Open)
+        matches!(*self.standing.borrow(), SubscriptionStatus::Open)
     }
 }
 
-impl Lease {
+impl SubscriptionLease {
     /// Waits for the server's answer to the wish.
     pub(crate) async fn wait_until_confirmed(&self) -> Result<(), ClientError> {
         let standing = {
@@ -311,23 +316,23 @@ impl Lease {
             wish.map(|wish| wish.standing.subscribe())
         };
         let mut standing = standing.ok_or(ClientError::SessionOver)?;
-        let settled = standing.wait_for(|now| !matches!(now, Standing::Open));
+        let settled = standing.wait_for(|now| !matches!(now, SubscriptionStatus::Open));
         match settled.await.as_deref() {
-            Ok(Standing::Refused(error)) => Err(error.clone()),
+            Ok(SubscriptionStatus::Refused(error)) => Err(error.clone()),
             Ok(_) => Ok(()),
             Err(_) => Err(ClientError::SessionOver),
         }
     }
 }
 
-impl Drop for Lease {
+impl Drop for SubscriptionLease {
     fn drop(&mut self) {
         self.following.release(self);
     }
 }
 
 /// Maintains the subscriptions until nothing is wanted.
-async fn keep(following: Arc<Following>) {
+async fn keep(following: Arc<UpstreamSubscriptions>) {
     let mut pause = FIRST_PAUSE;
     while !following.rest() {
         let link = Arc::clone(&following.state.lock().link);
@@ -351,21 +356,21 @@ async fn keep(following: Arc<Following>) {
 
 /// The subscriptions made over one connection.
 #[derive(Debug, Default)]
-struct Orders {
+struct ConnectionSubscriptions {
     uris: BTreeSet<Arc<str>>,
     /// The stream that reports them (stateless era).
-    stream: Option<Stream>,
+    stream: Option<ChangeStream>,
 }
 
-impl Orders {
+impl ConnectionSubscriptions {
     /// Subscribes to what is newly wanted, and unsubscribes from what is no longer wanted.
     ///
     /// # Errors
     /// The connection is lost.
     async fn ask(
         &mut self,
-        following: &Following,
-        live: &Live,
+        following: &UpstreamSubscriptions,
+        live: &LiveConnection,
         wanted: &BTreeSet<Arc<str>>,
     ) -> Result<(), ClientError> {
         if *wanted == self.uris {
@@ -378,10 +383,10 @@ impl Orders {
             match live.client.subscribe(uri, true).await {
                 Ok(()) => {
                     self.uris.insert(Arc::clone(uri));
-                    following.note(uri, Standing::Confirmed);
+                    following.note(uri, SubscriptionStatus::Confirmed);
                 }
                 Err(error) if is_gone(&error) => return Err(error),
-                Err(error) => following.note(uri, Standing::Refused(error)),
+                Err(error) => following.note(uri, SubscriptionStatus::Refused(error)),
             }
         }
         for uri in self.uris.clone().difference(wanted) {
@@ -398,8 +403,8 @@ impl Orders {
     /// Opens a stream for what is wanted, which then replaces the previous one.
     async fn open(
         &mut self,
-        following: &Following,
-        live: &Live,
+        following: &UpstreamSubscriptions,
+        live: &LiveConnection,
         wanted: &BTreeSet<Arc<str>>,
     ) -> Result<(), ClientError> {
         if wanted.is_empty() {
@@ -413,7 +418,7 @@ impl Orders {
             Err(error) => {
                 // An earlier stream continues with what it reports.
                 for uri in wanted.difference(&self.uris) {
-                    following.note(uri, Standing::Refused(error.clone()));
+                    following.note(uri, SubscriptionStatus::Refused(error.clone()));
                 }
                 return Ok(());
             }
@@ -424,12 +429,12 @@ impl Orders {
             if changes.iter().any(|changed| **changed == **uri) {
                 self.uris.insert(Arc::clone(uri));
                 if !before.contains(uri) {
-                    following.note(uri, Standing::Confirmed);
+                    following.note(uri, SubscriptionStatus::Confirmed);
                 }
             } else {
                 let why = "nothing: it tells of no changes of this resource";
                 let error = ClientError::refused(-32601, why, None);
-                following.note(uri, Standing::Refused(error));
+                following.note(uri, SubscriptionStatus::Refused(error));
             }
         }
         Ok(())

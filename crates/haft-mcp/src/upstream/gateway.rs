@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft::call::{Origin, ToolCall};
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::future::BoxFuture;
 use haft::json::amend::Amended;
 use haft::session::Session;
@@ -17,21 +17,23 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
-use crate::offer::{Entry, Held, Kinds, Offer, OfferChange, Reference, Wanted};
+use crate::offer::{
+    Offer, OfferChange, OfferEntry, OfferKinds, OfferRequest, OfferSubscription, Reference,
+};
 use crate::upstream::Upstream;
 use crate::upstream::address::{self, fits, is_reserved};
 use crate::upstream::pages::ListKind;
-use crate::upstream::server_tool::{ServerTool, Verb};
+use crate::upstream::server_tool::{ServerTool, ServerToolAction};
 use crate::wire::reply;
 
 /// Prefix of the URI of a tool's page (MCP Apps).
 const PAGE_PREFIX: &str = "ui://";
 
-type Now = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
+type UpstreamSource = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
 
 /// The servers behind haft, as an [`Offer`].
 pub struct Gateway {
-    now: Box<Now>,
+    now: Box<UpstreamSource>,
     changes: broadcast::Sender<OfferChange>,
 }
 
@@ -46,7 +48,7 @@ impl fmt::Debug for Gateway {
 
 /// Returns the tools by which a gateway reaches a server. They belong to the executor, and no caller sees them.
 pub fn internal_tools(server: &Arc<Upstream>) -> impl Iterator<Item = Arc<dyn Tool>> + '_ {
-    let tools = Verb::ALL.into_iter();
+    let tools = ServerToolAction::ALL.into_iter();
     tools
         .filter_map(|verb| ServerTool::new(verb, server))
         .map(|tool| Arc::new(tool) as Arc<dyn Tool>)
@@ -78,7 +80,7 @@ impl Gateway {
     }
 
     /// Returns a list across all servers. A URI or name that an earlier server has, or that haft reads as its own, gets its server's name.
-    async fn list(&self, session: &Session, kind: ListKind) -> Vec<Entry> {
+    async fn list(&self, session: &Session, kind: ListKind) -> Vec<OfferEntry> {
         let (mut keys, mut entries) = (HashSet::new(), Vec::new());
         for server in self.servers(session) {
             for listed in server.list_entries(kind).await {
@@ -92,7 +94,7 @@ impl Gateway {
                 if keys.insert(key.clone())
                     && let Some(json) = renamed(&listed.raw, kind.key(), &key)
                 {
-                    entries.push(Entry { key, json });
+                    entries.push(OfferEntry { key, json });
                 }
             }
         }
@@ -159,11 +161,11 @@ impl Gateway {
         wanted
             .replace(nth)
             .extend_from_slice(renamed.get().as_bytes());
-        Some(call(Verb::Complete, &server, wanted.to_text()))
+        Some(call(ServerToolAction::Complete, &server, wanted.to_text()))
     }
 }
 
-fn call(verb: Verb, server: &Upstream, arguments: String) -> ToolCall {
+fn call(verb: ServerToolAction, server: &Upstream, arguments: String) -> ToolCall {
     ToolCall::new(verb.tool(server.name()), arguments).from_origin(Origin::Mcp)
 }
 
@@ -183,10 +185,10 @@ fn renamed(raw: &RawValue, member: &str, text: &str) -> Option<Arc<RawValue>> {
 }
 
 impl Offer for Gateway {
-    fn kinds(&self, session: &Session) -> Kinds {
+    fn kinds(&self, session: &Session) -> OfferKinds {
         let servers = self.servers(session);
         let any = |has: fn(&Upstream) -> bool| servers.iter().any(|server| has(server));
-        Kinds {
+        OfferKinds {
             resources: any(Upstream::has_resources),
             subscriptions: any(Upstream::has_subscriptions),
             prompts: any(Upstream::has_prompts),
@@ -194,28 +196,41 @@ impl Offer for Gateway {
         }
     }
 
-    fn resources<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+    fn resources<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>> {
         Box::pin(async move { Ok(self.list(session, ListKind::Resources).await) })
     }
 
-    fn templates<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+    fn templates<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>> {
         Box::pin(async move { Ok(self.list(session, ListKind::Templates).await) })
     }
 
-    fn prompts<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<Vec<Entry>, Failure>> {
+    fn prompts<'a>(
+        &'a self,
+        session: &'a Session,
+    ) -> BoxFuture<'a, Result<Vec<OfferEntry>, HostFailure>> {
         Box::pin(async move { Ok(self.list(session, ListKind::Prompts).await) })
     }
 
     fn call<'a>(
         &'a self,
         session: &'a Session,
-        wanted: &'a Wanted,
+        wanted: &'a OfferRequest,
     ) -> BoxFuture<'a, Option<ToolCall>> {
         let found = match wanted {
-            Wanted::Read { uri } => self
-                .resource(session, uri)
-                .map(|(server, own)| call(Verb::Read, &server, json!({"uri": own}).to_string())),
-            Wanted::Prompt { name, arguments } => {
+            OfferRequest::Read { uri } => self.resource(session, uri).map(|(server, own)| {
+                call(
+                    ServerToolAction::Read,
+                    &server,
+                    json!({"uri": own}).to_string(),
+                )
+            }),
+            OfferRequest::Prompt { name, arguments } => {
                 self.prompt(session, name).map(|(server, own)| {
                     let mut params = b"{\"name\":".to_vec();
                     reply::json(&mut params, &own);
@@ -225,19 +240,21 @@ impl Offer for Gateway {
                         params.push_str(arguments);
                     }
                     params.push('}');
-                    call(Verb::Get, &server, params)
+                    call(ServerToolAction::Get, &server, params)
                 })
             }
-            Wanted::Complete { reference, params } => self.complete(session, reference, params),
-            Wanted::Subscribe { uri } => self.resource(session, uri).map(|(server, own)| {
+            OfferRequest::Complete { reference, params } => {
+                self.complete(session, reference, params)
+            }
+            OfferRequest::Subscribe { uri } => self.resource(session, uri).map(|(server, own)| {
                 let arguments = json!({"uri": own, "follow": true});
-                call(Verb::Read, &server, arguments.to_string())
+                call(ServerToolAction::Read, &server, arguments.to_string())
             }),
         };
         Box::pin(std::future::ready(found))
     }
 
-    fn follow(&self, session: &Session, uri: &str) -> Option<Held> {
+    fn follow(&self, session: &Session, uri: &str) -> Option<OfferSubscription> {
         let (server, own) = self.resource(session, uri)?;
         let lease = server.follow(&own, Some(uri))?;
         Some(Box::new(lease))

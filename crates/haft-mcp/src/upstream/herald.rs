@@ -1,4 +1,4 @@
-//! `Herald`: tells haft's clients about changes that a server behind haft reports.
+//! `ChangeReceivers`: tells haft's clients about changes that a server behind haft reports.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, sleep_until};
 
-use crate::client::{Client, ClientError, News, Stream, WantedNews};
+use crate::client::{ChangeStream, Client, ClientError, ServerChange, WantedNews};
 use crate::offer::OfferChange;
 
 /// Delay before a stream of changes that broke off is reopened; doubles each time.
@@ -19,9 +19,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The receivers of a server's reports: none until a gateway listens.
 #[derive(Debug, Default)]
-pub(crate) struct Herald(Mutex<Vec<broadcast::WeakSender<OfferChange>>>);
+pub(crate) struct ChangeReceivers(Mutex<Vec<broadcast::WeakSender<OfferChange>>>);
 
-impl Herald {
+impl ChangeReceivers {
     /// Adds this gateway as a receiver.
     pub(crate) fn send_changes_to(&self, out: &broadcast::Sender<OfferChange>) {
         let mut all = self.0.lock();
@@ -46,7 +46,7 @@ impl Herald {
         let Some(mut news) = client.upgrade().map(|client| client.news()) else {
             return;
         };
-        let mut streams = Streams::of(client);
+        let mut streams = ListChangeStream::of(client);
         loop {
             let told = tokio::select! {
                 told = news.recv() => told,
@@ -54,9 +54,9 @@ impl Herald {
                 () = streams.keep() => continue,
             };
             match told {
-                Ok(News::Prompts) => self.notify_all(&OfferChange::Prompts),
-                Ok(News::Resources) => self.notify_all(&OfferChange::Resources),
-                Ok(News::Over) | Err(RecvError::Closed) => return,
+                Ok(ServerChange::Prompts) => self.notify_all(&OfferChange::Prompts),
+                Ok(ServerChange::Resources) => self.notify_all(&OfferChange::Resources),
+                Ok(ServerChange::Over) | Err(RecvError::Closed) => return,
                 Ok(_) => {}
                 Err(RecvError::Lagged(_)) => {
                     self.notify_all(&OfferChange::Prompts);
@@ -68,15 +68,15 @@ impl Herald {
 }
 
 /// The stream by which a stateless server reports changes of its lists, reopened if it breaks off.
-struct Streams {
+struct ListChangeStream {
     client: Weak<Client>,
-    now: Option<Stream>,
+    now: Option<ChangeStream>,
     /// When to reopen it.
     again: Option<Instant>,
     pause: Duration,
 }
 
-impl Streams {
+impl ListChangeStream {
     fn of(client: Weak<Client>) -> Self {
         let mut streams = Self {
             client,

@@ -1,4 +1,4 @@
-//! `Link`: the connection to a server behind haft: opened by the first call, shared by all, checked whenever the server reports a
+//! `UpstreamLink`: the connection to a server behind haft: opened by the first call, shared by all, checked whenever the server reports a
 //! change of its list of tools, closed when idle.
 
 use std::collections::HashMap;
@@ -11,10 +11,10 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::client::{Client, ClientError, ClientLimits, Offers};
+use crate::client::{Client, ClientError, ClientLimits, OwnCapabilities};
 use crate::era::Era;
-use crate::upstream::Open;
-use crate::upstream::herald::Herald;
+use crate::upstream::Connector;
+use crate::upstream::herald::ChangeReceivers;
 use crate::upstream::manifest::{PinnedTool, digest};
 
 /// Pause after a server's first failure; doubles with each further failure.
@@ -23,79 +23,79 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The connection, if there is one.
-pub(crate) struct Link {
-    open: Arc<dyn Open>,
+pub(crate) struct UpstreamLink {
+    open: Arc<dyn Connector>,
     limits: ClientLimits,
     idle: Duration,
     /// What is offered to the server on the connection.
-    offers: Offers,
+    offers: OwnCapabilities,
     /// Receives what the server reports about its lists.
-    herald: Arc<Herald>,
+    herald: Arc<ChangeReceivers>,
     /// The era of the server, once detected.
     era: Mutex<Option<Era>>,
-    failures: Mutex<Failures>,
+    failures: Mutex<ConnectFailures>,
     /// Locked while connecting: other callers wait for that connection.
-    live: tokio::sync::Mutex<Option<Arc<Live>>>,
+    live: tokio::sync::Mutex<Option<Arc<LiveConnection>>>,
     /// Whether no connection is opened any more.
     ended: AtomicBool,
 }
 
-impl std::fmt::Debug for Link {
+impl std::fmt::Debug for UpstreamLink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Link").finish_non_exhaustive()
+        f.debug_struct("UpstreamLink").finish_non_exhaustive()
     }
 }
 
 /// Failures since the last success.
 #[derive(Debug, Default)]
-struct Failures {
+struct ConnectFailures {
     count: u32,
     /// The end of the pause, and its reason.
     pause: Option<(Instant, String)>,
 }
 
 /// An open connection, with what its server lists.
-pub(crate) struct Live {
+pub(crate) struct LiveConnection {
     pub(crate) client: Arc<Client>,
-    listed: Mutex<Listed>,
+    listed: Mutex<ToolDigests>,
     used: Mutex<Instant>,
     /// Cancelled when the connection is closed.
     pub(crate) over: CancellationToken,
 }
 
-impl Drop for Live {
+impl Drop for LiveConnection {
     fn drop(&mut self) {
         self.over.cancel();
     }
 }
 
 /// The tools that a server lists now, by name, with the digests of their descriptions.
-struct Listed {
+struct ToolDigests {
     by_name: HashMap<String, String>,
     changes: watch::Receiver<u64>,
 }
 
 /// Why a pinned tool is not called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(crate) enum PinMismatch {
     /// The server describes it differently.
     Changed,
     /// The server has no such tool.
     Gone,
 }
 
-impl Live {
+impl LiveConnection {
     /// Returns the server's present name for a pinned tool: its own, or another one with exactly the same description that is not
     /// the name of another pinned tool.
     pub(crate) fn name_of(
         &self,
         tool: &PinnedTool,
         pinned: &[PinnedTool],
-    ) -> Result<String, Missing> {
+    ) -> Result<String, PinMismatch> {
         let listed = self.listed.lock();
         match listed.by_name.get(&tool.name) {
             Some(now) if *now == tool.digest => return Ok(tool.name.clone()),
-            Some(_) => return Err(Missing::Changed),
+            Some(_) => return Err(PinMismatch::Changed),
             None => {}
         }
         let mut same = listed
@@ -105,7 +105,7 @@ impl Live {
             .filter(|(name, _)| pinned.iter().all(|other| other.name != **name));
         match (same.next(), same.next()) {
             (Some((name, _)), None) => Ok(name.clone()),
-            _ => Err(Missing::Gone),
+            _ => Err(PinMismatch::Gone),
         }
     }
 
@@ -134,10 +134,10 @@ impl Live {
 
 /// Opens a wire and greets the server, all within the time limit.
 pub(crate) async fn connect(
-    open: &dyn Open,
+    open: &dyn Connector,
     era: Option<Era>,
     limits: ClientLimits,
-    offers: Offers,
+    offers: OwnCapabilities,
 ) -> Result<Client, ClientError> {
     let opened = timeout(limits.connect, open.open()).await;
     let late = || ClientError::Late {
@@ -148,13 +148,13 @@ pub(crate) async fn connect(
     Client::connect_offering(opened.map_err(|_| late())??, era, limits, offers).await
 }
 
-impl Link {
-    pub(crate) fn new(open: Arc<dyn Open>, limits: ClientLimits, idle: Duration) -> Self {
+impl UpstreamLink {
+    pub(crate) fn new(open: Arc<dyn Connector>, limits: ClientLimits, idle: Duration) -> Self {
         Self {
             open,
             limits,
             idle,
-            offers: Offers::default(),
+            offers: OwnCapabilities::default(),
             herald: Arc::default(),
             era: Mutex::default(),
             failures: Mutex::default(),
@@ -164,36 +164,38 @@ impl Link {
     }
 
     /// Sets what the server may ask its callers.
-    pub(crate) fn with_offers(self, offers: Offers) -> Self {
+    pub(crate) fn with_offers(self, offers: OwnCapabilities) -> Self {
         Self { offers, ..self }
     }
 
     /// Sets the receiver of what the server reports about its lists.
-    pub(crate) fn with_herald(self, herald: Arc<Herald>) -> Self {
+    pub(crate) fn with_herald(self, herald: Arc<ChangeReceivers>) -> Self {
         Self { herald, ..self }
     }
 
     /// Returns what the server is offered.
-    pub(crate) fn offers(&self) -> Offers {
+    pub(crate) fn offers(&self) -> OwnCapabilities {
         self.offers
     }
 
     /// Creates a separate link to the same server with a different offer.
-    pub(crate) fn clone_with_offers(&self, offers: Offers) -> Self {
+    pub(crate) fn clone_with_offers(&self, offers: OwnCapabilities) -> Self {
         let link = Self::new(Arc::clone(&self.open), self.limits, self.idle).with_offers(offers);
         *link.era.lock() = *self.era.lock();
         link.with_herald(Arc::clone(&self.herald))
     }
 
     /// Returns the connection if it is open.
-    pub(crate) async fn open_now(&self) -> Option<Arc<Live>> {
+    pub(crate) async fn open_now(&self) -> Option<Arc<LiveConnection>> {
         let slot = self.live.lock().await;
         let live = slot.as_ref().filter(|live| live.client.is_open());
         live.cloned()
     }
 
     /// Returns the connection, opened if necessary, with an up-to-date list of tools.
-    pub(crate) async fn open_connection(self: &Arc<Self>) -> Result<Arc<Live>, ClientError> {
+    pub(crate) async fn open_connection(
+        self: &Arc<Self>,
+    ) -> Result<Arc<LiveConnection>, ClientError> {
         let mut slot = self.live.lock().await;
         if self.ended.load(Ordering::Acquire) {
             return Err(link_retired());
@@ -226,14 +228,14 @@ impl Link {
         Ok(live)
     }
 
-    async fn begin(&self) -> Result<Live, ClientError> {
+    async fn begin(&self) -> Result<LiveConnection, ClientError> {
         let era = *self.era.lock();
         let client = connect(&*self.open, era, self.limits, self.offers).await?;
         *self.era.lock() = Some(client.era());
         let changes = client.list_changes();
-        let live = Live {
+        let live = LiveConnection {
             client: Arc::new(client),
-            listed: Mutex::new(Listed {
+            listed: Mutex::new(ToolDigests {
                 by_name: HashMap::new(),
                 changes,
             }),
@@ -277,11 +279,11 @@ impl Link {
 
     /// Notes that the server did what was requested.
     pub(crate) fn note_success(&self) {
-        *self.failures.lock() = Failures::default();
+        *self.failures.lock() = ConnectFailures::default();
     }
 
     /// Closes a connection that is lost. A server that disconnected in the middle of a call counts as failed.
-    pub(crate) async fn discard(&self, live: &Arc<Live>, error: &ClientError) {
+    pub(crate) async fn discard(&self, live: &Arc<LiveConnection>, error: &ClientError) {
         let mut slot = self.live.lock().await;
         if !slot.as_ref().is_some_and(|now| Arc::ptr_eq(now, live)) {
             return;
@@ -329,7 +331,7 @@ pub(crate) fn link_retired() -> ClientError {
 }
 
 /// Closes a connection that has been idle for long enough.
-async fn close_idle(link: Weak<Link>, live: Weak<Live>) {
+async fn close_idle(link: Weak<UpstreamLink>, live: Weak<LiveConnection>) {
     loop {
         let (Some(of), Some(connection)) = (link.upgrade(), live.upgrade()) else {
             return;

@@ -45,14 +45,14 @@ pub struct Manifest {
     /// Tools that it lists but that are left out, each with the reason. They are not pinned.
     pub left_out: Vec<String>,
     /// What it has besides tools.
-    pub beside: Beside,
+    pub beside: PinnedExtras,
 }
 
 /// What a server has besides tools, as of the pin: lists show this while it is not connected. It is not compared with anything:
 /// the server supplies the content of a resource or a prompt each time.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each capability")]
-pub struct Beside {
+pub struct PinnedExtras {
     /// Whether it has resources.
     pub has_resources: bool,
     /// Whether it has prompts.
@@ -116,7 +116,7 @@ impl Drift {
 }
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct ManifestFile {
     version: u32,
     place: String,
     server: FileServer,
@@ -125,13 +125,13 @@ struct File {
     transport: Option<String>,
     tools: Vec<FileTool>,
     #[serde(default)]
-    beside: FileBeside,
+    beside: FileExtras,
 }
 
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "one for each capability")]
-struct FileBeside {
+struct FileExtras {
     has_resources: bool,
     has_prompts: bool,
     has_completions: bool,
@@ -141,8 +141,8 @@ struct FileBeside {
     prompts: Vec<Box<RawValue>>,
 }
 
-impl From<&Beside> for FileBeside {
-    fn from(beside: &Beside) -> Self {
+impl From<&PinnedExtras> for FileExtras {
+    fn from(beside: &PinnedExtras) -> Self {
         let raw = |entries: &[ListedEntry]| entries.iter().map(|e| e.raw.clone()).collect();
         Self {
             has_resources: beside.has_resources,
@@ -156,8 +156,8 @@ impl From<&Beside> for FileBeside {
     }
 }
 
-impl From<FileBeside> for Beside {
-    fn from(file: FileBeside) -> Self {
+impl From<FileExtras> for PinnedExtras {
+    fn from(file: FileExtras) -> Self {
         let entries = |kind, raws: &[Box<RawValue>]| {
             let read = raws.iter().filter_map(|raw| ListedEntry::read(kind, raw));
             read.collect()
@@ -211,7 +211,7 @@ impl Manifest {
             transport: Some(client.transport().to_owned()),
             tools: tools.into_iter().map(PinnedTool::from).collect(),
             left_out: client.left_out(),
-            beside: Beside::default(),
+            beside: PinnedExtras::default(),
         }
     }
 
@@ -221,7 +221,7 @@ impl Manifest {
             name: tool.name.clone(),
             raw: tool.raw.clone(),
         };
-        let file = File {
+        let file = ManifestFile {
             version: VERSION,
             place: self.place.clone(),
             server: FileServer {
@@ -232,7 +232,7 @@ impl Manifest {
             revision: self.revision.clone(),
             transport: self.transport.clone(),
             tools: self.tools.iter().map(tool).collect(),
-            beside: FileBeside::from(&self.beside),
+            beside: FileExtras::from(&self.beside),
         };
         // Strings, and JSON that was parsed before.
         serde_json::to_string(&file).unwrap_or_default()
@@ -246,7 +246,7 @@ impl Manifest {
         if text.len() > MAX_FILE_BYTES {
             return Err(ManifestError::TooLarge);
         }
-        let file: File = serde_json::from_str(text)?;
+        let file: ManifestFile = serde_json::from_str(text)?;
         if file.version != VERSION {
             return Err(ManifestError::Version(file.version));
         }
@@ -319,7 +319,7 @@ pub(crate) fn digest(raw: &RawValue) -> String {
 mod tests {
     use serde_json::value::RawValue;
 
-    use super::{Beside, Manifest, PinnedTool, digest};
+    use super::{Manifest, PinnedExtras, PinnedTool, digest};
     use crate::client::ToolRecord;
     use crate::upstream::pages::{ListKind, ListedEntry};
 
@@ -340,7 +340,7 @@ mod tests {
             transport: Some("http".to_owned()),
             tools: tools.iter().map(|(name, raw)| tool(name, raw)).collect(),
             left_out: Vec::new(),
-            beside: Beside::default(),
+            beside: PinnedExtras::default(),
         }
     }
 

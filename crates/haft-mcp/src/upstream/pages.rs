@@ -6,7 +6,7 @@ use haft::json::members::members;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::{Client, ClientError, Question};
+use crate::client::{Client, ClientError, ClientRequest};
 use crate::wire::params::text;
 use crate::wire::reply;
 
@@ -59,7 +59,7 @@ impl ListKind {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Rest {
+struct NextCursorMember {
     next_cursor: Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEn
     let mut params = String::new();
     for _ in 0..MAX_PAGES {
         let raw = client
-            .ask(Question::new(kind.method(), &params, limits.list))
+            .ask(ClientRequest::new(kind.method(), &params, limits.list))
             .await?;
         let page = members(raw.get()).map_err(|e| malformed(&e.to_string()))?;
         let entries = page.iter().find(|member| member.is(kind.member()));
@@ -103,7 +103,8 @@ pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEn
         if found.len() > limits.tools {
             return Err(malformed(&format!("over {} entries", limits.tools)));
         }
-        let rest: Rest = serde_json::from_str(raw.get()).map_err(|e| malformed(&e.to_string()))?;
+        let rest: NextCursorMember =
+            serde_json::from_str(raw.get()).map_err(|e| malformed(&e.to_string()))?;
         match rest.next_cursor {
             None => return Ok(found),
             Some(next) if cursors.insert(next.clone()) => {

@@ -38,10 +38,10 @@ pub(super) fn check(kind: RequestKind, params: &RawValue) -> Result<(), String> 
 
 fn page(params: &RawValue) -> Result<(), String> {
     #[derive(Deserialize)]
-    struct Address {
+    struct ElicitationUrl {
         url: String,
     }
-    let address: Address = serde_json::from_str(params.get()).map_err(|e| e.to_string())?;
+    let address: ElicitationUrl = serde_json::from_str(params.get()).map_err(|e| e.to_string())?;
     let shown = clip(&address.url, 200);
     let url = Url::parse(&address.url).map_err(|e| format!("{shown:?} is not an address: {e}"))?;
     if !matches!(url.scheme(), "https" | "http") {
@@ -57,16 +57,16 @@ fn page(params: &RawValue) -> Result<(), String> {
 fn form(params: &RawValue) -> Result<(), String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Form {
+    struct ElicitationForm {
         #[serde(default)]
-        requested_schema: Schema,
+        requested_schema: FormSchema,
     }
     #[derive(Default, Deserialize)]
-    struct Schema {
+    struct FormSchema {
         #[serde(default)]
         properties: Map<String, Value>,
     }
-    let form: Form = serde_json::from_str(params.get()).map_err(|e| e.to_string())?;
+    let form: ElicitationForm = serde_json::from_str(params.get()).map_err(|e| e.to_string())?;
     for (name, field) in &form.requested_schema.properties {
         let title = field.get("title").and_then(Value::as_str);
         let asks = [Some(name.as_str()), title];

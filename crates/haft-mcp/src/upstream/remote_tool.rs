@@ -27,7 +27,7 @@ pub struct RemoteTool {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Described {
+struct ToolDescription {
     title: Option<String>,
     #[serde(default)]
     description: String,
@@ -40,7 +40,7 @@ struct Described {
 impl RemoteTool {
     /// Creates the tool as it was pinned.
     pub(crate) fn new(server: &Arc<Upstream>, pinned: &PinnedTool) -> Result<Self, String> {
-        let described: Described =
+        let described: ToolDescription =
             serde_json::from_str(pinned.raw.get()).map_err(|e| e.to_string())?;
         let name = name::named(&server.terms.prefix(&server.name), &pinned.name);
         let name = name.map_err(|e| e.to_string())?;

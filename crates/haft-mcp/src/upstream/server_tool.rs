@@ -20,14 +20,14 @@ use serde_json::value::RawValue;
 
 use crate::upstream::Upstream;
 use crate::upstream::bridge::Bridge;
-use crate::upstream::errand::Errand;
+use crate::upstream::errand::UpstreamRequest;
 
 /// Room for a result: as much as a server's message can hold.
 const MAX_RESULT: usize = 64 << 20;
 
 /// What is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum ServerToolAction {
     /// Read a resource, or follow its changes: whoever may read its content may learn when it changes.
     Read,
     /// Get a prompt.
@@ -36,7 +36,7 @@ pub(crate) enum Verb {
     Complete,
 }
 
-impl Verb {
+impl ServerToolAction {
     pub(crate) const ALL: [Self; 3] = [Self::Read, Self::Get, Self::Complete];
 
     /// Returns the protocol's method.
@@ -66,35 +66,35 @@ impl Verb {
 /// A tool of this kind for one server.
 #[derive(Debug)]
 pub(crate) struct ServerTool {
-    verb: Verb,
+    verb: ServerToolAction,
     spec: Arc<ToolSpec>,
     server: Arc<Upstream>,
 }
 
 impl ServerTool {
-    pub(crate) fn new(verb: Verb, server: &Arc<Upstream>) -> Option<Self> {
+    pub(crate) fn new(verb: ServerToolAction, server: &Arc<Upstream>) -> Option<Self> {
         let name = ToolName::new(&verb.tool(server.name())).ok()?;
         let (what, schema) = match verb {
-            Verb::Read => (
+            ServerToolAction::Read => (
                 "Read or follow a resource",
                 json!({"type": "object", "required": ["uri"], "properties": {"uri": {"type": "string"}, "follow": {"type": "boolean"}}}),
             ),
-            Verb::Get => (
+            ServerToolAction::Get => (
                 "Get a prompt",
                 json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}),
             ),
-            Verb::Complete => (
+            ServerToolAction::Complete => (
                 "Complete an argument",
                 json!({"type": "object", "required": ["ref", "argument"]}),
             ),
         };
         let description = format!("{what} of the MCP server {}.", server.name());
         // Arguments are completed while the user types: asking for approval at each letter is impossible.
-        let is_safe = verb == Verb::Complete || server.terms.trusted;
+        let is_safe = verb == ServerToolAction::Complete || server.terms.trusted;
         let spec = ToolSpec {
             risk: if is_safe { Risk::Safe } else { Risk::High },
             // The user sees and chooses every word of a completion.
-            open_world: verb != Verb::Complete && !server.terms.is_confined,
+            open_world: verb != ServerToolAction::Complete && !server.terms.is_confined,
             concurrency_safe: true,
             idempotent: true,
             category: Some(server.name().to_owned()),
@@ -154,14 +154,14 @@ impl PreparedCall for ServerCall {
                 .and_then(|member| serde_json::from_str::<String>(member.value().get()).ok());
             let follows =
                 |member: &Member<'_>| member.is("follow") && member.value().get() == "true";
-            if *verb == Verb::Read && found.iter().any(follows) {
+            if *verb == ServerToolAction::Read && found.iter().any(follows) {
                 let uri = name.unwrap_or_default();
                 server.wait_until_followed(&uri).await?;
                 return Ok(ToolResult::default());
             }
             let params = text.trim_ascii();
             let params = params.strip_prefix('{').and_then(|p| p.strip_suffix('}'));
-            let errand = Errand {
+            let errand = UpstreamRequest {
                 method: verb.method(),
                 params: params.unwrap_or_default(),
                 name: name.as_deref(),

@@ -1,4 +1,4 @@
-//! `Params`: a request's `params`, parsed once, with each member as raw JSON.
+//! `RequestParams`: a request's `params`, parsed once, with each member as raw JSON.
 
 use haft::caller::LogLevel;
 use haft::text::clip;
@@ -10,12 +10,12 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::RpcError;
-use crate::filter::{Filter, MAX_SUBSCRIPTIONS};
+use crate::filter::{MAX_SUBSCRIPTIONS, SubscriptionFilter};
 use crate::offer::Reference;
 
 /// The members that any method uses; others are ignored.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Params<'a> {
+pub(crate) struct RequestParams<'a> {
     #[serde(borrow)]
     name: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -55,7 +55,7 @@ pub(crate) struct Params<'a> {
 
 /// The members of `_meta` that this server uses.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Meta<'a> {
+pub(crate) struct RequestMeta<'a> {
     #[serde(borrow, rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
     #[serde(borrow, rename = "io.modelcontextprotocol/protocolVersion")]
@@ -76,7 +76,7 @@ pub(crate) struct Implementation {
     pub(crate) version: String,
 }
 
-impl<'a> Params<'a> {
+impl<'a> RequestParams<'a> {
     /// Parses `params`; absent ones count as empty.
     pub(crate) fn parse(raw: Option<&'a RawValue>) -> Result<Self, RpcError> {
         match raw {
@@ -93,7 +93,7 @@ impl<'a> Params<'a> {
     }
 
     /// Returns `_meta`, which must be an object if present.
-    pub(crate) fn meta(&self) -> Result<Option<Meta<'a>>, RpcError> {
+    pub(crate) fn meta(&self) -> Result<Option<RequestMeta<'a>>, RpcError> {
         match self.meta {
             Some(raw) if raw.get().starts_with('{') => serde_json::from_str(raw.get())
                 .map(Some)
@@ -174,14 +174,14 @@ impl<'a> Params<'a> {
     /// Returns what the argument of a `completion/complete` belongs to.
     pub(crate) fn reference(&self) -> Result<Reference, RpcError> {
         #[derive(Deserialize)]
-        struct Ref {
+        struct CompletionRef {
             r#type: String,
             name: Option<String>,
             uri: Option<String>,
         }
         #[derive(Deserialize)]
         #[expect(dead_code, reason = "read to see that it is there")]
-        struct Argument {
+        struct CompletionArgument {
             name: String,
             value: String,
         }
@@ -192,10 +192,11 @@ impl<'a> Params<'a> {
             RpcError::invalid_params(format!("params.{name}: {e}"))
         };
         let argument = member(self.argument, "argument")?;
-        serde_json::from_str::<Argument>(argument.get()).map_err(|e| wrong("argument", e))?;
+        serde_json::from_str::<CompletionArgument>(argument.get())
+            .map_err(|e| wrong("argument", e))?;
         let reference = member(self.reference, "ref")?;
         let reference =
-            serde_json::from_str::<Ref>(reference.get()).map_err(|e| wrong("ref", e))?;
+            serde_json::from_str::<CompletionRef>(reference.get()).map_err(|e| wrong("ref", e))?;
         match (reference.r#type.as_str(), reference.name, reference.uri) {
             ("ref/prompt", Some(name), _) => Ok(Reference::Prompt(name)),
             ("ref/resource", _, Some(uri)) => Ok(Reference::Resource(uri)),
@@ -217,10 +218,10 @@ impl<'a> Params<'a> {
     }
 
     /// Returns the changes that a `subscriptions/listen` asks for.
-    pub(crate) fn filter(&self) -> Result<Filter, RpcError> {
+    pub(crate) fn filter(&self) -> Result<SubscriptionFilter, RpcError> {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]
-        struct Wanted {
+        struct NotificationsParam {
             tools_list_changed: Option<bool>,
             prompts_list_changed: Option<bool>,
             resources_list_changed: Option<bool>,
@@ -231,7 +232,7 @@ impl<'a> Params<'a> {
             .notifications
             .filter(|raw| raw.get().starts_with('{'))
             .ok_or_else(|| RpcError::invalid_params("params.notifications is not an object"))?;
-        let wanted = serde_json::from_str::<Wanted>(raw.get())
+        let wanted = serde_json::from_str::<NotificationsParam>(raw.get())
             .map_err(|e| RpcError::invalid_params(format!("params.notifications: {e}")))?;
         let uris = wanted.resource_subscriptions.unwrap_or_default();
         let tasks = wanted.task_ids.unwrap_or_default();
@@ -242,7 +243,7 @@ impl<'a> Params<'a> {
                 tasks.len()
             )));
         }
-        Ok(Filter {
+        Ok(SubscriptionFilter {
             tools: wanted.tools_list_changed == Some(true),
             prompts: wanted.prompts_list_changed == Some(true),
             resources: wanted.resources_list_changed == Some(true),
@@ -252,11 +253,11 @@ impl<'a> Params<'a> {
     }
 }
 
-impl<'a> Meta<'a> {
+impl<'a> RequestMeta<'a> {
     /// Returns the progress token as raw JSON, if it is a string or a number as the protocol requires.
     pub(crate) fn progress_token(&self) -> Option<&'a str> {
         let raw = self.progress_token?.get();
-        super::Id::parse(raw).map(|_| raw)
+        super::RequestId::parse(raw).map(|_| raw)
     }
 
     /// Returns the level from which a stateless client wants log messages for its request; `None` if it wants none.

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Id, RpcError};
+use super::{RequestId, RpcError};
 
 /// Begins a response; the result's JSON follows, then [`end`].
-pub(crate) fn begin(id: &Id, room: usize) -> Vec<u8> {
+pub(crate) fn begin(id: &RequestId, room: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(room + id.as_str().len() + 40);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_str().as_bytes());
@@ -21,7 +21,7 @@ pub(crate) fn end(out: &mut Vec<u8>) {
 }
 
 /// Returns a response without content.
-pub(crate) fn empty(id: &Id) -> Vec<u8> {
+pub(crate) fn empty(id: &RequestId) -> Vec<u8> {
     let mut out = begin(id, 2);
     out.extend_from_slice(b"{}");
     end(&mut out);
@@ -29,10 +29,10 @@ pub(crate) fn empty(id: &Id) -> Vec<u8> {
 }
 
 /// Returns an error, without an id if none could be read.
-pub(crate) fn error(id: Option<&Id>, error: &RpcError) -> Vec<u8> {
+pub(crate) fn error(id: Option<&RequestId>, error: &RpcError) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(id.map_or("null", Id::as_str).as_bytes());
+    out.extend_from_slice(id.map_or("null", RequestId::as_str).as_bytes());
     out.extend_from_slice(b",\"error\":{\"code\":");
     json(&mut out, &error.code);
     out.extend_from_slice(b",\"message\":");
@@ -59,7 +59,7 @@ pub(crate) fn notification(method: &str, params: Option<&str>) -> Vec<u8> {
 }
 
 /// Returns a request from this server to its client.
-pub(crate) fn request(id: &Id, method: &str, params: &Value) -> Vec<u8> {
+pub(crate) fn request(id: &RequestId, method: &str, params: &Value) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_str().as_bytes());
@@ -72,7 +72,7 @@ pub(crate) fn request(id: &Id, method: &str, params: &Value) -> Vec<u8> {
 }
 
 /// Returns such a request with `params` as raw JSON.
-pub(crate) fn request_raw(id: &Id, method: &str, params: &RawValue) -> Vec<u8> {
+pub(crate) fn request_raw(id: &RequestId, method: &str, params: &RawValue) -> Vec<u8> {
     let mut out = Vec::with_capacity(params.get().len() + 128);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_str().as_bytes());

@@ -8,13 +8,13 @@ use super::*;
 fn read(bytes: &[u8]) -> String {
     let raw = |params: Option<&RawValue>| params.map_or("-", RawValue::get).to_owned();
     match parse(bytes) {
-        Ok(Message::Request(r)) => {
+        Ok(RpcMessage::Request(r)) => {
             format!("request {} {} {}", r.id.as_str(), r.method, raw(r.params))
         }
-        Ok(Message::Notification(n)) => format!("notification {} {}", n.method, raw(n.params)),
-        Ok(Message::Response(_)) => "response".into(),
+        Ok(RpcMessage::Notification(n)) => format!("notification {} {}", n.method, raw(n.params)),
+        Ok(RpcMessage::Response(_)) => "response".into(),
         Err(refused) => {
-            let id = refused.id.as_ref().map_or("-", Id::as_str);
+            let id = refused.id.as_ref().map_or("-", RequestId::as_str);
             format!("{} {id}", refused.error.code)
         }
     }
@@ -121,7 +121,7 @@ fn what_is_no_utf_8_too_deep_or_too_long_an_id_is_refused() {
 #[test]
 fn an_error_is_one_json_document_whatever_its_message_holds() {
     let error = RpcError::invalid_params("say \"no\"\n").with_data("{\"a\":1}".into());
-    let bytes = reply::error(Id::parse("\"i\"").as_ref(), &error);
+    let bytes = reply::error(RequestId::parse("\"i\"").as_ref(), &error);
     let expect = r#"{"jsonrpc":"2.0","id":"i","error":{"code":-32602,"message":"say \"no\"\n","data":{"a":1}}}"#;
     assert_eq!(String::from_utf8(bytes).unwrap(), expect);
 }
@@ -135,8 +135,8 @@ proptest! {
 
     #[test]
     fn no_near_json_makes_it_panic(text in r#"([\[\]{}:," \\]|"jsonrpc"|"2\.0"|"id"|"method"|"params"|[0-9]|null|é|\\u[0-9a-f]{4}){0,80}"#) {
-        if let Ok(Message::Request(request)) = parse(text.as_bytes()) {
-            let _whatever = params::Params::parse(request.params).map(|p| (p.name(), p.meta().is_ok()));
+        if let Ok(RpcMessage::Request(request)) = parse(text.as_bytes()) {
+            let _whatever = params::RequestParams::parse(request.params).map(|p| (p.name(), p.meta().is_ok()));
         }
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::executor::Executor;
 use haft::future::BoxFuture;
 use haft::progress::Pace;
@@ -19,7 +19,9 @@ use haft_mcp::http::{Access, McpService};
 use haft_mcp::offer::Offer;
 use haft_mcp::opener::{ClientInfo, OpenError, RunFactory};
 use haft_mcp::server::{McpServer, ServerInfo, ServerLimits};
-use haft_mcp::upstream::{Gateway, Open, Passing, Upstream, UpstreamTerms, internal_tools};
+use haft_mcp::upstream::{
+    Connector, Gateway, ServerRequestPolicy, Upstream, UpstreamTerms, internal_tools,
+};
 use http::{Response, StatusCode};
 use http_body_util::{Either, Empty};
 use hyper::service::service_fn;
@@ -31,7 +33,7 @@ use tower_service::Service as _;
 #[derive(Debug, Clone, Copy)]
 struct Near(SocketAddr);
 
-impl Open for Near {
+impl Connector for Near {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let url = format!("http://{}/mcp", self.0);
         let endpoint = Endpoint::new(&url, http::HeaderMap::new(), LONGEST).unwrap();
@@ -65,7 +67,7 @@ impl RunFactory for Behind {
                 .with_entry_point("mcp")
                 .with_client(Some(client.name))
                 .with_cancellation(&CancellationToken::new());
-            let session = session.build().map_err(|e| OpenError(Failure::of(e)))?;
+            let session = session.build().map_err(|e| OpenError(HostFailure::of(e)))?;
             Ok((self.executor.clone(), session))
         })
     }
@@ -73,7 +75,7 @@ impl RunFactory for Behind {
     fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
         let opened = self.executor.open(session);
         Box::pin(std::future::ready(
-            opened.map_err(|e| OpenError(Failure::of(e))),
+            opened.map_err(|e| OpenError(HostFailure::of(e))),
         ))
     }
 
@@ -98,10 +100,10 @@ pub(crate) async fn front(address: SocketAddr) -> McpServer {
     let terms = UpstreamTerms {
         prefix: Some(String::new()),
         concurrency: 64,
-        passing: Passing {
+        passing: ServerRequestPolicy {
             sampling: true,
             client_roots: true,
-            ..Passing::default()
+            ..ServerRequestPolicy::default()
         },
         ..UpstreamTerms::default()
     };

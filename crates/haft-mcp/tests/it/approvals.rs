@@ -6,7 +6,7 @@ use std::time::Duration;
 use haft::Decision;
 use haft::approval::inbox::RequestStatus;
 use haft_mcp::http::{Access, McpBody, McpService};
-use haft_mcp::opener::ByOperator;
+use haft_mcp::opener::OperatorMarker;
 use haft_mcp::server::ServerLimits;
 use http::Method;
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ impl Session {
         let session = [("mcp-session-id", self.id.as_str())];
         let mut request = request(Method::POST, &session, body.to_owned());
         if operator {
-            request.extensions_mut().insert(ByOperator);
+            request.extensions_mut().insert(OperatorMarker);
         }
         send(&self.service, request).await
     }

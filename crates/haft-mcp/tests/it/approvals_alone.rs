@@ -7,7 +7,7 @@ use haft::Decision;
 use haft::approval::inbox::RequestStatus;
 use haft::call::Principal;
 use haft_mcp::http::{Access, McpService};
-use haft_mcp::opener::ByOperator;
+use haft_mcp::opener::OperatorMarker;
 use haft_mcp::server::ServerLimits;
 use http::Method;
 use serde_json::{Value, json};
@@ -64,7 +64,7 @@ impl Caller {
         let mut request = request(Method::POST, &headers, body.to_string());
         request.extensions_mut().insert(Principal::local(self.who));
         if self.operator {
-            request.extensions_mut().insert(ByOperator);
+            request.extensions_mut().insert(OperatorMarker);
         }
         reply(send(&self.service, request).await).await
     }

@@ -10,10 +10,10 @@ use haft::result::{Outcome, Status};
 use haft::testing::MemoryAudit;
 use haft::toolset::registry::ToolRegistry;
 use haft::{Executor, Policy, Profile, Session};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, Wire};
-use haft_mcp::offer::{Entry, Offer as _, Reference, Wanted};
-use haft_mcp::upstream::{Gateway, Open, Upstream, UpstreamTerms, internal_tools};
+use haft_mcp::offer::{Offer as _, OfferEntry, OfferRequest, Reference};
+use haft_mcp::upstream::{Connector, Gateway, Upstream, UpstreamTerms, internal_tools};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ struct Shelf {
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -39,7 +39,7 @@ impl Process for Inside {
     }
 }
 
-impl Open for Shelf {
+impl Connector for Shelf {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         *self.opened.lock() += 1;
         let (input, theirs) = tokio::io::duplex(1 << 16);
@@ -131,7 +131,7 @@ impl Scene {
         }
     }
 
-    async fn wants(&self, wanted: Wanted) -> Option<Outcome> {
+    async fn wants(&self, wanted: OfferRequest) -> Option<Outcome> {
         let call: ToolCall = self.gateway.call(&self.session, &wanted).await?;
         Some(self.executor.execute_internal(&self.session, call).await)
     }
@@ -147,7 +147,7 @@ impl Scene {
     }
 
     async fn reads(&self, uri: &str) -> Option<Outcome> {
-        self.wants(Wanted::Read {
+        self.wants(OfferRequest::Read {
             uri: uri.to_owned(),
         })
         .await
@@ -159,7 +159,7 @@ fn allowing() -> Policy {
     policy.allow("a.*").allow("b.*").build().unwrap()
 }
 
-fn pairs(entries: &[Entry]) -> Vec<(&str, &str)> {
+fn pairs(entries: &[OfferEntry]) -> Vec<(&str, &str)> {
     entries
         .iter()
         .map(|entry| (&*entry.key, entry.json.get()))
@@ -258,7 +258,7 @@ async fn what_is_wanted_reaches_its_server_under_the_servers_own_names_and_comes
 async fn prompts_and_completions_are_calls_with_a_record_under_the_servers_own_names() {
     let shelves = [Shelf::default(), Shelf::default()];
     let scene = Scene::new(&shelves, allowing()).await;
-    let prompt = Wanted::Prompt {
+    let prompt = OfferRequest::Prompt {
         name: "b.greet".into(),
         arguments: r#"{"who":"Ada"}"#.into(),
     };
@@ -270,7 +270,7 @@ async fn prompts_and_completions_are_calls_with_a_record_under_the_servers_own_n
         "{asked}"
     );
     let params = r#"{"ref":{"type":"ref/prompt","name":"a.greet","t":1},"argument":{"name":"who","value":"A"}}"#;
-    let complete = Wanted::Complete {
+    let complete = OfferRequest::Complete {
         reference: Reference::Prompt("a.greet".into()),
         params: RawValue::from_string(params.to_owned()).unwrap(),
     };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use haft::future::BoxFuture;
 use haft::{Policy, Profile, Tool};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, Wire};
-use haft_mcp::upstream::{Open, Passing, Root, Upstream, UpstreamTerms};
+use haft_mcp::upstream::{Connector, Root, ServerRequestPolicy, Upstream, UpstreamTerms};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
@@ -37,7 +37,7 @@ const STATE: &str = "s-\u{e4}\"12345678901234567890123";
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -47,7 +47,7 @@ impl Process for Inside {
     }
 }
 
-impl Open for Asking {
+impl Connector for Asking {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let (input, theirs) = tokio::io::duplex(1 << 16);
         let (out, output) = tokio::io::duplex(1 << 16);
@@ -174,7 +174,7 @@ async fn serve(server: Asking, input: DuplexStream, mut output: DuplexStream) {
     }
 }
 
-async fn haft(server: Asking, passing: Passing) -> Arc<SmallOpener> {
+async fn haft(server: Asking, passing: ServerRequestPolicy) -> Arc<SmallOpener> {
     let terms = UpstreamTerms {
         passing,
         ..UpstreamTerms::default()
@@ -260,7 +260,7 @@ async fn a_question_reaches_the_caller_and_its_answer_the_server_in_all_four_pai
     for (server, client) in [(true, true), (true, false), (false, true), (false, false)] {
         let what = format!("server modern {server}, client modern {client}");
         let asking = Asking::new(server, "elicitation/create");
-        let opener = haft(asking, Passing::default()).await;
+        let opener = haft(asking, ServerRequestPolicy::default()).await;
         let (text, asked) = called(&opener, client, CAPABILITIES, &answer).await;
         assert_eq!(
             serde_json::from_str::<Value>(&text).unwrap(),
@@ -281,16 +281,20 @@ async fn a_question_reaches_the_caller_and_its_answer_the_server_in_all_four_pai
 #[tokio::test]
 async fn nobody_is_asked_what_settings_or_the_caller_do_not_let_pass() {
     let answer = json!({"action": "accept"});
-    let deny = Passing {
+    let deny = ServerRequestPolicy {
         elicitation: false,
-        ..Passing::default()
+        ..ServerRequestPolicy::default()
     };
     for (server, client) in [(true, true), (true, false), (false, true), (false, false)] {
         for (method, passing, capabilities) in [
             ("elicitation/create", deny.clone(), CAPABILITIES),
-            ("elicitation/create", Passing::default(), "{}"),
-            ("sampling/createMessage", Passing::default(), CAPABILITIES),
-            ("roots/list", Passing::default(), CAPABILITIES),
+            ("elicitation/create", ServerRequestPolicy::default(), "{}"),
+            (
+                "sampling/createMessage",
+                ServerRequestPolicy::default(),
+                CAPABILITIES,
+            ),
+            ("roots/list", ServerRequestPolicy::default(), CAPABILITIES),
         ] {
             let what = format!("{method}: server modern {server}, client modern {client}");
             let opener = haft(Asking::new(server, method), passing).await;
@@ -306,9 +310,9 @@ async fn nobody_is_asked_what_settings_or_the_caller_do_not_let_pass() {
 async fn a_server_is_told_of_the_folders_of_the_settings_and_of_no_others() {
     let root = Root::folder(std::path::Path::new("/srv/data"));
     for server in [true, false] {
-        let passing = Passing {
+        let passing = ServerRequestPolicy {
             roots: vec![root.clone()],
-            ..Passing::default()
+            ..ServerRequestPolicy::default()
         };
         let opener = haft(Asking::new(server, "roots/list"), passing).await;
         for client in [true, false] {
@@ -331,7 +335,7 @@ async fn a_task_of_a_server_is_one_call_that_takes_its_time_and_may_ask() {
         ..Asking::new(true, "elicitation/create")
     };
     for client in [true, false] {
-        let opener = haft(asking, Passing::default()).await;
+        let opener = haft(asking, ServerRequestPolicy::default()).await;
         let (text, asked) = called(&opener, client, CAPABILITIES, &answer).await;
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), answer);
         assert_eq!(asked.unwrap()["params"]["message"], "[far] your name?");

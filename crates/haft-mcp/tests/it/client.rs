@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft::future::BoxFuture;
 use haft_mcp::client::http::{Endpoint, HttpWire};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{Client, ClientError, ClientLimits, Dial, Io, Wire};
 use haft_mcp::era::{Era, Revision};
 use haft_mcp::http::{Access, McpService};
@@ -18,7 +18,7 @@ use crate::support::server;
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use haft::future::BoxFuture;
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{
-    Client, ClientError, ClientLimits, Offers, Respond, Responder, default_values,
+    Client, ClientError, ClientLimits, OwnCapabilities, Respond, Responder, default_values,
 };
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
@@ -17,7 +17,7 @@ use crate::support::until_async;
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -132,7 +132,7 @@ impl Respond for Person {
     }
 }
 
-const FORMS: Offers = Offers {
+const FORMS: OwnCapabilities = OwnCapabilities {
     elicitation: true,
     sampling: false,
     roots: false,

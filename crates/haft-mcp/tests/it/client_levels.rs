@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use haft::caller::LogLevel;
 use haft::future::BoxFuture;
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
-use haft_mcp::client::{Client, ClientLimits, Offers, Respond, Responder};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
+use haft_mcp::client::{Client, ClientLimits, OwnCapabilities, Respond, Responder};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -88,7 +88,7 @@ async fn connected(capabilities: Value, refuses: bool) -> (Client, Heard) {
 }
 
 async fn call(client: &Client, level: Option<LogLevel>) {
-    let responder = Responder::new(Offers::default(), Arc::new(Wants(level)));
+    let responder = Responder::new(OwnCapabilities::default(), Arc::new(Wants(level)));
     let called = client
         .call_tool_with("t", "{}", None, Some(responder))
         .await;

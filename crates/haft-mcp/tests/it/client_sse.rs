@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::future::BoxFuture;
-use haft_mcp::client::http::{Endpoint, HttpWire, Remembered};
+use haft_mcp::client::http::{Endpoint, HttpWire, TransportHint};
 use haft_mcp::client::{Client, ClientError, ClientLimits, Dial, Io};
 use haft_mcp::era::{Era, Revision};
 use http::{Method, Request, Response, StatusCode};
@@ -147,7 +147,7 @@ impl Dial for Server {
 }
 
 /// Returns a client of this server that uses what is remembered about it.
-async fn connect(server: &Server, remembered: &Arc<Remembered>) -> Result<Client, ClientError> {
+async fn connect(server: &Server, remembered: &Arc<TransportHint>) -> Result<Client, ClientError> {
     let headers = http::HeaderMap::new();
     let endpoint = Endpoint::new("http://127.0.0.1:1/sse", headers, 50_000).unwrap();
     let wire = HttpWire::known(

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use haft::future::BoxFuture;
 use haft::toolset::registry::ToolRegistry;
 use haft::{Policy, Profile};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, Wire};
-use haft_mcp::upstream::{Gateway, Manifest, Open, Upstream, UpstreamTerms, internal_tools};
+use haft_mcp::upstream::{Connector, Gateway, Manifest, Upstream, UpstreamTerms, internal_tools};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
@@ -36,7 +36,7 @@ struct State {
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -46,7 +46,7 @@ impl Process for Inside {
     }
 }
 
-impl Open for Feed {
+impl Connector for Feed {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let (input, theirs) = tokio::io::duplex(1 << 16);
         let (output, ours) = tokio::io::duplex(1 << 16);

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use haft::call::Principal;
 use haft_mcp::guard::{HostGuard, same_token};
-use haft_mcp::http::{Access, Caller, McpService};
-use haft_mcp::opener::ByOperator;
+use haft_mcp::http::{Access, McpService, TokenOwner};
+use haft_mcp::opener::OperatorMarker;
 use haft_mcp::server::ServerLimits;
 use http::{Method, Request};
 use http_body_util::Full;
@@ -24,7 +24,7 @@ fn tokens() -> Access {
     Access::bearer(hosts(), |token| {
         let operator = same_token(token, "the operator's");
         let known = operator || same_token(token, "ann's");
-        known.then(|| Caller {
+        known.then(|| TokenOwner {
             principal: Some(Principal::local(if operator { "operator" } else { "ann" })),
             view: None,
             operator,
@@ -127,7 +127,7 @@ async fn aw4_the_operators_session_needs_the_operators_token_each_time() {
     let service = server.http(Access::checked_before());
     let by = |is_operator, mut asked: Request<Full<Bytes>>| {
         if is_operator {
-            asked.extensions_mut().insert(ByOperator);
+            asked.extensions_mut().insert(OperatorMarker);
         }
         let service = service.clone();
         async move { reply(send(&service, asked).await).await }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_mcp::http::{Access, McpBody, McpService};
-use haft_mcp::opener::ByOperator;
+use haft_mcp::opener::OperatorMarker;
 use haft_mcp::server::ServerLimits;
 use http::{Method, Request, Response};
 use http_body::{Body, Frame};
@@ -101,7 +101,7 @@ async fn w5_calls_that_wait_for_a_person_keep_nobody_else_out() {
     }
     // A notification of the handshake era, also from the operator.
     let mut hello = request(Method::POST, &[], initialize("2025-11-25"));
-    hello.extensions_mut().insert(ByOperator);
+    hello.extensions_mut().insert(OperatorMarker);
     assert_eq!(send(&service, hello).await.status(), 200);
     // When the clients close, the memory of their calls is free again.
     let before = opener.requests().await.len();
@@ -221,7 +221,7 @@ async fn calls_under_way_are_bounded_and_the_operator_has_a_share() {
     assert_eq!(ninth.verdict(), (503, -32000));
     let read = call("9", "read_file", r#"{"path":"hello.txt"}"#);
     let mut operators = request(Method::POST, &session, read.clone());
-    operators.extensions_mut().insert(ByOperator);
+    operators.extensions_mut().insert(OperatorMarker);
     let operators = reply(send(&service, operators).await).await;
     assert_eq!(operators.verdict(), (200, 0));
     // Messages that are not calls still get through.
@@ -267,7 +267,7 @@ async fn aw1_reads_under_way_are_bounded_and_keep_neither_calls_nor_the_operator
     let fifth = reading.join_next().await.unwrap().unwrap();
     assert_eq!(fifth.verdict(), (503, -32000));
     let mut operators = ask(5, "tools/list");
-    operators.extensions_mut().insert(ByOperator);
+    operators.extensions_mut().insert(OperatorMarker);
     let operators = reply(send(&service, operators).await).await;
     assert_eq!(operators.verdict(), (200, 0));
     let read = call("6", "read_file", r#"{"path":"hello.txt"}"#);
@@ -361,7 +361,7 @@ async fn w10_sessions_in_use_are_kept_and_the_operator_gets_in() {
     let third = post(&service, &[], &initialize("2025-11-25")).await;
     assert_eq!(third.verdict(), (503, -32000));
     let mut hello = request(Method::POST, &[], initialize("2025-11-25"));
-    hello.extensions_mut().insert(ByOperator);
+    hello.extensions_mut().insert(OperatorMarker);
     assert_eq!(send(&service, hello).await.status(), 200);
     running.shutdown().await;
 }

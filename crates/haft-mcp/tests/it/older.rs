@@ -8,9 +8,9 @@ use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::{Policy, Profile, Tool};
 use haft_mcp::client::http::{Endpoint, HttpWire};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, Dial, Io, Wire};
-use haft_mcp::upstream::{Open, Passing, Upstream, UpstreamTerms};
+use haft_mcp::upstream::{Connector, ServerRequestPolicy, Upstream, UpstreamTerms};
 use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -33,7 +33,7 @@ struct Older {
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -43,7 +43,7 @@ impl Process for Inside {
     }
 }
 
-impl Open for Older {
+impl Connector for Older {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         *self.opened.lock() += 1;
         let wire: Arc<dyn Wire> = if self.over_http {
@@ -189,9 +189,9 @@ impl Dial for Older {
 /// Returns haft in front of the server, which may ask the user and a model.
 async fn haft(older: &Older) -> Arc<SmallOpener> {
     let terms = UpstreamTerms {
-        passing: Passing {
+        passing: ServerRequestPolicy {
             sampling: true,
-            ..Passing::default()
+            ..ServerRequestPolicy::default()
         },
         ..UpstreamTerms::default()
     };

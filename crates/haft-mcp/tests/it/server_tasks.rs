@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use haft::future::BoxFuture;
 use haft::{Policy, Profile, Tool};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, Wire};
-use haft_mcp::upstream::{Open, Upstream, UpstreamTerms};
+use haft_mcp::upstream::{Connector, Upstream, UpstreamTerms};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
@@ -23,7 +23,7 @@ const ERROR: &str = r#"{"code":-32050,"message":"the printer is on fire","data":
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -33,7 +33,7 @@ impl Process for Inside {
     }
 }
 
-impl Open for Jobs {
+impl Connector for Jobs {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let (input, theirs) = tokio::io::duplex(1 << 16);
         let (out, output) = tokio::io::duplex(1 << 16);

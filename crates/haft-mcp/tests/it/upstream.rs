@@ -8,9 +8,9 @@ use haft::future::BoxFuture;
 use haft::result::{Outcome, Status};
 use haft::testing::Bench;
 use haft::{Policy, Tool};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, ClientLimits, Wire};
-use haft_mcp::upstream::{Open, Upstream, UpstreamTerms};
+use haft_mcp::upstream::{Connector, Upstream, UpstreamTerms};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -45,7 +45,7 @@ struct Backend(Arc<Mutex<State>>);
 
 struct End(Backend);
 
-impl Process for End {
+impl ServerProcess for End {
     fn last_words(&self) -> String {
         "out of disk".into()
     }
@@ -56,7 +56,7 @@ impl Process for End {
     }
 }
 
-impl Open for Backend {
+impl Connector for Backend {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let mut state = self.0.lock();
         state.opened += 1;

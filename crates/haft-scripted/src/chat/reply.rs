@@ -2,24 +2,24 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::compose::{OutCall, Output, Reply};
+use crate::compose::{ComposedReply, OutCall, ReplyOutput};
 use crate::random::Random;
-use crate::scenario::Stop;
-use crate::stream::Event;
+use crate::scenario::ScenarioStop;
+use crate::stream::StreamEvent;
 
 /// The creation time of every reply, in seconds since 1970: constant, so that replies are reproducible.
 const CREATED: u64 = 1_780_000_000;
 
-fn finish(stop: Stop) -> &'static str {
+fn finish(stop: ScenarioStop) -> &'static str {
     match stop {
-        Stop::End | Stop::Pause => "stop",
-        Stop::Calls => "tool_calls",
-        Stop::Length => "length",
-        Stop::Filter => "content_filter",
+        ScenarioStop::End | ScenarioStop::Pause => "stop",
+        ScenarioStop::Calls => "tool_calls",
+        ScenarioStop::Length => "length",
+        ScenarioStop::Filter => "content_filter",
     }
 }
 
-fn usage(reply: &Reply) -> Value {
+fn usage(reply: &ComposedReply) -> Value {
     let usage = reply.usage;
     json!({
         "prompt_tokens": usage.input, "completion_tokens": usage.output,
@@ -42,7 +42,7 @@ fn call(call: &OutCall) -> Value {
 }
 
 /// Returns the texts that `pick` selects, joined; null if there are none.
-fn join(reply: &Reply, pick: fn(&Output) -> Option<&str>) -> Value {
+fn join(reply: &ComposedReply, pick: fn(&ReplyOutput) -> Option<&str>) -> Value {
     let texts: Vec<&str> = reply.outputs.iter().filter_map(pick).collect();
     if texts.is_empty() {
         Value::Null
@@ -51,29 +51,29 @@ fn join(reply: &Reply, pick: fn(&Output) -> Option<&str>) -> Value {
     }
 }
 
-fn content(output: &Output) -> Option<&str> {
+fn content(output: &ReplyOutput) -> Option<&str> {
     match output {
-        Output::Text(text) => Some(text),
+        ReplyOutput::Text(text) => Some(text),
         _ => None,
     }
 }
 
-fn thoughts(output: &Output) -> Option<&str> {
+fn thoughts(output: &ReplyOutput) -> Option<&str> {
     match output {
-        Output::Thinking(text) => Some(text),
+        ReplyOutput::Thinking(text) => Some(text),
         _ => None,
     }
 }
 
-fn refusal(output: &Output) -> Option<&str> {
+fn refusal(output: &ReplyOutput) -> Option<&str> {
     match output {
-        Output::Refusal(text) => Some(text),
+        ReplyOutput::Refusal(text) => Some(text),
         _ => None,
     }
 }
 
 /// Writes a complete reply.
-pub(crate) fn whole(reply: &Reply) -> Value {
+pub(crate) fn whole(reply: &ComposedReply) -> Value {
     let mut message = json!({
         "role": "assistant", "content": join(reply, content),
         "refusal": join(reply, refusal), "annotations": [],
@@ -85,8 +85,8 @@ pub(crate) fn whole(reply: &Reply) -> Value {
     let mut calls = Vec::new();
     for output in &reply.outputs {
         match output {
-            Output::Call(made) => calls.push(call(made)),
-            Output::Item(Value::Object(members)) => add(&mut message, members),
+            ReplyOutput::Call(made) => calls.push(call(made)),
+            ReplyOutput::Item(Value::Object(members)) => add(&mut message, members),
             _ => {}
         }
     }
@@ -102,7 +102,7 @@ pub(crate) fn whole(reply: &Reply) -> Value {
     })
 }
 
-fn id(reply: &Reply) -> String {
+fn id(reply: &ComposedReply) -> String {
     format!("chatcmpl-{:06}", reply.number)
 }
 
@@ -114,7 +114,11 @@ fn add(message: &mut Value, members: &Map<String, Value>) {
 }
 
 /// Writes a reply as events.
-pub(crate) fn events(reply: &Reply, with_usage: bool, random: &mut Random) -> Vec<Event> {
+pub(crate) fn events(
+    reply: &ComposedReply,
+    with_usage: bool,
+    random: &mut Random,
+) -> Vec<StreamEvent> {
     let mut chunks = Chunks {
         reply,
         with_usage,
@@ -125,28 +129,28 @@ pub(crate) fn events(reply: &Reply, with_usage: bool, random: &mut Random) -> Ve
     let mut calls = 0;
     for output in &reply.outputs {
         match output {
-            Output::Text(text) => chunks.texts("content", text),
-            Output::Thinking(text) => chunks.texts("reasoning_content", text),
-            Output::Refusal(text) => chunks.texts("refusal", text),
-            Output::Call(made) => {
+            ReplyOutput::Text(text) => chunks.texts("content", text),
+            ReplyOutput::Thinking(text) => chunks.texts("reasoning_content", text),
+            ReplyOutput::Refusal(text) => chunks.texts("refusal", text),
+            ReplyOutput::Call(made) => {
                 chunks.call(made, calls);
                 calls += 1;
             }
-            Output::Item(members) => chunks.delta(members),
+            ReplyOutput::Item(members) => chunks.delta(members),
         }
     }
     chunks.end()
 }
 
 struct Chunks<'r> {
-    reply: &'r Reply,
+    reply: &'r ComposedReply,
     with_usage: bool,
     random: &'r mut Random,
-    events: Vec<Event>,
+    events: Vec<StreamEvent>,
 }
 
 impl Chunks<'_> {
-    fn chunk(&mut self, choices: &Value, usage: &Value) -> Event {
+    fn chunk(&mut self, choices: &Value, usage: &Value) -> StreamEvent {
         let mut chunk = json!({
             "id": id(self.reply), "object": "chat.completion.chunk", "created": CREATED,
             "model": self.reply.model, "service_tier": "default",
@@ -156,7 +160,7 @@ impl Chunks<'_> {
         if self.with_usage {
             chunk["usage"] = usage.clone();
         }
-        Event::data(&chunk)
+        StreamEvent::data(&chunk)
     }
 
     fn delta(&mut self, delta: &Value) {
@@ -187,7 +191,7 @@ impl Chunks<'_> {
         }
     }
 
-    fn end(mut self) -> Vec<Event> {
+    fn end(mut self) -> Vec<StreamEvent> {
         let finish = finish(self.reply.stop);
         let choices = json!([{"index": 0, "delta": {}, "logprobs": null, "finish_reason": finish}]);
         let event = self.chunk(&choices, &Value::Null);
@@ -196,7 +200,7 @@ impl Chunks<'_> {
             let event = self.chunk(&json!([]), &usage(self.reply));
             self.events.push(event.closing());
         }
-        let done = Event {
+        let done = StreamEvent {
             text: "data: [DONE]\n\n".to_owned(),
             is_closing: true,
         };

@@ -2,22 +2,22 @@
 
 use serde_json::{Value, json};
 
-use crate::compose::{Output, Reply};
+use crate::compose::{ComposedReply, ReplyOutput};
 use crate::random::Random;
-use crate::scenario::Stop;
-use crate::stream::Event;
+use crate::scenario::ScenarioStop;
+use crate::stream::StreamEvent;
 
 use super::signature;
 
-fn finish(stop: Stop) -> &'static str {
+fn finish(stop: ScenarioStop) -> &'static str {
     match stop {
-        Stop::End | Stop::Calls | Stop::Pause => "STOP",
-        Stop::Length => "MAX_TOKENS",
-        Stop::Filter => "SAFETY",
+        ScenarioStop::End | ScenarioStop::Calls | ScenarioStop::Pause => "STOP",
+        ScenarioStop::Length => "MAX_TOKENS",
+        ScenarioStop::Filter => "SAFETY",
     }
 }
 
-fn response(reply: &Reply, parts: &[Value], finish: Option<&str>) -> Value {
+fn response(reply: &ComposedReply, parts: &[Value], finish: Option<&str>) -> Value {
     let usage = reply.usage;
     let written = usage.output.saturating_sub(usage.thinking);
     let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
@@ -36,13 +36,13 @@ fn response(reply: &Reply, parts: &[Value], finish: Option<&str>) -> Value {
 }
 
 /// Returns the parts of a reply. The first call carries a signature, as at the provider.
-fn parts(reply: &Reply, with_ids: bool) -> Result<Vec<Value>, String> {
+fn parts(reply: &ComposedReply, with_ids: bool) -> Result<Vec<Value>, String> {
     let mut first = true;
-    let part = |output: &Output| {
+    let part = |output: &ReplyOutput| {
         Ok(match output {
-            Output::Text(text) | Output::Refusal(text) => json!({"text": text}),
-            Output::Thinking(text) => json!({"text": text, "thought": true}),
-            Output::Call(call) => {
+            ReplyOutput::Text(text) | ReplyOutput::Refusal(text) => json!({"text": text}),
+            ReplyOutput::Thinking(text) => json!({"text": text, "thought": true}),
+            ReplyOutput::Call(call) => {
                 let mut part = json!({"functionCall": {"name": call.name, "args": call.object()?}});
                 if with_ids {
                     part["functionCall"]["id"] = call.id.as_str().into();
@@ -52,7 +52,7 @@ fn parts(reply: &Reply, with_ids: bool) -> Result<Vec<Value>, String> {
                 }
                 part
             }
-            Output::Item(item) => item.clone(),
+            ReplyOutput::Item(item) => item.clone(),
         })
     };
     reply.outputs.iter().map(part).collect()
@@ -62,7 +62,7 @@ fn parts(reply: &Reply, with_ids: bool) -> Result<Vec<Value>, String> {
 ///
 /// # Errors
 /// If the raw arguments of a call are not an object.
-pub(crate) fn whole(reply: &Reply, with_ids: bool) -> Result<Value, String> {
+pub(crate) fn whole(reply: &ComposedReply, with_ids: bool) -> Result<Value, String> {
     let parts = parts(reply, with_ids)?;
     Ok(response(reply, &parts, Some(finish(reply.stop))))
 }
@@ -72,23 +72,23 @@ pub(crate) fn whole(reply: &Reply, with_ids: bool) -> Result<Value, String> {
 /// # Errors
 /// If the raw arguments of a call are not an object.
 pub(crate) fn events(
-    reply: &Reply,
+    reply: &ComposedReply,
     with_ids: bool,
     random: &mut Random,
-) -> Result<Vec<Event>, String> {
+) -> Result<Vec<StreamEvent>, String> {
     let mut events = Vec::new();
     for part in parts(reply, with_ids)? {
         let Some(text) = part.get("text").and_then(Value::as_str) else {
-            events.push(Event::data(&response(reply, &[part], None)));
+            events.push(StreamEvent::data(&response(reply, &[part], None)));
             continue;
         };
         for piece in random.deltas(text) {
             let mut part = part.clone();
             part["text"] = piece.into();
-            events.push(Event::data(&response(reply, &[part], None)));
+            events.push(StreamEvent::data(&response(reply, &[part], None)));
         }
     }
     let end = response(reply, &[json!({"text": ""})], Some(finish(reply.stop)));
-    events.push(Event::data(&end).closing());
+    events.push(StreamEvent::data(&end).closing());
     Ok(events)
 }

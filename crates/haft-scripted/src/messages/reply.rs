@@ -2,26 +2,26 @@
 
 use serde_json::{Value, json};
 
-use crate::compose::{Output, Reply};
+use crate::compose::{ComposedReply, ReplyOutput};
 use crate::random::Random;
-use crate::scenario::Stop;
-use crate::stream::Event;
+use crate::scenario::ScenarioStop;
+use crate::stream::StreamEvent;
 
 use super::signature;
 
-fn stop_reason(reply: &Reply) -> &'static str {
-    let refused = |output: &Output| matches!(output, Output::Refusal(_));
+fn stop_reason(reply: &ComposedReply) -> &'static str {
+    let refused = |output: &ReplyOutput| matches!(output, ReplyOutput::Refusal(_));
     match reply.stop {
-        Stop::End if reply.outputs.iter().any(refused) => "refusal",
-        Stop::End => "end_turn",
-        Stop::Calls => "tool_use",
-        Stop::Length => "max_tokens",
-        Stop::Filter => "refusal",
-        Stop::Pause => "pause_turn",
+        ScenarioStop::End if reply.outputs.iter().any(refused) => "refusal",
+        ScenarioStop::End => "end_turn",
+        ScenarioStop::Calls => "tool_use",
+        ScenarioStop::Length => "max_tokens",
+        ScenarioStop::Filter => "refusal",
+        ScenarioStop::Pause => "pause_turn",
     }
 }
 
-fn usage(reply: &Reply, output: u64) -> Value {
+fn usage(reply: &ComposedReply, output: u64) -> Value {
     let usage = reply.usage;
     json!({
         "input_tokens": usage.input.saturating_sub(usage.cached),
@@ -31,7 +31,7 @@ fn usage(reply: &Reply, output: u64) -> Value {
     })
 }
 
-fn message(reply: &Reply, content: &[Value], stop: Option<&str>, output: u64) -> Value {
+fn message(reply: &ComposedReply, content: &[Value], stop: Option<&str>, output: u64) -> Value {
     json!({
         "id": format!("msg_{:06}", reply.number), "type": "message", "role": "assistant",
         "model": reply.model, "content": content, "stop_reason": stop, "stop_sequence": null,
@@ -39,17 +39,19 @@ fn message(reply: &Reply, content: &[Value], stop: Option<&str>, output: u64) ->
     })
 }
 
-fn block(output: &Output) -> Result<Value, String> {
+fn block(output: &ReplyOutput) -> Result<Value, String> {
     Ok(match output {
-        Output::Text(text) | Output::Refusal(text) => json!({"type": "text", "text": text}),
-        Output::Thinking(text) => {
+        ReplyOutput::Text(text) | ReplyOutput::Refusal(text) => {
+            json!({"type": "text", "text": text})
+        }
+        ReplyOutput::Thinking(text) => {
             json!({"type": "thinking", "thinking": text, "signature": signature(text)})
         }
-        Output::Call(call) => json!({
+        ReplyOutput::Call(call) => json!({
             "type": "tool_use", "id": call.id, "name": call.name, "input": call.object()?,
             "caller": {"type": "direct"},
         }),
-        Output::Item(item) => item.clone(),
+        ReplyOutput::Item(item) => item.clone(),
     })
 }
 
@@ -57,14 +59,14 @@ fn block(output: &Output) -> Result<Value, String> {
 ///
 /// # Errors
 /// If the raw arguments of a call are not an object.
-pub(crate) fn whole(reply: &Reply) -> Result<Value, String> {
+pub(crate) fn whole(reply: &ComposedReply) -> Result<Value, String> {
     let blocks: Result<Vec<Value>, String> = reply.outputs.iter().map(block).collect();
     let stop = stop_reason(reply);
     Ok(message(reply, &blocks?, Some(stop), reply.usage.output))
 }
 
 /// Writes a reply as events.
-pub(crate) fn events(reply: &Reply, random: &mut Random) -> Vec<Event> {
+pub(crate) fn events(reply: &ComposedReply, random: &mut Random) -> Vec<StreamEvent> {
     let start = json!({"type": "message_start", "message": message(reply, &[], None, 1)});
     let mut events = vec![event(&start)];
     for (index, output) in reply.outputs.iter().enumerate() {
@@ -91,33 +93,33 @@ pub(crate) fn events(reply: &Reply, random: &mut Random) -> Vec<Event> {
     events
 }
 
-fn event(value: &Value) -> Event {
-    Event::named(value["type"].as_str().unwrap_or_default(), value)
+fn event(value: &Value) -> StreamEvent {
+    StreamEvent::named(value["type"].as_str().unwrap_or_default(), value)
 }
 
 /// Returns a block as it starts, and the deltas that follow.
-fn parts(output: &Output, random: &mut Random) -> (Value, Vec<Value>) {
+fn parts(output: &ReplyOutput, random: &mut Random) -> (Value, Vec<Value>) {
     match output {
-        Output::Text(text) | Output::Refusal(text) => {
+        ReplyOutput::Text(text) | ReplyOutput::Refusal(text) => {
             let delta = |piece| json!({"type": "text_delta", "text": piece});
             let deltas = random.deltas(text).into_iter().map(delta);
             (json!({"type": "text", "text": ""}), deltas.collect())
         }
-        Output::Thinking(text) => {
+        ReplyOutput::Thinking(text) => {
             let delta = |piece| json!({"type": "thinking_delta", "thinking": piece});
             let mut deltas: Vec<Value> = random.deltas(text).into_iter().map(delta).collect();
             deltas.push(json!({"type": "signature_delta", "signature": signature(text)}));
             let first = json!({"type": "thinking", "thinking": "", "signature": ""});
             (first, deltas)
         }
-        Output::Call(call) => {
+        ReplyOutput::Call(call) => {
             let first = json!({
                 "type": "tool_use", "id": call.id, "name": call.name, "input": {},
                 "caller": {"type": "direct"},
             });
             (first, inputs(&call.arguments, random))
         }
-        Output::Item(item) => match item.get("input").filter(|input| input.is_object()) {
+        ReplyOutput::Item(item) => match item.get("input").filter(|input| input.is_object()) {
             Some(input) => {
                 let deltas = inputs(&input.to_string(), random);
                 let mut first = item.clone();

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::conversation::{Call, CallResult, Conversation};
+use crate::conversation::{Conversation, HistoryCall, HistoryResult};
 use crate::fields::{content, list, member, text};
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 
-use super::memory::{self, Memory};
+use super::memory::{self, ReplyStore};
 use super::{message_text, tools};
 
 /// Calls that the client answers: their type, the member with their id, and the type and member of the answer.
@@ -66,7 +66,7 @@ const MODEL: [&str; 11] = [
 ];
 
 /// A call that waits for its answer.
-struct Open {
+struct ResponsesPendingCall {
     kind: &'static str,
     id: String,
     item: Value,
@@ -75,10 +75,10 @@ struct Open {
 /// Reads the items into the conversation.
 pub(super) fn read(
     items: &[Value],
-    memory: &Memory,
+    memory: &ReplyStore,
     conversation: &mut Conversation,
-) -> Result<(), Refusal> {
-    let mut reader = Reader {
+) -> Result<(), ProviderError> {
+    let mut reader = ItemReader {
         conversation,
         open: Vec::new(),
         in_turn: false,
@@ -93,20 +93,20 @@ pub(super) fn read(
         Some(open) => {
             let kind = open.kind.replace('_', " ");
             let words = format!("No tool output found for {kind} {}.", open.id);
-            Err(Refusal::invalid(words).at("input"))
+            Err(ProviderError::invalid(words).at("input"))
         }
         None => Ok(()),
     }
 }
 
-struct Reader<'c> {
+struct ItemReader<'c> {
     conversation: &'c mut Conversation,
-    open: Vec<Open>,
+    open: Vec<ResponsesPendingCall>,
     in_turn: bool,
 }
 
-impl Reader<'_> {
-    fn item(&mut self, item: &Value, at: usize) -> Result<(), Refusal> {
+impl ItemReader<'_> {
+    fn item(&mut self, item: &Value, at: usize) -> Result<(), ProviderError> {
         let kind = text(item, "type").unwrap_or("message");
         if kind == "message" {
             return self.message(item, at);
@@ -133,7 +133,9 @@ impl Reader<'_> {
             _ => {
                 let words = format!("Invalid value: '{kind}'. It is not a type of an input item.");
                 let place = format!("input[{at}].type");
-                Err(Refusal::invalid(words).at(place).code("invalid_value"))
+                Err(ProviderError::invalid(words)
+                    .at(place)
+                    .code("invalid_value"))
             }
         }
     }
@@ -145,7 +147,7 @@ impl Reader<'_> {
         }
     }
 
-    fn message(&mut self, item: &Value, at: usize) -> Result<(), Refusal> {
+    fn message(&mut self, item: &Value, at: usize) -> Result<(), ProviderError> {
         let words = message_text(item);
         match text(item, "role").unwrap_or_default() {
             "assistant" => {
@@ -163,14 +165,21 @@ impl Reader<'_> {
                     "Invalid value: '{other}'. Supported values are: 'assistant', 'system', 'developer', and 'user'."
                 );
                 let place = format!("input[{at}].role");
-                return Err(Refusal::invalid(words).at(place).code("invalid_value"));
+                return Err(ProviderError::invalid(words)
+                    .at(place)
+                    .code("invalid_value"));
             }
         }
         self.in_turn = false;
         Ok(())
     }
 
-    fn call(&mut self, item: &Value, at: usize, row: [&'static str; 4]) -> Result<(), Refusal> {
+    fn call(
+        &mut self,
+        item: &Value,
+        at: usize,
+        row: [&'static str; 4],
+    ) -> Result<(), ProviderError> {
         let [kind, key, ..] = row;
         self.begin_turn();
         if kind == "tool_search_call" && text(item, "execution") != Some("client") {
@@ -185,7 +194,7 @@ impl Reader<'_> {
         if let Some(name) = missing {
             let place = format!("input[{at}].{name}");
             let words = format!("Missing required parameter: '{place}'.");
-            return Err(Refusal::invalid(words)
+            return Err(ProviderError::invalid(words)
                 .at(place)
                 .code("missing_required_parameter"));
         }
@@ -193,12 +202,12 @@ impl Reader<'_> {
         if let Some(turn) = self.conversation.turns.last_mut() {
             // The scenario's name for the call: its `call_id`, whatever its answer refers to.
             let named = text(item, "call_id").unwrap_or(&id);
-            turn.push(Call {
+            turn.push(HistoryCall {
                 id: Some(named.to_owned()),
                 result: None,
             });
         }
-        self.open.push(Open {
+        self.open.push(ResponsesPendingCall {
             kind,
             id,
             item: item.clone(),
@@ -206,7 +215,12 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn answer(&mut self, item: &Value, at: usize, row: [&'static str; 4]) -> Result<(), Refusal> {
+    fn answer(
+        &mut self,
+        item: &Value,
+        at: usize,
+        row: [&'static str; 4],
+    ) -> Result<(), ProviderError> {
         self.in_turn = false;
         let [kind, _, own, key] = row;
         let id = text(item, key).unwrap_or_default();
@@ -217,14 +231,14 @@ impl Reader<'_> {
         let Some(waits) = waits else {
             let what = own.replace('_', " ");
             let words = format!("No tool call found for {what} with {key} {id}.");
-            return Err(Refusal::invalid(words).at("input"));
+            return Err(ProviderError::invalid(words).at("input"));
         };
         let call = self.open.remove(waits);
         shape(item, own, &call.item).map_err(|words| {
             let place = format!("input[{at}]");
-            Refusal::invalid(format!("Invalid '{place}': {words}")).at(place)
+            ProviderError::invalid(format!("Invalid '{place}': {words}")).at(place)
         })?;
-        let result = CallResult {
+        let result = HistoryResult {
             text: answer_text(item),
             is_error: (own == "apply_patch_call_output")
                 .then(|| text(item, "status") == Some("failed")),

@@ -1,4 +1,4 @@
-//! `Memory`: the server's answers, which later requests refer to instead of repeating them.
+//! `ReplyStore`: the server's answers, which later requests refer to instead of repeating them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::fields::{list, member, text};
 use crate::random::digest;
-use crate::refusal::Refusal;
+use crate::refusal::ProviderError;
 
 /// Maximum number of replies remembered; older ones are no longer found.
 const REPLIES: usize = 256;
@@ -15,8 +15,8 @@ const BYTES: usize = 64 << 20;
 
 /// The replies of a server.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
-    replies: HashMap<String, Record>,
+pub(crate) struct ReplyStore {
+    replies: HashMap<String, StoredReply>,
     order: VecDeque<String>,
     /// The bytes of all replies.
     bytes: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Memory {
 
 /// A remembered reply.
 #[derive(Debug)]
-struct Record {
+struct StoredReply {
     /// The history before it.
     before: Vec<Value>,
     /// Its own items.
@@ -37,7 +37,7 @@ struct Record {
     bytes: usize,
 }
 
-impl Memory {
+impl ReplyStore {
     /// Remembers a reply.
     pub(crate) fn add(&mut self, id: String, before: Vec<Value>, output: Vec<Value>, stored: bool) {
         for item in output.iter().filter_map(|item| text(item, "id")) {
@@ -48,7 +48,7 @@ impl Memory {
         let bytes = items.map(|item| item.to_string().len()).sum();
         self.bytes += bytes;
         self.order.push_back(id.clone());
-        let record = Record {
+        let record = StoredReply {
             before,
             output,
             stored,
@@ -66,12 +66,12 @@ impl Memory {
     }
 
     /// Returns all items of a request: those of the response that it continues, and its own with references resolved.
-    pub(super) fn resolve(&self, body: &Value) -> Result<Vec<Value>, Refusal> {
+    pub(super) fn resolve(&self, body: &Value) -> Result<Vec<Value>, ProviderError> {
         let mut items = Vec::new();
         if let Some(id) = member(body, "previous_response_id").and_then(Value::as_str) {
             let Some(previous) = self.replies.get(id).filter(|reply| reply.stored) else {
                 let words = format!("Previous response with id '{id}' not found.");
-                return Err(Refusal::invalid(words)
+                return Err(ProviderError::invalid(words)
                     .at("previous_response_id")
                     .code("previous_response_not_found"));
             };
@@ -88,7 +88,7 @@ impl Memory {
         Ok(items)
     }
 
-    fn dereference(&self, item: &Value) -> Result<Value, Refusal> {
+    fn dereference(&self, item: &Value) -> Result<Value, ProviderError> {
         if text(item, "type") != Some("item_reference") {
             return Ok(item.clone());
         }
@@ -99,7 +99,7 @@ impl Memory {
             .ok_or_else(|| missing(id))
     }
 
-    fn item(&self, id: &str) -> Option<(&Record, &Value)> {
+    fn item(&self, id: &str) -> Option<(&StoredReply, &Value)> {
         let reply = self.replies.get(self.items.get(id)?)?;
         let item = reply
             .output
@@ -109,11 +109,11 @@ impl Memory {
     }
 }
 
-fn missing(id: &str) -> Refusal {
+fn missing(id: &str) -> ProviderError {
     let words = format!(
         "Item with id '{id}' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input."
     );
-    Refusal::new(404, words).at("input")
+    ProviderError::new(404, words).at("input")
 }
 
 /// Returns the encrypted content of a reasoning item.
@@ -123,7 +123,11 @@ pub(super) fn encrypt(thought: &str) -> String {
 
 /// Checks that an item of this server comes back correctly: reasoning complete and followed by what it led to, and what reasoning
 /// led to preceded by that reasoning.
-pub(super) fn check_item(memory: &Memory, items: &[Value], at: usize) -> Result<(), Refusal> {
+pub(super) fn check_item(
+    memory: &ReplyStore,
+    items: &[Value],
+    at: usize,
+) -> Result<(), ProviderError> {
     let item = &items[at];
     let Some(id) = text(item, "id") else {
         return Ok(());
@@ -138,14 +142,14 @@ pub(super) fn check_item(memory: &Memory, items: &[Value], at: usize) -> Result<
         }
         if returned.is_some() && member(made, "encrypted_content") != returned {
             let words = format!("The encrypted content for item {id} could not be verified.");
-            return Err(Refusal::invalid(words).code("invalid_encrypted_content"));
+            return Err(ProviderError::invalid(words).code("invalid_encrypted_content"));
         }
         let next = items.get(at + 1).and_then(|next| text(next, "id"));
         if next.is_none_or(|next| memory.items.get(next) != memory.items.get(id)) {
             let words = format!(
                 "Item '{id}' of type 'reasoning' was provided without its required following item."
             );
-            return Err(Refusal::invalid(words).at("input"));
+            return Err(ProviderError::invalid(words).at("input"));
         }
         return Ok(());
     }
@@ -170,7 +174,7 @@ pub(super) fn check_item(memory: &Memory, items: &[Value], at: usize) -> Result<
         "Item '{id}' of type '{kind}' was provided without its required 'reasoning' item: '{}'.",
         text(thought, "id").unwrap_or_default()
     );
-    Err(Refusal::invalid(words).at("input"))
+    Err(ProviderError::invalid(words).at("input"))
 }
 
 #[cfg(test)]
@@ -181,11 +185,11 @@ mod tests {
     fn the_oldest_replies_are_forgotten_by_number_and_by_bytes() {
         let item =
             |id: String, text: &str| vec![json!({"id": id, "type": "message", "content": text})];
-        let continues = |memory: &Memory, number: usize| {
+        let continues = |memory: &ReplyStore, number: usize| {
             let body = json!({"previous_response_id": format!("r{number}"), "input": "hi"});
             memory.resolve(&body).is_ok()
         };
-        let mut memory = Memory::default();
+        let mut memory = ReplyStore::default();
         for number in 0..=REPLIES {
             memory.add(
                 format!("r{number}"),

@@ -2,35 +2,35 @@
 
 use serde_json::{Value, json};
 
-use crate::compose::{OutCall, Output, Reply};
-use crate::conversation::Own;
+use crate::compose::{ComposedReply, OutCall, ReplyOutput};
+use crate::conversation::EchoedRequest;
 use crate::random::Random;
-use crate::scenario::Stop;
-use crate::stream::Event;
+use crate::scenario::ScenarioStop;
+use crate::stream::StreamEvent;
 
 use super::memory::encrypt;
 
 /// The creation time of every reply, in seconds since 1970: constant, so that replies are reproducible.
 const CREATED: u64 = 1_780_000_000;
 
-pub(crate) fn id(reply: &Reply) -> String {
+pub(crate) fn id(reply: &ComposedReply) -> String {
     format!("resp_{:06}", reply.number)
 }
 
 /// Returns the output items of a reply.
-pub(crate) fn items(reply: &Reply, own: &Own) -> Vec<Value> {
-    let item = |(at, output): (usize, &Output)| {
+pub(crate) fn items(reply: &ComposedReply, own: &EchoedRequest) -> Vec<Value> {
+    let item = |(at, output): (usize, &ReplyOutput)| {
         let number = reply.number;
         match output {
-            Output::Text(text) => message(
+            ReplyOutput::Text(text) => message(
                 &format!("msg_{number:06}_{at}"),
                 &json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []}),
             ),
-            Output::Refusal(text) => message(
+            ReplyOutput::Refusal(text) => message(
                 &format!("msg_{number:06}_{at}"),
                 &json!({"type": "refusal", "refusal": text}),
             ),
-            Output::Thinking(text) => {
+            ReplyOutput::Thinking(text) => {
                 let id = format!("rs_{number:06}_{at}");
                 let mut item = json!({
                     "type": "reasoning", "id": id,
@@ -41,8 +41,8 @@ pub(crate) fn items(reply: &Reply, own: &Own) -> Vec<Value> {
                 }
                 item
             }
-            Output::Call(made) => call(made, &format!("{number:06}_{at}")),
-            Output::Item(item) => item.clone(),
+            ReplyOutput::Call(made) => call(made, &format!("{number:06}_{at}")),
+            ReplyOutput::Item(item) => item.clone(),
         }
     };
     reply.outputs.iter().enumerate().map(item).collect()
@@ -73,7 +73,7 @@ fn call(made: &OutCall, tail: &str) -> Value {
 }
 
 /// Writes a complete reply with these items and this status.
-fn response(reply: &Reply, own: &Own, output: &[Value], status: &str) -> Value {
+fn response(reply: &ComposedReply, own: &EchoedRequest, output: &[Value], status: &str) -> Value {
     let body = &own.body;
     let or = |name: &str, default: Value| match body.get(name) {
         Some(value) if !value.is_null() => value.clone(),
@@ -81,8 +81,8 @@ fn response(reply: &Reply, own: &Own, output: &[Value], status: &str) -> Value {
     };
     let ended = status != "in_progress";
     let incomplete = match reply.stop {
-        Stop::Length if ended => json!({"reason": "max_output_tokens"}),
-        Stop::Filter if ended => json!({"reason": "content_filter"}),
+        ScenarioStop::Length if ended => json!({"reason": "max_output_tokens"}),
+        ScenarioStop::Filter if ended => json!({"reason": "content_filter"}),
         _ => Value::Null,
     };
     let usage = reply.usage;
@@ -112,21 +112,25 @@ fn response(reply: &Reply, own: &Own, output: &[Value], status: &str) -> Value {
     })
 }
 
-fn status(reply: &Reply) -> &'static str {
+fn status(reply: &ComposedReply) -> &'static str {
     match reply.stop {
-        Stop::Length | Stop::Filter => "incomplete",
+        ScenarioStop::Length | ScenarioStop::Filter => "incomplete",
         _ => "completed",
     }
 }
 
 /// Writes a complete reply.
-pub(crate) fn whole(reply: &Reply, own: &Own) -> Value {
+pub(crate) fn whole(reply: &ComposedReply, own: &EchoedRequest) -> Value {
     response(reply, own, &items(reply, own), status(reply))
 }
 
 /// Writes a reply as events.
-pub(crate) fn events(reply: &Reply, own: &Own, random: &mut Random) -> Vec<Event> {
-    let mut writer = Writer {
+pub(crate) fn events(
+    reply: &ComposedReply,
+    own: &EchoedRequest,
+    random: &mut Random,
+) -> Vec<StreamEvent> {
+    let mut writer = EventWriter {
         random,
         events: Vec::new(),
     };
@@ -146,16 +150,16 @@ pub(crate) fn events(reply: &Reply, own: &Own, random: &mut Random) -> Vec<Event
     writer.events
 }
 
-struct Writer<'r> {
+struct EventWriter<'r> {
     random: &'r mut Random,
-    events: Vec<Event>,
+    events: Vec<StreamEvent>,
 }
 
-impl Writer<'_> {
+impl EventWriter<'_> {
     fn event(&mut self, name: &str, mut value: Value) {
         value["type"] = name.into();
         value["sequence_number"] = self.events.len().into();
-        self.events.push(Event::named(name, &value));
+        self.events.push(StreamEvent::named(name, &value));
     }
 
     /// Writes a text in pieces: `NAME.delta` for each, then `NAME.done` with the complete text in the member `whole`.

@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use haft_wire::Dialect;
 use serde_json::Value;
 
-use super::{Call, Fault, Patch, PatchAction, Piece, Scenario, ScenarioError, Shell, Status, Turn};
+use super::{
+    CallPiece, ErrorResponse, InjectedFault, PatchAction, PatchPiece, ReplyPiece, Scenario,
+    ScenarioError, ScenarioTurn, ShellPiece,
+};
 
 /// Maximum number of turns, and of pieces per turn.
 const MOST: usize = 1000;
@@ -15,7 +18,7 @@ const LONGEST_PAUSE: u64 = 600_000;
 const LONGEST_ID: usize = 40;
 
 /// The reason why something cannot be played, if any.
-type Why = Result<(), String>;
+type CheckResult = Result<(), String>;
 
 pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
     let all = &scenario.turns;
@@ -28,7 +31,12 @@ pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         let place = format!("turn {number}");
         results(turn, &ids).map_err(at(&place))?;
         check_turn(turn, &place)?;
-        ids.extend(turn.say.iter().filter_map(Piece::id).map(str::to_owned));
+        ids.extend(
+            turn.say
+                .iter()
+                .filter_map(ReplyPiece::id)
+                .map(str::to_owned),
+        );
     }
     for (number, turn) in (1..).zip(&scenario.asides) {
         let place = format!("aside {number}");
@@ -50,7 +58,7 @@ fn at(place: &str) -> impl Fn(String) -> ScenarioError + use<> {
     }
 }
 
-fn check_turn(turn: &Turn, place: &str) -> Result<(), ScenarioError> {
+fn check_turn(turn: &ScenarioTurn, place: &str) -> Result<(), ScenarioError> {
     pause(turn.delay_ms).map_err(at(place))?;
     headers(turn.headers.iter()).map_err(at(place))?;
     if turn.say.len() > MOST {
@@ -60,20 +68,20 @@ fn check_turn(turn: &Turn, place: &str) -> Result<(), ScenarioError> {
         check_piece(piece).map_err(at(&format!("{place}, piece {number}")))?;
     }
     for (number, fault) in (1..).zip(&turn.faults) {
-        if let Fault::Status(status) = fault {
+        if let InjectedFault::Status(status) = fault {
             check_status(status).map_err(at(&format!("{place}, fault {number}")))?;
         }
     }
     Ok(())
 }
 
-fn pause(millis: u64) -> Why {
+fn pause(millis: u64) -> CheckResult {
     (millis <= LONGEST_PAUSE).then_some(()).ok_or(format!(
         "a pause of {millis} ms is too long; at most {LONGEST_PAUSE}"
     ))
 }
 
-fn results(turn: &Turn, ids: &HashSet<String>) -> Why {
+fn results(turn: &ScenarioTurn, ids: &HashSet<String>) -> CheckResult {
     let mut expected = turn.expect.results.iter();
     match expected.find(|result| !ids.contains(&result.call)) {
         Some(result) => Err(format!(
@@ -84,7 +92,7 @@ fn results(turn: &Turn, ids: &HashSet<String>) -> Why {
     }
 }
 
-fn check_piece(piece: &Piece) -> Why {
+fn check_piece(piece: &ReplyPiece) -> CheckResult {
     if let Some(id) = piece.id() {
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         if id.is_empty() || id.len() > LONGEST_ID || !id.chars().all(letter) {
@@ -94,12 +102,12 @@ fn check_piece(piece: &Piece) -> Why {
         }
     }
     match piece {
-        Piece::Call(call) => check_call(call),
-        Piece::Patch(patch) => check_patch(patch),
-        Piece::Shell(Shell { commands, .. }) if commands.is_empty() => {
+        ReplyPiece::Call(call) => check_call(call),
+        ReplyPiece::Patch(patch) => check_patch(patch),
+        ReplyPiece::Shell(ShellPiece { commands, .. }) if commands.is_empty() => {
             Err("`commands` is empty; name at least one".to_owned())
         }
-        Piece::Item(items) => {
+        ReplyPiece::Item(items) => {
             let unknown = items.keys().find(|word| word.parse::<Dialect>().is_err());
             match (unknown, items.values().find(|item| !item.is_object())) {
                 (Some(word), _) => Err(format!(
@@ -113,7 +121,7 @@ fn check_piece(piece: &Piece) -> Why {
     }
 }
 
-fn check_call(call: &Call) -> Why {
+fn check_call(call: &CallPiece) -> CheckResult {
     let ways = [
         call.arguments.is_some(),
         call.raw.is_some(),
@@ -147,7 +155,7 @@ fn date(value: &Value) -> Option<String> {
     }
 }
 
-fn check_patch(patch: &Patch) -> Why {
+fn check_patch(patch: &PatchPiece) -> CheckResult {
     match (patch.action, &patch.diff) {
         (PatchAction::Delete, Some(_)) => {
             Err("a file that is deleted has no `diff`; leave it out".to_owned())
@@ -160,7 +168,7 @@ fn check_patch(patch: &Patch) -> Why {
     }
 }
 
-fn check_status(status: &Status) -> Why {
+fn check_status(status: &ErrorResponse) -> CheckResult {
     if !(400..600).contains(&status.code) {
         return Err(format!(
             "the status {} is not an error; use 400 to 599",
@@ -170,7 +178,7 @@ fn check_status(status: &Status) -> Why {
     headers(status.headers.iter())
 }
 
-fn headers<'h>(mut headers: impl Iterator<Item = (&'h String, &'h String)>) -> Why {
+fn headers<'h>(mut headers: impl Iterator<Item = (&'h String, &'h String)>) -> CheckResult {
     let wrong = headers.find(|(name, value)| {
         http::HeaderName::from_bytes(name.as_bytes()).is_err()
             || http::HeaderValue::from_str(value).is_err()

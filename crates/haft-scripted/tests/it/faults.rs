@@ -1,13 +1,13 @@
 //! Injected faults, and the reply that follows them.
 
-use haft_scripted::{Dialect, Scenario, Server, serve};
+use haft_scripted::{Dialect, Scenario, ScenarioServer, serve};
 
 use tokio::io::AsyncReadExt;
 
 use crate::client::{Answer, ask, headers, open, path, post, read};
 use crate::readers;
 
-async fn server(faults: &str) -> Server {
+async fn server(faults: &str) -> ScenarioServer {
     let scenario = format!(
         "title = \"t\"\nseed = 3\n[[turns]]\nfaults = [{faults}]\nsay = [{{ text = \"Grüße aus Zürich, und noch viel mehr Text.\" }}]"
     );
@@ -16,7 +16,7 @@ async fn server(faults: &str) -> Server {
         .unwrap()
 }
 
-async fn try_once(server: &Server, dialect: Dialect, stream: bool) -> Answer {
+async fn try_once(server: &ScenarioServer, dialect: Dialect, stream: bool) -> Answer {
     let mut body = ask(dialect, stream, "hello", &[]);
     if dialect == Dialect::OpenAiChat && stream {
         body["stream_options"] = serde_json::json!({"include_usage": true});

@@ -1,6 +1,6 @@
 //! Requests that a provider refuses, with its error format and messages, and those that a scenario does not expect.
 
-use haft_scripted::{Dialect, Scenario, Server, serve};
+use haft_scripted::{Dialect, Scenario, ScenarioServer, serve};
 use serde_json::{Value, json};
 
 use crate::client::{ask, go_on, headers, path, post, send};
@@ -18,12 +18,12 @@ say = [
 say = [{ text = "done" }]
 "#;
 
-async fn server(scenario: &str) -> Server {
+async fn server(scenario: &str) -> ScenarioServer {
     serve(Scenario::from_toml(scenario).unwrap()).await.unwrap()
 }
 
 /// Returns a valid request after the first turn, with both results.
-async fn right(server: &Server, dialect: Dialect) -> Value {
+async fn right(server: &ScenarioServer, dialect: Dialect) -> Value {
     let mut body = ask(dialect, false, "go", &["one", "two"]);
     let first = read(
         dialect,

@@ -1,7 +1,7 @@
 //! A tool-calling turn in every dialect, streamed or not, however the stream is split.
 
-use haft_scripted::scenario::Cut;
-use haft_scripted::{Dialect, Scenario, Server, scenarios, serve};
+use haft_scripted::scenario::StreamCut;
+use haft_scripted::{Dialect, Scenario, ScenarioServer, scenarios, serve};
 use serde_json::{Value, json};
 
 use crate::client::{Read, ask, go_on, post};
@@ -24,7 +24,7 @@ say = [{ text = "It is 15 degrees." }]
 "#;
 
 /// Plays both turns of the scenario with a server.
-async fn hold(dialect: Dialect, stream: bool, server: &Server) {
+async fn hold(dialect: Dialect, stream: bool, server: &ScenarioServer) {
     let tools = match dialect {
         Dialect::Gemini => ["docs.search", "plain"],
         _ => ["docs__search", "plain"],
@@ -72,7 +72,12 @@ fn check_first(dialect: Dialect, first: &Read, tool: &str, row: &str) {
 
 #[tokio::test]
 async fn a_turn_with_calls_is_held_in_every_dialect_streamed_and_not() {
-    let cuts = [Cut::Random, Cut::Bytes, Cut::Events, Cut::Whole];
+    let cuts = [
+        StreamCut::Random,
+        StreamCut::Bytes,
+        StreamCut::Events,
+        StreamCut::Whole,
+    ];
     for dialect in Dialect::ALL {
         for stream in [false, true] {
             for cut in cuts {

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use haft_scripted::scenario::Cut;
+use haft_scripted::scenario::StreamCut;
 use haft_scripted::{Dialect, Scenario, serve};
 use serde_json::{Value, json};
 
@@ -64,9 +64,9 @@ async fn the_official_sdks_hold_a_turn_in_each_dialect_streamed_and_not() {
         return;
     };
     let ways = [
-        ("whole", Cut::Random),
-        ("stream", Cut::Random),
-        ("stream", Cut::Bytes),
+        ("whole", StreamCut::Random),
+        ("stream", StreamCut::Random),
+        ("stream", StreamCut::Bytes),
     ];
     let mut servers = Vec::new();
     let mut turns = Vec::new();

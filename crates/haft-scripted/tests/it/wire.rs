@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_scripted::scenario::Cut;
+use haft_scripted::scenario::StreamCut;
 use haft_scripted::{Dialect, Scenario, scenarios, serve};
 use haft_wire::declared::Function;
 use haft_wire::declarer::VersionedTool;
@@ -91,7 +91,7 @@ async fn task(
     dialect: Dialect,
     stream: bool,
     provider: bool,
-    cut: Cut,
+    cut: StreamCut,
     seed: u64,
 ) -> (Vec<(String, Value)>, String) {
     let scenario = Scenario::from_toml(scenarios::SIX_TURNS).unwrap();
@@ -141,7 +141,7 @@ async fn task(
 
 #[tokio::test]
 async fn the_same_calls_are_read_in_every_dialect_however_its_stream_is_cut() {
-    let (expect, words) = task(Dialect::OpenAiChat, false, false, Cut::Whole, 0).await;
+    let (expect, words) = task(Dialect::OpenAiChat, false, false, StreamCut::Whole, 0).await;
     let names: Vec<&str> = expect.iter().map(|(name, _)| name.as_str()).collect();
     let made = [
         "list_files",
@@ -155,9 +155,9 @@ async fn the_same_calls_are_read_in_every_dialect_however_its_stream_is_cut() {
     assert_eq!(names, made);
     for dialect in Dialect::ALL {
         for (stream, cut) in [
-            (false, Cut::Random),
-            (true, Cut::Bytes),
-            (true, Cut::Events),
+            (false, StreamCut::Random),
+            (true, StreamCut::Bytes),
+            (true, StreamCut::Events),
         ] {
             let done = task(dialect, stream, false, cut, 1).await;
             assert_eq!(
@@ -167,7 +167,7 @@ async fn the_same_calls_are_read_in_every_dialect_however_its_stream_is_cut() {
             );
         }
         for seed in 0..10 {
-            let done = task(dialect, true, false, Cut::Random, seed).await;
+            let done = task(dialect, true, false, StreamCut::Random, seed).await;
             assert_eq!(
                 done,
                 (expect.clone(), words.clone()),
@@ -180,7 +180,7 @@ async fn the_same_calls_are_read_in_every_dialect_however_its_stream_is_cut() {
 #[tokio::test]
 async fn a_patch_of_the_provider_is_answered_in_its_own_words() {
     for stream in [false, true] {
-        let (calls, _) = task(Dialect::OpenAiResponses, stream, true, Cut::Random, 3).await;
+        let (calls, _) = task(Dialect::OpenAiResponses, stream, true, StreamCut::Random, 3).await;
         let (_, item) = calls.last().unwrap();
         assert_eq!(item["operation"]["type"], "update_file", "{stream}");
     }

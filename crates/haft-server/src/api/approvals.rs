@@ -3,9 +3,9 @@
 use axum::body::Bytes;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::response::Response;
-use haft::approval::inbox::{Filter, InboxError, RequestStatus, StoredApproval};
+use haft::approval::inbox::{InboxError, RequestFilter, RequestStatus, StoredApproval};
 use haft::approval::listing;
-use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
+use haft::approval::{ApprovalId, ApprovalScope, Choice, Decision};
 use haft::call::{Principal, RunId};
 use http::header::HeaderValue;
 use http::request::Parts;
@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::api::state::{Api, Shared, failed};
-use crate::caller::{Caller, Peer, Way};
+use crate::api::state::{Api, ApiState, failed};
+use crate::caller::{ApiCaller, AuthMethod, Peer};
 use crate::{query, reply};
-use haft_app::decide::Refused;
-use haft_app::view::approvals::whole::Whole;
-use haft_app::view::approvals::{Item, file};
+use haft_app::decide::DecisionError;
+use haft_app::view::approvals::whole::ApprovalDetails;
+use haft_app::view::approvals::{ApprovalListItem, file};
 use haft_app::view::rule;
 
 /// Maximum number of requests per response.
@@ -31,7 +31,7 @@ const MAX_BATCH: usize = 200;
 
 /// The caller that views requests: a client sees those of its own runs, an operator all of its tenant.
 pub(crate) struct Viewer {
-    caller: Caller,
+    caller: ApiCaller,
     principal: Principal,
 }
 
@@ -53,7 +53,7 @@ fn missing_gate() -> Response {
 }
 
 /// Lists the pending requests, or others.
-pub(crate) async fn list(State(api): Shared, viewer: Viewer, uri: Uri) -> Response {
+pub(crate) async fn list(State(api): ApiState, viewer: Viewer, uri: Uri) -> Response {
     let Some(filter) = filter(&viewer.principal, &uri) else {
         let known = "status is waiting, all, or one of pending, approved, denied, answered, running, done, expired, withdrawn, in_doubt";
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", known);
@@ -75,18 +75,22 @@ pub(crate) async fn list(State(api): Shared, viewer: Viewer, uri: Uri) -> Respon
 
 /// Returns the requests of the runs that a caller may read. The limit applies to those, so others' requests do not crowd out a
 /// client's own.
-async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<Item>, InboxError> {
+async fn list_requests(
+    api: &Api,
+    caller: ApiCaller,
+    filter: RequestFilter,
+) -> Result<Vec<ApprovalListItem>, InboxError> {
     let inbox = &**api.app.executor().inbox();
     let mut found = Vec::new();
     let limit = filter.limit;
     let mut keep = |entry: StoredApproval| {
-        let item = Item::of(&api.app, &entry);
+        let item = ApprovalListItem::of(&api.app, &entry);
         found.push((entry.request.created, item));
     };
     if let Some(own) = api.readable(caller) {
         let wanted = |run: &RunId| filter.run.as_ref().is_none_or(|only| only == run);
         for run in own.into_iter().filter(wanted) {
-            let of_run = Filter {
+            let of_run = RequestFilter {
                 run: Some(run),
                 ..filter.clone()
             };
@@ -100,7 +104,7 @@ async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<
     Ok(found.into_iter().map(|(_, item)| item).collect())
 }
 
-fn filter(principal: &Principal, uri: &Uri) -> Option<Filter> {
+fn filter(principal: &Principal, uri: &Uri) -> Option<RequestFilter> {
     let parameter = |name| query::text(uri, name);
     let status = match parameter("status").as_deref() {
         None | Some("waiting") => vec![RequestStatus::Pending],
@@ -113,7 +117,7 @@ fn filter(principal: &Principal, uri: &Uri) -> Option<Filter> {
         DEFAULT_REQUESTS
     };
     let limit = parameter("limit").and_then(|n| n.parse().ok());
-    Some(Filter {
+    Some(RequestFilter {
         tenant: principal.tenant.to_string(),
         status,
         run: parameter("run").map(RunId::new),
@@ -123,9 +127,9 @@ fn filter(principal: &Principal, uri: &Uri) -> Option<Filter> {
 }
 
 /// Returns one request in full.
-pub(crate) async fn show(State(api): Shared, viewer: Viewer, Path(id): Path<String>) -> Response {
+pub(crate) async fn show(State(api): ApiState, viewer: Viewer, Path(id): Path<String>) -> Response {
     match entry(&api, &viewer, &id).await {
-        Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
+        Ok(entry) => reply::document(&ApprovalDetails::of(&api.app, &entry)),
         Err(response) => response,
     }
 }
@@ -144,7 +148,7 @@ async fn entry(api: &Api, viewer: &Viewer, id: &str) -> Result<StoredApproval, R
 
 /// Reports what a rule would have allowed.
 pub(crate) async fn try_rule(
-    State(api): Shared,
+    State(api): ApiState,
     viewer: Viewer,
     Path(id): Path<String>,
     uri: Uri,
@@ -165,7 +169,7 @@ pub(crate) async fn try_rule(
 
 /// Returns a part of one file of a request, before and after.
 pub(crate) async fn file(
-    State(api): Shared,
+    State(api): ApiState,
     viewer: Viewer,
     Path(id): Path<String>,
     uri: Uri,
@@ -178,7 +182,7 @@ pub(crate) async fn file(
     let Some(path) = query::text(&uri, "path") else {
         return refused("name a file: path=…");
     };
-    let mut range = file::Range::default();
+    let mut range = file::ByteRange::default();
     if let Some(offset) = query::text(&uri, "offset") {
         let Ok(offset) = offset.parse() else {
             return refused("offset is not a number");
@@ -209,7 +213,7 @@ pub(crate) struct DecisionBody {
     #[serde(default)]
     decision: Option<String>,
     #[serde(default)]
-    scope: HoldFor,
+    scope: ApprovalScope,
     #[serde(default)]
     edit: Option<Box<RawValue>>,
     #[serde(default)]
@@ -263,8 +267,8 @@ impl DecisionBody {
 
 /// Decides about one request.
 pub(crate) async fn decide(
-    State(api): Shared,
-    sender: Sender,
+    State(api): ApiState,
+    sender: DecisionStamp,
     Path((id, word)): Path<(String, String)>,
     body: Bytes,
 ) -> Response {
@@ -276,7 +280,7 @@ pub(crate) async fn decide(
         return reply::not_found("decide by approve, deny or answer");
     };
     match sender.decide(&api, &id, choice).await {
-        Ok(entry) => reply::document(&Whole::of(&api.app, &entry)),
+        Ok(entry) => reply::document(&ApprovalDetails::of(&api.app, &entry)),
         Err(refused) => {
             let (status, error) = refusal(&refused);
             reply::problem(status, &error)
@@ -285,14 +289,14 @@ pub(crate) async fn decide(
 }
 
 /// Who decides, and from where: the stamp on a decision.
-pub(crate) struct Sender {
+pub(crate) struct DecisionStamp {
     principal: Principal,
-    way: Way,
+    way: AuthMethod,
     /// `None` if unknown.
     peer: Option<Peer>,
 }
 
-impl<S: Sync> FromRequestParts<S> for Sender {
+impl<S: Sync> FromRequestParts<S> for DecisionStamp {
     type Rejection = Response;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Response> {
@@ -308,15 +312,20 @@ impl<S: Sync> FromRequestParts<S> for Sender {
     }
 }
 
-impl Sender {
+impl DecisionStamp {
     /// Applies this sender's choice to a request of its tenant.
-    async fn decide(&self, api: &Api, id: &str, choice: Choice) -> Result<StoredApproval, Refused> {
+    async fn decide(
+        &self,
+        api: &Api,
+        id: &str,
+        choice: Choice,
+    ) -> Result<StoredApproval, DecisionError> {
         let id = ApprovalId::new(id);
         let entry = api.app.executor().inbox().get(&id).await;
-        let entry = entry.map_err(Refused::Inbox)?;
+        let entry = entry.map_err(DecisionError::Inbox)?;
         let own = |entry: &StoredApproval| entry.request.principal.tenant == self.principal.tenant;
         if !entry.as_ref().is_some_and(own) {
-            return Err(Refused::Inbox(InboxError::NotFound(id)));
+            return Err(DecisionError::Inbox(InboxError::NotFound(id)));
         }
         let way = self.way.as_str();
         let from = match self.peer {
@@ -331,7 +340,7 @@ impl Sender {
 /// Several decisions, each with its own choice.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Batch {
+struct DecisionBatch {
     decisions: Vec<DecisionBody>,
 }
 
@@ -341,14 +350,14 @@ struct DecisionResult {
     id: String,
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<Whole>,
+    entry: Option<ApprovalDetails>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<reply::Failure>,
+    error: Option<reply::ErrorBody>,
 }
 
 /// Decides about several requests.
-pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Response {
-    let batch: Batch = match serde_json::from_slice(&body) {
+pub(crate) async fn batch(State(api): ApiState, sender: DecisionStamp, body: Bytes) -> Response {
+    let batch: DecisionBatch = match serde_json::from_slice(&body) {
         Ok(batch) => batch,
         Err(e) => {
             let message = format!("the body is not {{\"decisions\": […]}}: {e}");
@@ -365,7 +374,7 @@ pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Re
         let word = said.decision.take().unwrap_or_default();
         let decided = match said.choice(&word) {
             Some(choice) => sender.decide(&api, &id, choice).await,
-            None => Err(Refused::Unfit {
+            None => Err(DecisionError::Unfit {
                 denied: false,
                 what: "decide by approve, deny or answer".to_owned(),
             }),
@@ -374,7 +383,7 @@ pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Re
             Ok(entry) => DecisionResult {
                 id,
                 ok: true,
-                entry: Some(Whole::of(&api.app, &entry)),
+                entry: Some(ApprovalDetails::of(&api.app, &entry)),
                 error: None,
             },
             Err(refused) => DecisionResult {
@@ -389,22 +398,22 @@ pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Re
 }
 
 /// Returns the status and error for a decision that was refused.
-pub(crate) fn refusal(refused: &Refused) -> (StatusCode, reply::Failure) {
+pub(crate) fn refusal(refused: &DecisionError) -> (StatusCode, reply::ErrorBody) {
     let (status, kind) = match refused {
-        Refused::Inbox(InboxError::NotFound(_)) => (StatusCode::NOT_FOUND, "not_found"),
-        Refused::Inbox(InboxError::Over { .. }) => (StatusCode::GONE, "conflict"),
-        Refused::Inbox(InboxError::Unavailable(_)) => {
+        DecisionError::Inbox(InboxError::NotFound(_)) => (StatusCode::NOT_FOUND, "not_found"),
+        DecisionError::Inbox(InboxError::Over { .. }) => (StatusCode::GONE, "conflict"),
+        DecisionError::Inbox(InboxError::Unavailable(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
         }
-        Refused::Inbox(_) | Refused::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
-        Refused::Unfit { denied: true, .. } => (StatusCode::FORBIDDEN, "denied"),
-        Refused::Unfit { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_arguments"),
+        DecisionError::Inbox(_) | DecisionError::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+        DecisionError::Unfit { denied: true, .. } => (StatusCode::FORBIDDEN, "denied"),
+        DecisionError::Unfit { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_arguments"),
     };
     let message = match refused {
-        Refused::Inbox(error) => error.to_string(),
-        Refused::Unfit { what, .. } | Refused::Conflict(what) => what.clone(),
+        DecisionError::Inbox(error) => error.to_string(),
+        DecisionError::Unfit { what, .. } | DecisionError::Conflict(what) => what.clone(),
     };
-    (status, reply::Failure::new(kind, message))
+    (status, reply::ErrorBody::new(kind, message))
 }
 
 fn unavailable(error: &InboxError) -> Response {

@@ -8,15 +8,15 @@ use axum::extract::{Extension, Path, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
-use haft::bounds::Place;
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactOwner, ArtifactRef};
+use haft::bounds::ConcurrencyPermit;
 use haft::call::RunId;
 use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
 
-use crate::api::state::{Shared, failed};
-use crate::bounds::{Busy, Piecemeal};
-use crate::caller::Caller;
+use crate::api::state::{ApiState, failed};
+use crate::bounds::{LimitReached, Piecemeal};
+use crate::caller::ApiCaller;
 use crate::{query, reply};
 use haft_app::app::App;
 
@@ -24,7 +24,10 @@ use haft_app::app::App;
 const PIECE_BYTES: u64 = 256 << 10;
 
 /// Lists the caller's artifacts, newest first.
-pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+pub(crate) async fn list(
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
+) -> Response {
     match listed(&api.app, api.readable(caller)).await {
         Ok(all) => reply::document(&all),
         Err(e) => failed(&e.to_string()),
@@ -46,8 +49,8 @@ async fn listed(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<ArtifactInfo>
 
 /// Returns an artifact's bytes, or a part of them (RFC 9110 §14.2, one range).
 pub(crate) async fn read(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(text): Path<String>,
     uri: Uri,
     headers: HeaderMap,
@@ -61,11 +64,11 @@ pub(crate) async fn read(
         return reply::not_found("no such artifact");
     }
     let Some(place) = api.bounds.downloads.take(caller.class()) else {
-        let busy = Busy("artifacts are being read").to_string();
+        let busy = LimitReached("artifacts are being read").to_string();
         return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
     };
-    let source = Source {
-        owner: Owner {
+    let source = ArtifactSource {
+        owner: ArtifactOwner {
             principal: api.app.principal().clone(),
             run,
         },
@@ -77,14 +80,14 @@ pub(crate) async fn read(
         Err(refused) => return refused,
     };
     match part(headers.get(RANGE), size) {
-        Part::All => source.send(place, 0..size, StatusCode::OK),
-        Part::Some(range) => {
+        ArtifactRange::All => source.send(place, 0..size, StatusCode::OK),
+        ArtifactRange::Some(range) => {
             let content = format!("bytes {}-{}/{size}", range.start, range.end - 1);
             let mut response = source.send(place, range, StatusCode::PARTIAL_CONTENT);
             set(&mut response, CONTENT_RANGE, &content);
             response
         }
-        Part::Outside => {
+        ArtifactRange::Outside => {
             let message = format!("the artifact has {size} bytes: no such range");
             let status = StatusCode::RANGE_NOT_SATISFIABLE;
             let mut response = reply::error(status, "invalid_arguments", &message);
@@ -96,41 +99,41 @@ pub(crate) async fn read(
 
 /// The part of an artifact that a client requests.
 #[derive(Debug, PartialEq, Eq)]
-enum Part {
+enum ArtifactRange {
     All,
     Some(Range<u64>),
     Outside,
 }
 
 /// Parses a `Range` header. Ignores anything but a single byte range, as the standard allows.
-fn part(header: Option<&HeaderValue>, size: u64) -> Part {
+fn part(header: Option<&HeaderValue>, size: u64) -> ArtifactRange {
     let text = header.and_then(|value| value.to_str().ok());
     let range = text.and_then(|text| text.strip_prefix("bytes="));
     let Some((first, last)) = range.and_then(|range| range.split_once('-')) else {
-        return Part::All;
+        return ArtifactRange::All;
     };
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let range = match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => first..last.saturating_add(1).min(size),
         (Some(first), None) if last.trim().is_empty() => first..size,
         (None, Some(last)) if first.trim().is_empty() => size.saturating_sub(last)..size,
-        _ => return Part::All,
+        _ => return ArtifactRange::All,
     };
     if range.start < range.end {
-        Part::Some(range)
+        ArtifactRange::Some(range)
     } else {
-        Part::Outside
+        ArtifactRange::Outside
     }
 }
 
 /// The artifact to read from.
-struct Source {
+struct ArtifactSource {
     app: App,
-    owner: Owner,
+    owner: ArtifactOwner,
     reference: ArtifactRef,
 }
 
-impl Source {
+impl ArtifactSource {
     async fn size(&self) -> Result<u64, Response> {
         let info = self.app.artifacts().info(&self.owner, &self.reference);
         match info.await {
@@ -150,7 +153,7 @@ impl Source {
     }
 
     /// Returns a response with this part. If the store fails midway, the response breaks off, shorter than its `Content-Length`.
-    fn send(self, place: Place, range: Range<u64>, status: StatusCode) -> Response {
+    fn send(self, place: ConcurrencyPermit, range: Range<u64>, status: StatusCode) -> Response {
         let length = range.end - range.start;
         let pieces = unfold(
             (self, place, range),
@@ -190,28 +193,28 @@ fn set(response: &mut Response, name: http::HeaderName, value: &str) {
 mod tests {
     use http::HeaderValue;
 
-    use super::{Part, part};
+    use super::{ArtifactRange, part};
 
     #[test]
     fn w16_a_range_is_read_as_the_standard_says() {
         for (header, expect) in [
-            (None, Part::All),
-            (Some("bytes=0-9"), Part::Some(0..10)),
-            (Some("bytes=5-5"), Part::Some(5..6)),
-            (Some("bytes=90-"), Part::Some(90..100)),
-            (Some("bytes=90-500"), Part::Some(90..100)),
-            (Some("bytes=-10"), Part::Some(90..100)),
-            (Some("bytes=-500"), Part::Some(0..100)),
-            (Some("bytes=-0"), Part::Outside),
-            (Some("bytes=100-"), Part::Outside),
-            (Some("bytes=100-200"), Part::Outside),
-            (Some("bytes=18446744073709551615-"), Part::Outside),
+            (None, ArtifactRange::All),
+            (Some("bytes=0-9"), ArtifactRange::Some(0..10)),
+            (Some("bytes=5-5"), ArtifactRange::Some(5..6)),
+            (Some("bytes=90-"), ArtifactRange::Some(90..100)),
+            (Some("bytes=90-500"), ArtifactRange::Some(90..100)),
+            (Some("bytes=-10"), ArtifactRange::Some(90..100)),
+            (Some("bytes=-500"), ArtifactRange::Some(0..100)),
+            (Some("bytes=-0"), ArtifactRange::Outside),
+            (Some("bytes=100-"), ArtifactRange::Outside),
+            (Some("bytes=100-200"), ArtifactRange::Outside),
+            (Some("bytes=18446744073709551615-"), ArtifactRange::Outside),
             // These are not single byte ranges, and are ignored.
-            (Some("bytes=9-5"), Part::All),
-            (Some("bytes=0-1,5-6"), Part::All),
-            (Some("bytes=x-"), Part::All),
-            (Some("bytes=-"), Part::All),
-            (Some("lines=0-9"), Part::All),
+            (Some("bytes=9-5"), ArtifactRange::All),
+            (Some("bytes=0-1,5-6"), ArtifactRange::All),
+            (Some("bytes=x-"), ArtifactRange::All),
+            (Some("bytes=-"), ArtifactRange::All),
+            (Some("lines=0-9"), ArtifactRange::All),
         ] {
             let header = header.map(HeaderValue::from_static);
             assert_eq!(part(header.as_ref(), 100), expect, "{header:?}");

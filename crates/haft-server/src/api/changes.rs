@@ -9,26 +9,26 @@ use http::{StatusCode, Uri};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::api::state::{Api, Shared, failed};
-use crate::caller::{Caller, Peer, Way};
+use crate::api::state::{Api, ApiState, failed};
+use crate::caller::{ApiCaller, AuthMethod, Peer};
 use crate::{query, reply};
 use haft_app::app::App;
 use haft_app::problem::{Problem, ProblemKind};
 use haft_app::run::{ApprovalWait, RunOptions};
-use haft_app::undo::{Person, Refusal, Undo, UndoPlan};
-use haft_app::view::changes::{ReportLimits, Selection, report};
+use haft_app::undo::{Undo, UndoApprover, UndoPlan, UndoRefusal};
+use haft_app::view::changes::{ReportLimits, RunSelection, report};
 
 /// Maximum number of steps and of conflicts per response.
 const MAX_ENTRIES: usize = 1_000;
 
 /// Returns what a run, or one call of it, changed, with diffs.
 pub(crate) async fn list(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(run): Path<String>,
     uri: Uri,
 ) -> Response {
-    if caller != Caller::Operator {
+    if caller != ApiCaller::Operator {
         let why = "what runs changed is for the operator to read";
         return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
     }
@@ -48,7 +48,7 @@ pub(crate) async fn list(
 /// The body of an undo request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct UndoBody {
     /// One call, with its nested calls; `None` means the whole run.
     #[serde(default)]
     call: Option<String>,
@@ -62,8 +62,8 @@ struct Wanted {
 
 /// Undoes what a run, or one call of it, changed, or previews the undo.
 pub(crate) async fn undo(
-    State(api): Shared,
-    Extension(way): Extension<Way>,
+    State(api): ApiState,
+    Extension(way): Extension<AuthMethod>,
     Extension(peer): Extension<Peer>,
     Path(run): Path<String>,
     body: Bytes,
@@ -88,7 +88,7 @@ pub(crate) async fn undo(
             "nothing was undone: what the undo would do is not what was shown; look at it again";
         return reply::error(StatusCode::CONFLICT, "conflict", why);
     }
-    let person = Person {
+    let person = UndoApprover {
         by: api.app.principal().subject.to_string(),
         from: format!("{} {}", way.as_str(), peer.0),
     };
@@ -101,9 +101,9 @@ pub(crate) async fn undo(
     }
 }
 
-fn read(body: &[u8]) -> Result<Wanted, Box<Response>> {
+fn read(body: &[u8]) -> Result<UndoBody, Box<Response>> {
     if body.is_empty() {
-        return Ok(Wanted::default());
+        return Ok(UndoBody::default());
     }
     serde_json::from_slice(body).map_err(|e| {
         let message = format!("the body is not {{\"call\", \"preview\", \"plan\"}}: {e}");
@@ -112,12 +112,12 @@ fn read(body: &[u8]) -> Result<Wanted, Box<Response>> {
     })
 }
 
-fn selection(api: &Api, run: &str, call: Option<String>) -> Result<Selection, Box<Response>> {
-    let found = Selection::find(&api.app, run, call);
+fn selection(api: &Api, run: &str, call: Option<String>) -> Result<RunSelection, Box<Response>> {
+    let found = RunSelection::find(&api.app, run, call);
     found.map_err(|error| Box::new(reply::not_found(&error.to_string())))
 }
 
-async fn plan_undo(app: &App, of: &Selection) -> Result<(Undo, UndoPlan), Box<Response>> {
+async fn plan_undo(app: &App, of: &RunSelection) -> Result<(Undo, UndoPlan), Box<Response>> {
     let undo = Undo::new(app, of).await;
     let undo = undo.map_err(|problem| Box::new(wrong_workspace(&problem)))?;
     let look = move || (undo.plan(), undo);
@@ -140,7 +140,7 @@ fn wrong_workspace(problem: &Problem) -> Response {
     }
 }
 
-fn refused(refusal: &Refusal) -> Response {
+fn refused(refusal: &UndoRefusal) -> Response {
     let message = refusal.error.message();
     if refusal.error.kind() != ErrorKind::Conflict {
         return failed(message);
@@ -158,7 +158,7 @@ fn refused(refusal: &Refusal) -> Response {
 }
 
 /// Returns the plan as JSON for the user who decides.
-fn plan_json(of: &Selection, plan: &UndoPlan) -> Value {
+fn plan_json(of: &RunSelection, plan: &UndoPlan) -> Value {
     let first = |all: &[String]| all.iter().take(MAX_ENTRIES).cloned().collect::<Vec<_>>();
     let mut shown = json!({
         "run": of.run.as_str(), "plan": plan.digest,
@@ -179,9 +179,9 @@ fn note_omitted(answer: &mut Value, name: &str, all: usize) {
     }
 }
 
-async fn perform_undo(app: App, undo: Undo, person: Person) -> Result<Outcome, Problem> {
+async fn perform_undo(app: App, undo: Undo, person: UndoApprover) -> Result<Outcome, Problem> {
     let options = RunOptions {
-        class: Caller::Operator.class(),
+        class: ApiCaller::Operator.class(),
         progress: app.watched(),
         wait: ApprovalWait::Never,
         ..RunOptions::new("undo")

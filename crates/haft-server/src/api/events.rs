@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use haft::approval::ApprovalId;
-use haft::bounds::Place;
+use haft::bounds::ConcurrencyPermit;
 use haft::call::RunId;
 use haft::change::ChangesMade;
 use haft::clock;
@@ -26,21 +26,21 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
-use crate::api::state::{Api, Shared};
-use crate::bounds::Busy;
-use crate::caller::Caller;
+use crate::api::state::{Api, ApiState};
+use crate::bounds::LimitReached;
+use crate::caller::ApiCaller;
 use crate::tabs::OpenStream;
 use crate::{query, reply};
 use haft_app::feed::{CallEvent, FeedEvent};
-use haft_app::view::approvals::Item;
+use haft_app::view::approvals::ApprovalListItem;
 
 /// Interval of silence after which a keep-alive is sent.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// What one client watches.
-struct Watch {
+struct EventWatch {
     api: Arc<Api>,
-    caller: Caller,
+    caller: ApiCaller,
     run: Option<RunId>,
     approvals: Receiver<ApprovalId>,
     feed: Receiver<FeedEvent>,
@@ -52,13 +52,13 @@ struct Watch {
     session: Option<ConsoleSession>,
     greeted: bool,
     number: u64,
-    _place: Place,
+    _place: ConcurrencyPermit,
     /// Counts as an open console page.
     _page: Option<OpenStream>,
 }
 
 /// The first event to arrive.
-enum Heard {
+enum WatchEvent {
     Approval(Result<ApprovalId, RecvError>),
     Feed(Result<FeedEvent, RecvError>),
     Changes(Result<ChangesMade, RecvError>),
@@ -67,13 +67,13 @@ enum Heard {
 
 /// Streams the events of all runs that the caller may see, or of one of them.
 pub(crate) async fn events(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     session: Option<Extension<ConsoleSession>>,
     uri: Uri,
 ) -> Response {
     let Some(place) = api.bounds.streams.take(caller.class()) else {
-        let busy = Busy("streams of events are open").to_string();
+        let busy = LimitReached("streams of events are open").to_string();
         return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
     };
     let run = query::text(&uri, "run").map(RunId::new);
@@ -83,7 +83,7 @@ pub(crate) async fn events(
         move |other: &RunId| may_see(&api, caller, run.as_ref(), other)
     };
     let charge = api.bounds.output(caller.class());
-    let watch = Watch {
+    let watch = EventWatch {
         approvals: api.app.executor().inbox().changes(),
         feed: api.app.feed().watch(),
         changes: api.app.executor().changes().map(|log| log.watch()),
@@ -105,18 +105,18 @@ pub(crate) async fn events(
 }
 
 /// Returns whether a caller that asked for one run, or for all, sees this one.
-fn may_see(api: &Api, caller: Caller, only: Option<&RunId>, run: &RunId) -> bool {
+fn may_see(api: &Api, caller: ApiCaller, only: Option<&RunId>, run: &RunId) -> bool {
     only.is_none_or(|only| only == run) && api.may_read(caller, run.as_str())
 }
 
-fn stream(watch: Watch) -> impl Stream<Item = Result<Event, Infallible>> {
+fn stream(watch: EventWatch) -> impl Stream<Item = Result<Event, Infallible>> {
     unfold(watch, |mut watch| async move {
         let event = watch.next().await?;
         Some((Ok(event), watch))
     })
 }
 
-impl Watch {
+impl EventWatch {
     /// Returns the next event for this client; `None` when the server stops or the session ends.
     async fn next(&mut self) -> Option<Event> {
         if !self.greeted {
@@ -128,16 +128,16 @@ impl Watch {
                 biased;
                 _ = self.stopped.wait_for(|stop| *stop) => return None,
                 () = session_ended(&mut self.session) => return None,
-                changed = self.approvals.recv() => Heard::Approval(changed),
-                told = self.feed.recv() => Heard::Feed(told),
-                made = next_change(&mut self.changes) => Heard::Changes(made),
-                event = self.progress.next() => Heard::Progress(event),
+                changed = self.approvals.recv() => WatchEvent::Approval(changed),
+                told = self.feed.recv() => WatchEvent::Feed(told),
+                made = next_change(&mut self.changes) => WatchEvent::Changes(made),
+                event = self.progress.next() => WatchEvent::Progress(event),
             };
             let found = match heard {
-                Heard::Approval(changed) => self.approval(changed).await,
-                Heard::Feed(told) => self.event_of(told),
-                Heard::Changes(made) => self.changed(made),
-                Heard::Progress(event) => {
+                WatchEvent::Approval(changed) => self.approval(changed).await,
+                WatchEvent::Feed(told) => self.event_of(told),
+                WatchEvent::Changes(made) => self.changed(made),
+                WatchEvent::Progress(event) => {
                     let mut json = Vec::new();
                     event.write_json(&mut json);
                     Some(self.next_event("progress", &String::from_utf8_lossy(&json)))
@@ -175,7 +175,7 @@ impl Watch {
         if !self.may_see(&entry.request.run) {
             return None;
         }
-        let item = Item::of(&self.api.app, &entry);
+        let item = ApprovalListItem::of(&self.api.app, &entry);
         Some(self.event("approval", &item))
     }
 

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use haft_app::hook::{Agent, Incoming};
+use haft_app::hook::{Agent, HookInvocation};
 use http::{StatusCode, Uri};
 
-use crate::api::state::Shared;
+use crate::api::state::ApiState;
 use crate::{query, reply};
 
 /// Answers a hook event: what the hook's process prints, and its exit code.
 pub(super) async fn answer(
-    State(api): Shared,
+    State(api): ApiState,
     Path(agent): Path<String>,
     uri: Uri,
     body: Bytes,
@@ -28,7 +28,7 @@ pub(super) async fn answer(
     };
     let folder = query::text(&uri, "folder").map(PathBuf::from);
     let process = query::text(&uri, "process");
-    let answer = hooks.answer(Incoming {
+    let answer = hooks.answer(HookInvocation {
         agent,
         bytes: &body,
         folder: folder.as_deref(),

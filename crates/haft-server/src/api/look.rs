@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::api::state::{Shared, failed};
-use crate::caller::Caller;
+use crate::api::state::{ApiState, failed};
+use crate::caller::ApiCaller;
 use crate::{query, reply};
 use haft_app::view::{health, overview, policy, runs, skills, tools};
 
@@ -24,7 +24,7 @@ const RESULT_SIZES: (usize, usize) = (100, 1_000);
 const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 
 /// Lists all tools, or those that match the words, best match first.
-pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
+pub(crate) async fn list_tools(State(api): ApiState, uri: Uri) -> Response {
     let snapshot = api.app.tools().snapshot();
     let words = query::text(&uri, "q").filter(|words| !words.trim().is_empty());
     let Some(words) = words else {
@@ -38,7 +38,7 @@ pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
 }
 
 /// Returns one tool with the policy's usual verdict on it.
-pub(crate) async fn show_tool(State(api): Shared, Path(name): Path<String>) -> Response {
+pub(crate) async fn show_tool(State(api): ApiState, Path(name): Path<String>) -> Response {
     let snapshot = api.app.tools().snapshot();
     let Some(entry) = snapshot.entry(&name) else {
         return reply::not_found("no such tool");
@@ -55,7 +55,7 @@ pub(crate) async fn show_tool(State(api): Shared, Path(name): Path<String>) -> R
 }
 
 /// Returns a skill in full.
-pub(crate) async fn show_skill(State(api): Shared, Path(name): Path<String>) -> Response {
+pub(crate) async fn show_skill(State(api): ApiState, Path(name): Path<String>) -> Response {
     let app = api.app.clone();
     let found = tokio::task::spawn_blocking(move || skills::find_whole(&app, &name));
     match found.await {
@@ -75,7 +75,7 @@ struct HypotheticalCall<'a> {
 }
 
 /// Explains what would happen to a call.
-pub(crate) async fn explain(State(api): Shared, body: Bytes) -> Response {
+pub(crate) async fn explain(State(api): ApiState, body: Bytes) -> Response {
     let imagined: HypotheticalCall<'_> = match serde_json::from_slice(&body) {
         Ok(imagined) => imagined,
         Err(e) => {
@@ -96,15 +96,15 @@ pub(crate) async fn explain(State(api): Shared, body: Bytes) -> Response {
 
 /// Returns the policy in force. The operator, who may read all records, also gets the number of recent calls that each rule decided.
 pub(crate) async fn policy_in_force(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
 ) -> Response {
     let app = api.app.clone();
     let look = move || policy::overview(&app);
     let Ok(mut shown) = tokio::task::spawn_blocking(look).await else {
         return failed("explaining the policy failed unexpectedly; the log says why");
     };
-    if caller == Caller::Operator
+    if caller == ApiCaller::Operator
         && let Err(problem) = policy::count(&api.app, &mut shown).await
     {
         // The rules matter more than the counts.
@@ -114,7 +114,10 @@ pub(crate) async fn policy_in_force(
 }
 
 /// Reports what works here, found by trying, with the version, uptime, disk use and, for the operator, the connected clients.
-pub(crate) async fn health(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+pub(crate) async fn health(
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
+) -> Response {
     let report = health::report(&api.app).await;
     let Ok(Value::Object(mut shown)) = serde_json::to_value(&report) else {
         return failed("the health report is not JSON");
@@ -122,7 +125,7 @@ pub(crate) async fn health(State(api): Shared, Extension(caller): Extension<Call
     shown.insert("version".into(), json!(env!("CARGO_PKG_VERSION")));
     shown.insert("uptime_s".into(), json!(api.app.uptime().as_secs()));
     shown.insert("disk".into(), json!(api.app.disk_use()));
-    if caller == Caller::Operator {
+    if caller == ApiCaller::Operator {
         match overview::clients(&api.app).await {
             Ok(clients) => drop(shown.insert("clients".into(), json!(clients))),
             Err(problem) => tracing::warn!(%problem, "list the clients"),
@@ -132,8 +135,11 @@ pub(crate) async fn health(State(api): Shared, Extension(caller): Extension<Call
 }
 
 /// Lists the MCP servers behind haft.
-pub(crate) async fn servers(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
-    if caller != Caller::Operator {
+pub(crate) async fn servers(
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
+) -> Response {
+    if caller != ApiCaller::Operator {
         let why = "the servers are the operator's: their command lines are listed";
         return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
     }
@@ -142,11 +148,11 @@ pub(crate) async fn servers(State(api): Shared, Extension(caller): Extension<Cal
 
 /// Returns the overview page's data; `since` (RFC 3339) is the start of the reader's day, by default 24 hours ago.
 pub(crate) async fn overview(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     uri: Uri,
 ) -> Response {
-    if caller != Caller::Operator {
+    if caller != ApiCaller::Operator {
         let why = "the overview is about all runs: it is the operator's";
         return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
     }
@@ -170,11 +176,11 @@ pub(crate) async fn overview(
 
 /// Returns calls of any run that contain all the words, newest runs first.
 pub(crate) async fn audit(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     uri: Uri,
 ) -> Response {
-    if caller != Caller::Operator {
+    if caller != ApiCaller::Operator {
         let why = "the records of all runs are the operator's";
         return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
     }

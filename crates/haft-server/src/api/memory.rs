@@ -7,15 +7,16 @@ use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
 use haft::memory::{
-    Asker, Decision, Filter, MAX_LISTED, MemoryError, MemoryId, Query, Record, Scope, State as Kept,
+    CandidateDecision, MAX_LISTED, MemoryAccess, MemoryError, MemoryFilter, MemoryId, MemoryQuery,
+    MemoryRecord, MemoryScope, MemoryState as Kept,
 };
-use haft_app::remember::{self, Text};
+use haft_app::remember::{self, MemoryText};
 use http::{StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
-use crate::api::state::{Shared, failed};
-use crate::caller::Caller;
+use crate::api::state::{ApiState, failed};
+use crate::caller::ApiCaller;
 use crate::reply;
 
 /// Maximum number of memories in a search result.
@@ -25,8 +26,8 @@ const OPERATOR: &str = "operator";
 
 /// `GET /memory`: lists accepted memories; `?state=candidate` lists candidates, `?q=WORDS` searches, best match first.
 pub(crate) async fn list(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     uri: Uri,
 ) -> Response {
     let (words, state) = (query_value(&uri, "q"), query_value(&uri, "state"));
@@ -47,9 +48,9 @@ pub(crate) async fn list(
             None => return reply::document::<[()]>(&[]),
         },
     };
-    let (store, asker) = (api.app.memory(), Asker::now(api.app.principal()));
+    let (store, asker) = (api.app.memory(), MemoryAccess::now(api.app.principal()));
     if let Some(text) = words {
-        let query = Query {
+        let query = MemoryQuery {
             text,
             shelves: Vec::new(),
             run,
@@ -60,11 +61,11 @@ pub(crate) async fn list(
             Err(error) => refused(&error),
         };
     }
-    let filter = Filter {
+    let filter = MemoryFilter {
         state: Some(state),
         run,
         limit: MAX_LISTED,
-        ..Filter::default()
+        ..MemoryFilter::default()
     };
     match store.list(&asker, &filter).await {
         Ok(records) => reply::document(&records),
@@ -74,11 +75,11 @@ pub(crate) async fn list(
 
 /// `POST /memory/{id}/accept` and `/memory/{id}/reject`: the gate admits only the operator's token here.
 pub(crate) async fn decide(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path((id, word)): Path<(String, String)>,
 ) -> Response {
-    if caller != Caller::Operator {
+    if caller != ApiCaller::Operator {
         let message = "this needs the operator's token";
         return reply::error(StatusCode::FORBIDDEN, "forbidden", message);
     }
@@ -87,11 +88,11 @@ pub(crate) async fn decide(
         "reject" => false,
         _ => return reply::not_found("no such route"),
     };
-    let decision = Decision {
+    let decision = CandidateDecision {
         accept,
         by: OPERATOR.to_owned(),
     };
-    let asker = Asker::now(api.app.principal());
+    let asker = MemoryAccess::now(api.app.principal());
     let memory = api.app.memory();
     match memory.decide(&asker, &MemoryId::new(id), &decision).await {
         Ok(record) => reply::document(&record),
@@ -102,7 +103,7 @@ pub(crate) async fn decide(
 /// A memory as a user submits it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Written {
+pub(crate) struct MemoryBody {
     content: Option<String>,
     tags: Option<Vec<String>>,
     /// `user` or `project`; only for a new memory.
@@ -113,8 +114,8 @@ pub(crate) struct Written {
 
 /// `POST /memory`: adds a memory, which is accepted at once.
 pub(crate) async fn add(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     body: Bytes,
 ) -> Response {
     let written = match written(caller, &body) {
@@ -122,11 +123,11 @@ pub(crate) async fn add(
         Err(refusal) => return *refusal,
     };
     let scope = written.scope.as_deref().unwrap_or("user");
-    let Some(scope) = Scope::parse(scope) else {
+    let Some(scope) = MemoryScope::parse(scope) else {
         let message = format!("unknown scope `{scope}`: expected user or project");
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
     };
-    let text = Text {
+    let text = MemoryText {
         content: written.content,
         tags: written.tags,
     };
@@ -135,8 +136,8 @@ pub(crate) async fn add(
 
 /// `POST /memory/{id}/edit`: changes a memory's text or tags.
 pub(crate) async fn edit(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(id): Path<String>,
     body: Bytes,
 ) -> Response {
@@ -144,7 +145,7 @@ pub(crate) async fn edit(
         Ok(written) => written,
         Err(refusal) => return *refusal,
     };
-    let text = Text {
+    let text = MemoryText {
         content: written.content,
         tags: written.tags,
     };
@@ -154,8 +155,8 @@ pub(crate) async fn edit(
 
 /// `POST /memory/{id}/remove`: removes a memory and its history.
 pub(crate) async fn remove(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(id): Path<String>,
     body: Bytes,
 ) -> Response {
@@ -172,8 +173,8 @@ pub(crate) async fn remove(
 }
 
 /// Parses what the operator sent; returns an error response for any other caller or body.
-fn written(caller: Caller, body: &[u8]) -> Result<Written, Box<Response>> {
-    if caller != Caller::Operator {
+fn written(caller: ApiCaller, body: &[u8]) -> Result<MemoryBody, Box<Response>> {
+    if caller != ApiCaller::Operator {
         let message = "this needs the operator's token";
         let refusal = reply::error(StatusCode::FORBIDDEN, "forbidden", message);
         return Err(Box::new(refusal));
@@ -186,7 +187,7 @@ fn written(caller: Caller, body: &[u8]) -> Result<Written, Box<Response>> {
     })
 }
 
-fn answer(done: Result<Record, MemoryError>) -> Response {
+fn answer(done: Result<MemoryRecord, MemoryError>) -> Response {
     match done {
         Ok(record) => reply::document(&record),
         Err(error) => refused(&error),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::reply;
 
 /// A route of the description.
-struct Route {
+struct RouteDescription {
     method: &'static str,
     path: &'static str,
     does: &'static str,
@@ -18,8 +18,8 @@ struct Route {
     body: &'static str,
 }
 
-const fn read(path: &'static str, does: &'static str) -> Route {
-    Route {
+const fn read(path: &'static str, does: &'static str) -> RouteDescription {
+    RouteDescription {
         method: "get",
         path,
         does,
@@ -29,8 +29,8 @@ const fn read(path: &'static str, does: &'static str) -> Route {
     }
 }
 
-const fn change(path: &'static str, does: &'static str, body: &'static str) -> Route {
-    Route {
+const fn change(path: &'static str, does: &'static str, body: &'static str) -> RouteDescription {
+    RouteDescription {
         method: "post",
         path,
         does,
@@ -42,38 +42,38 @@ const fn change(path: &'static str, does: &'static str, body: &'static str) -> R
 
 /// Every route below `/api/v1`, in the order of the pages that use them.
 #[rustfmt::skip]
-const ROUTES: &[Route] = &[
-    Route { query: &[("status", "waiting (default), all, or one status"), ("run", "only requests of this run"), ("after", "only requests after this id"), ("limit", "the most requests to return"), ("newest", "return this many of the newest instead, newest first")],
+const ROUTES: &[RouteDescription] = &[
+    RouteDescription { query: &[("status", "waiting (default), all, or one status"), ("run", "only requests of this run"), ("after", "only requests after this id"), ("limit", "the most requests to return"), ("newest", "return this many of the newest instead, newest first")],
         ..read("/approvals", "list approval requests, oldest first; callers see only those of their own runs") },
     read("/approvals/{id}", "get one request: arguments, effects, preview, decision, outcome"),
-    Route { query: &[("rule", "the rule; default: the first suggested rule")], ..read("/approvals/{id}/rule", "list the recent calls that a rule would have allowed") },
-    Route { query: &[("path", "the file, as the request names it"), ("offset", "where to begin, in bytes; default 0"), ("length", "the most bytes of each side; default and maximum 4 MiB")],
+    RouteDescription { query: &[("rule", "the rule; default: the first suggested rule")], ..read("/approvals/{id}/rule", "list the recent calls that a rule would have allowed") },
+    RouteDescription { query: &[("path", "the file, as the request names it"), ("offset", "where to begin, in bytes; default 0"), ("length", "the most bytes of each side; default and maximum 4 MiB")],
         ..read("/approvals/{id}/file", "get a part of one file that a request would change, before and after: what the request itself does not show") },
     change("/approvals/{id}/{decision}", "approve, deny or answer a request; the first decision wins (later ones get 409, requests that are over 410)", "Decision"),
     change("/approvals/batch", "decide several requests, each with its own decision", "Batch"),
-    Route { who: "all", query: &[("folder", "the folder that the hook was started for"), ("headless", "true if no user is present at the agent"), ("process", "the agent's process, which identifies a session that has no name")],
+    RouteDescription { who: "all", query: &[("folder", "the folder that the hook was started for"), ("headless", "true if no user is present at the agent"), ("process", "the agent's process, which identifies a session that has no name")],
         ..change("/hooks/{agent}", "handle a hook event of a coding agent: returns what the hook writes and its exit code; waits while an approval is pending", "Event") },
-    Route { who: "signature", ..change("/webhook/{id}", "accept the webhook's signed reply to one request", "Reply") },
-    Route { query: &[("run", "only events of this run")], ..read("/events", "stream server-sent events: approval, run, call, progress") },
-    Route { query: &[("q", "search words; ranks the tools by relevance")], ..read("/tools", "list the tools that callers see") },
+    RouteDescription { who: "signature", ..change("/webhook/{id}", "accept the webhook's signed reply to one request", "Reply") },
+    RouteDescription { query: &[("run", "only events of this run")], ..read("/events", "stream server-sent events: approval, run, call, progress") },
+    RouteDescription { query: &[("q", "search words; ranks the tools by relevance")], ..read("/tools", "list the tools that callers see") },
     read("/tools/{name}", "get one tool, with its verdict under the policy"),
-    Route { who: "operator", ..read("/tools/{name}/ui", "check whether a tool provides the page that it declares") },
-    Route { who: "operator", ..read("/tools/{name}/ui/page", "get that page, as HTML for a sandboxed frame") },
+    RouteDescription { who: "operator", ..read("/tools/{name}/ui", "check whether a tool provides the page that it declares") },
+    RouteDescription { who: "operator", ..read("/tools/{name}/ui/page", "get that page, as HTML for a sandboxed frame") },
     read("/calls", "list the calls of this API's own run"),
-    Route { who: "all", ..change("/calls", "run one call through the executor; waits while an approval is pending", "Call") },
-    Route { who: "all", ..change("/chains", "run a script whose calls go through the executor", "Chain") },
-    Route { query: &[("tool", "only runs with a call of this tool"), ("status", "only runs with a call of this status, or `failed`: error, denied or timeout"), ("state", "open, suspended or closed"), ("workspace", "only runs of this folder"), ("since", "only runs started at this time or later, RFC 3339"), ("until", "only runs started before this time"), ("after", "only runs after this one: the last of the previous page"), ("limit", "the most runs to return: default 100, at most 1000")],
+    RouteDescription { who: "all", ..change("/calls", "run one call through the executor; waits while an approval is pending", "Call") },
+    RouteDescription { who: "all", ..change("/chains", "run a script whose calls go through the executor", "Chain") },
+    RouteDescription { query: &[("tool", "only runs with a call of this tool"), ("status", "only runs with a call of this status, or `failed`: error, denied or timeout"), ("state", "open, suspended or closed"), ("workspace", "only runs of this folder"), ("since", "only runs started at this time or later, RFC 3339"), ("until", "only runs started before this time"), ("after", "only runs after this one: the last of the previous page"), ("limit", "the most runs to return: default 100, at most 1000")],
         ..read("/runs", "list runs, newest first; a client's token lists only its own runs and accepts no filter") },
     read("/runs/{run}/about", "get one run, as in the list"),
     read("/runs/{run}", "list the calls of a run in order of time"),
     read("/runs/{run}/verify", "verify that a run's record is complete and unchanged"),
-    Route { who: "operator", query: &[("call", "only this call and the calls made within it; default: the whole run")],
+    RouteDescription { who: "operator", query: &[("call", "only this call and the calls made within it; default: the whole run")],
         ..read("/runs/{run}/changes", "list what a run changed in the workspace: at most 1,000 files (`more_changes` counts the rest), each text file with its diff (at most 128 KiB each and 4 MiB in total; `note` says what is omitted)") },
     change("/runs/{run}/undo", "undo the changes of a run or of one of its calls, in a new run, and return its outcome; with `preview` return only the plan; 409 with `conflicts`, and nothing undone, if something has changed since", "Undo"),
-    Route { who: "operator", query: &[("q", "words to find in the record of a call"), ("status", "only calls with this status"), ("tool", "only calls of this tool"), ("limit", "the most calls to return")],
+    RouteDescription { who: "operator", query: &[("q", "words to find in the record of a call"), ("status", "only calls with this status"), ("tool", "only calls of this tool"), ("limit", "the most calls to return")],
         ..read("/audit", "search the calls of all runs") },
     read("/artifacts", "list artifacts: large results stored whole"),
-    Route { query: &[("run", "the run that it belongs to; default: this API's own run")], ..read("/artifacts/{reference}", "get the bytes of an artifact") },
+    RouteDescription { query: &[("run", "the run that it belongs to; default: this API's own run")], ..read("/artifacts/{reference}", "get the bytes of an artifact") },
     read("/skills", "list the skills"),
     read("/skills/{name}", "get one skill"),
     read("/memory", "list memories and the candidates that wait for review"),
@@ -82,13 +82,13 @@ const ROUTES: &[Route] = &[
     change("/memory/{id}/remove", "remove a memory and its history", "Memory"),
     change("/memory/{id}/{decision}", "accept or reject a memory candidate", ""),
     read("/policy", "get the effective policy; for the operator also how many recent calls each rule decided"),
-    Route { who: "operator", ..read("/policy/rules", "list the rules that approvals added in this workspace, oldest first") },
-    Route { method: "put", ..change("/policy/rules/{id}", "replace one of these rules; returns the previous one", "RuleEdit") },
-    Route { method: "delete", ..change("/policy/rules/{id}", "remove one of these rules; haft asks again about the calls that it covered", "") },
+    RouteDescription { who: "operator", ..read("/policy/rules", "list the rules that approvals added in this workspace, oldest first") },
+    RouteDescription { method: "put", ..change("/policy/rules/{id}", "replace one of these rules; returns the previous one", "RuleEdit") },
+    RouteDescription { method: "delete", ..change("/policy/rules/{id}", "remove one of these rules; haft asks again about the calls that it covered", "") },
     change("/policy/explain", "explain why a call would be allowed, asked about or denied; nothing runs", "Call"),
     read("/health", "check the setup: what works, the version, sizes, and for the operator the clients"),
-    Route { who: "operator", query: &[("since", "the start of the day in the reader's time zone, RFC 3339")], ..read("/overview", "get calls by hour, failed runs, pending requests, connected clients, disk use") },
-    Route { who: "operator", ..read("/servers", "list the MCP servers behind haft: the state of each, and why one is not used") },
+    RouteDescription { who: "operator", query: &[("since", "the start of the day in the reader's time zone, RFC 3339")], ..read("/overview", "get calls by hour, failed runs, pending requests, connected clients, disk use") },
+    RouteDescription { who: "operator", ..read("/servers", "list the MCP servers behind haft: the state of each, and why one is not used") },
     read("/openapi.json", "get this document"),
 ];
 
@@ -120,7 +120,7 @@ fn describe_paths() -> Value {
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &RouteDescription) -> Value {
     let in_path = route.path.split('/').filter_map(|part| {
         let name = part.strip_prefix('{')?.strip_suffix('}')?;
         Some(json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))

@@ -9,7 +9,7 @@ use haft::session::Session;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 
-use crate::caller::Caller;
+use crate::caller::ApiCaller;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::run::{RunHandle, RunOptions};
@@ -21,13 +21,13 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Default)]
 pub(crate) struct OwnRuns {
-    client: Slot,
-    operator: Slot,
+    client: CallerRuns,
+    operator: CallerRuns,
 }
 
 /// The runs of one caller.
 #[derive(Debug, Default)]
-struct Slot {
+struct CallerRuns {
     /// Locked while a run is started.
     now: Mutex<Option<RunHandle>>,
     /// Its runs so far, newest last.
@@ -35,15 +35,15 @@ struct Slot {
 }
 
 impl OwnRuns {
-    fn slot(&self, caller: Caller) -> &Slot {
+    fn slot(&self, caller: ApiCaller) -> &CallerRuns {
         match caller {
-            Caller::Client => &self.client,
-            Caller::Operator => &self.operator,
+            ApiCaller::Client => &self.client,
+            ApiCaller::Operator => &self.operator,
         }
     }
 
     /// Returns the session of the caller's run, started with its first call. Replaces a run whose budget is used up or that a user stopped.
-    pub(crate) async fn session(&self, app: &App, caller: Caller) -> Result<Session, Problem> {
+    pub(crate) async fn session(&self, app: &App, caller: ApiCaller) -> Result<Session, Problem> {
         let slot = self.slot(caller);
         let mut now = slot.now.lock().await;
         if let Some(run) = now.as_ref() {
@@ -71,13 +71,13 @@ impl OwnRuns {
     }
 
     /// Returns the caller's runs, newest first.
-    pub(crate) fn of(&self, caller: Caller) -> Vec<RunId> {
+    pub(crate) fn of(&self, caller: ApiCaller) -> Vec<RunId> {
         let known = self.slot(caller).known.read();
         known.iter().rev().cloned().collect()
     }
 
     /// Returns whether the run is one of the caller's.
-    pub(crate) fn has(&self, caller: Caller, run: &str) -> bool {
+    pub(crate) fn has(&self, caller: ApiCaller, run: &str) -> bool {
         let known = self.slot(caller).known.read();
         known.iter().any(|own| own.as_str() == run)
     }
@@ -93,7 +93,7 @@ impl OwnRuns {
     }
 }
 
-impl Slot {
+impl CallerRuns {
     fn remember_run(&self, run: &RunId) {
         let mut known = self.known.write();
         if known.len() >= MAX_KNOWN_RUNS {

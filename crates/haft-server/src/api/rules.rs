@@ -4,12 +4,12 @@ use axum::body::Bytes;
 use axum::extract::{Extension, Path, State};
 use axum::response::Response;
 use haft_app::problem::{Problem, ProblemKind};
-use haft_app::rules::Change;
+use haft_app::rules::RuleChange;
 use http::StatusCode;
 use serde::Deserialize;
 
-use crate::api::state::{Api, Shared, failed};
-use crate::caller::Caller;
+use crate::api::state::{Api, ApiState, failed};
+use crate::caller::ApiCaller;
 use crate::reply;
 
 /// A rule's new text.
@@ -23,7 +23,10 @@ struct RuleEdit {
 }
 
 /// `GET /policy/rules`: lists the rules.
-pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
+pub(crate) async fn list(
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
+) -> Response {
     if let Some(refused) = refuse(caller) {
         return refused;
     }
@@ -35,8 +38,8 @@ pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller
 
 /// `PUT /policy/rules/{id}`: edits a rule.
 pub(crate) async fn edit(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(id): Path<String>,
     body: Bytes,
 ) -> Response {
@@ -47,7 +50,7 @@ pub(crate) async fn edit(
             return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
         }
     };
-    let change = Change::Edit {
+    let change = RuleChange::Edit {
         rule: &new.rule,
         any_call: new.any_call,
     };
@@ -56,14 +59,14 @@ pub(crate) async fn edit(
 
 /// `DELETE /policy/rules/{id}`: removes a rule.
 pub(crate) async fn remove(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(id): Path<String>,
 ) -> Response {
-    take(&api, caller, &id, Change::Remove)
+    take(&api, caller, &id, RuleChange::Remove)
 }
 
-fn take(api: &Api, caller: Caller, id: &str, change: Change<'_>) -> Response {
+fn take(api: &Api, caller: ApiCaller, id: &str, change: RuleChange<'_>) -> Response {
     if let Some(refused) = refuse(caller) {
         return refused;
     }
@@ -74,10 +77,10 @@ fn take(api: &Api, caller: Caller, id: &str, change: Change<'_>) -> Response {
 }
 
 /// Returns an error response unless the caller is the operator.
-fn refuse(caller: Caller) -> Option<Response> {
+fn refuse(caller: ApiCaller) -> Option<Response> {
     let message = "this needs the operator's token";
     let refused = || reply::error(StatusCode::FORBIDDEN, "forbidden", message);
-    (caller != Caller::Operator).then(refused)
+    (caller != ApiCaller::Operator).then(refused)
 }
 
 fn refusal(problem: &Problem) -> Response {

@@ -8,8 +8,8 @@ use haft_app::view::{runs, timeline};
 use http::{StatusCode, Uri};
 use jiff::Timestamp;
 
-use crate::api::state::{Shared, failed};
-use crate::caller::Caller;
+use crate::api::state::{ApiState, failed};
+use crate::caller::ApiCaller;
 use crate::{query, reply};
 
 /// Default and maximum number of runs per page.
@@ -18,8 +18,8 @@ const PAGE_SIZES: (u32, u32) = (100, 1_000);
 /// `GET /runs`: lists runs, newest first. `tool`, `status` (of a call, or `failed`), `state`, `workspace`, `since` and `until`
 /// (RFC 3339) filter; `after` is the last run of the previous page, `limit` the page size.
 pub(crate) async fn list(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     uri: Uri,
 ) -> Response {
     if let Some(own) = api.readable(caller) {
@@ -77,8 +77,8 @@ fn time(text: Option<String>) -> Result<Option<i128>, String> {
 
 /// `GET /runs/{run}`: returns its calls on a timeline.
 pub(crate) async fn show(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(run): Path<String>,
 ) -> Response {
     if !api.may_read(caller, &run) {
@@ -92,8 +92,8 @@ pub(crate) async fn show(
 
 /// `GET /runs/{run}/about`: returns the run as listed.
 pub(crate) async fn about(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(run): Path<String>,
 ) -> Response {
     if !api.may_read(caller, &run) {
@@ -108,8 +108,8 @@ pub(crate) async fn about(
 
 /// `GET /runs/{run}/verify`: verifies the run's record.
 pub(crate) async fn verify(
-    State(api): Shared,
-    Extension(caller): Extension<Caller>,
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(run): Path<String>,
 ) -> Response {
     if !api.may_read(caller, &run) {

@@ -12,8 +12,8 @@ use http::StatusCode;
 use tokio::sync::watch;
 
 use crate::api::own::OwnRuns;
-use crate::bounds::Bounds;
-use crate::caller::Caller;
+use crate::bounds::ApiLimits;
+use crate::caller::ApiCaller;
 use crate::reply;
 use crate::tabs::Tabs;
 
@@ -26,7 +26,7 @@ pub(crate) struct Api {
     /// The API's own runs.
     pub(crate) own: OwnRuns,
     /// Limits on what callers may make the server hold.
-    pub(crate) bounds: Arc<Bounds>,
+    pub(crate) bounds: Arc<ApiLimits>,
     /// The console's open pages.
     pub(crate) tabs: Arc<Tabs>,
     /// Answers agents' hooks, in a server that runs for the user.
@@ -38,7 +38,7 @@ impl Api {
     pub(crate) fn new(
         app: App,
         stopped: watch::Receiver<bool>,
-        bounds: Arc<Bounds>,
+        bounds: Arc<ApiLimits>,
         tabs: Arc<Tabs>,
         hooks: Option<Hooks>,
     ) -> Arc<Self> {
@@ -61,7 +61,7 @@ impl Api {
     }
 
     /// Returns the session for this caller's calls.
-    pub(crate) async fn session(&self, caller: Caller) -> Result<Session, Response> {
+    pub(crate) async fn session(&self, caller: ApiCaller) -> Result<Session, Response> {
         if !self.app.site().has_folder() {
             let what = "this server has no workspace: make the call through a `haft serve` in the folder, or with `haft call`";
             return Err(reply::error(StatusCode::CONFLICT, "unavailable", what));
@@ -77,18 +77,18 @@ impl Api {
     }
 
     /// Returns whether this caller may read that run: the operator may read any, a client its own.
-    pub(crate) fn may_read(&self, caller: Caller, run: &str) -> bool {
-        caller == Caller::Operator || self.own.has(caller, run)
+    pub(crate) fn may_read(&self, caller: ApiCaller, run: &str) -> bool {
+        caller == ApiCaller::Operator || self.own.has(caller, run)
     }
 
     /// Returns the runs in a caller's lists: a client's own, or `None` (all) for the operator.
-    pub(crate) fn readable(&self, caller: Caller) -> Option<Vec<RunId>> {
-        (caller == Caller::Client).then(|| self.own.of(caller))
+    pub(crate) fn readable(&self, caller: ApiCaller) -> Option<Vec<RunId>> {
+        (caller == ApiCaller::Client).then(|| self.own.of(caller))
     }
 }
 
 /// The extractor for the shared state.
-pub(crate) type Shared = State<Arc<Api>>;
+pub(crate) type ApiState = State<Arc<Api>>;
 
 /// Returns the response for a failure on this machine.
 pub(crate) fn failed(message: &str) -> Response {

@@ -10,8 +10,8 @@ use http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde_json::json;
 
-use crate::api::state::{Api, Shared, failed};
-use crate::caller::Caller;
+use crate::api::state::{Api, ApiState, failed};
+use crate::caller::ApiCaller;
 use crate::reply;
 
 /// Time limit for a tool to provide its page.
@@ -29,8 +29,8 @@ const DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch
 
 /// Reports whether there is a page to show, or why not.
 pub(crate) async fn about(
-    state: Shared,
-    Extension(caller): Extension<Caller>,
+    state: ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(name): Path<String>,
 ) -> Response {
     match read(&state, caller, &name).await {
@@ -41,8 +41,8 @@ pub(crate) async fn about(
 
 /// Serves the page for a frame only: in a tab of its own, it could navigate anywhere and take what it knows with it.
 pub(crate) async fn page(
-    state: Shared,
-    Extension(caller): Extension<Caller>,
+    state: ApiState,
+    Extension(caller): Extension<ApiCaller>,
     Path(name): Path<String>,
     asked: HeaderMap,
 ) -> Response {
@@ -66,8 +66,8 @@ pub(crate) async fn page(
 }
 
 /// Reads a tool's page and its address.
-async fn read(api: &Api, caller: Caller, name: &str) -> Result<(String, String), Response> {
-    if caller != Caller::Operator {
+async fn read(api: &Api, caller: ApiCaller, name: &str) -> Result<(String, String), Response> {
+    if caller != ApiCaller::Operator {
         let why = "tools show their pages to the operator";
         return Err(reply::error(StatusCode::FORBIDDEN, "forbidden", why));
     }

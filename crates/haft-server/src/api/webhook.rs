@@ -3,22 +3,22 @@
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
+use haft::approval::{ApprovalId, ApprovalScope, Choice, Decision};
 use haft::spec::Risk;
 use http::{HeaderMap, StatusCode};
 use serde::Deserialize;
 
 use crate::api::approvals::refusal;
-use crate::api::state::Shared;
+use crate::api::state::ApiState;
 use crate::reply;
-use haft_app::view::approvals::Item;
+use haft_app::view::approvals::ApprovalListItem;
 use haft_app::webhook::SIGNATURE;
 
 /// The body of a reply.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WebhookReply {
-    decision: Word,
+    decision: WebhookDecision,
     #[serde(default)]
     message: Option<String>,
     /// Who decided, as the other system names them; for the record.
@@ -28,14 +28,14 @@ struct WebhookReply {
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum WebhookDecision {
     Approve,
     Deny,
 }
 
 /// Handles one reply.
 pub(crate) async fn take(
-    State(api): Shared,
+    State(api): ApiState,
     Path(id): Path<String>,
     headers: HeaderMap,
     body: Bytes,
@@ -62,16 +62,16 @@ pub(crate) async fn take(
         }
     };
     let choice = match webhook_reply.decision {
-        Word::Approve if entry.request.risk == Risk::Critical => {
+        WebhookDecision::Approve if entry.request.risk == Risk::Critical => {
             let why = "a critical call can be approved only in the console or at a terminal";
             return reply::error(StatusCode::FORBIDDEN, "denied", why);
         }
-        Word::Approve => Choice::Approve {
-            scope: HoldFor::Once,
+        WebhookDecision::Approve => Choice::Approve {
+            scope: ApprovalScope::Once,
             edited: None,
             rule: None,
         },
-        Word::Deny => Choice::Deny {
+        WebhookDecision::Deny => Choice::Deny {
             message: webhook_reply.message,
             stop: false,
         },
@@ -89,7 +89,7 @@ pub(crate) async fn take(
     };
     let decision = Decision::new(choice, by, "webhook");
     match api.app.decide(&id, decision).await {
-        Ok(entry) => reply::document(&Item::of(&api.app, &entry)),
+        Ok(entry) => reply::document(&ApprovalListItem::of(&api.app, &entry)),
         Err(refused) => {
             let (status, error) = refusal(&refused);
             reply::problem(status, &error)

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::console::secret::ConsoleError;
-use crate::console::secret::{self, Digest};
+use crate::console::secret::{self, SecretDigest};
 
 /// Lifetime of a login code.
 pub(crate) const CODE_LIFE: Duration = Duration::from_secs(5 * 60);
@@ -19,12 +19,12 @@ pub(crate) const MAX_OUTSTANDING: usize = 32;
 #[derive(Debug)]
 pub(crate) struct OneTimeSecrets {
     life: Duration,
-    issued: VecDeque<Issued>,
+    issued: VecDeque<IssuedSecret>,
 }
 
 #[derive(Debug)]
-struct Issued {
-    secret: Digest,
+struct IssuedSecret {
+    secret: SecretDigest,
     /// What the secret is valid for.
     purpose: String,
     at: Instant,
@@ -45,8 +45,8 @@ impl OneTimeSecrets {
         while self.issued.len() >= MAX_OUTSTANDING {
             self.issued.pop_front();
         }
-        self.issued.push_back(Issued {
-            secret: Digest::of(&secret),
+        self.issued.push_back(IssuedSecret {
+            secret: SecretDigest::of(&secret),
             purpose: purpose.to_owned(),
             at: now,
         });
@@ -55,8 +55,8 @@ impl OneTimeSecrets {
 
     /// Returns whether a secret is valid for this purpose, without consuming it.
     pub(crate) fn holds(&self, secret: &str, purpose: &str, now: Instant) -> bool {
-        let given = Digest::of(secret);
-        let age = |issued: &Issued| now.saturating_duration_since(issued.at);
+        let given = SecretDigest::of(secret);
+        let age = |issued: &IssuedSecret| now.saturating_duration_since(issued.at);
         self.issued.iter().any(|issued| {
             issued.secret.same(&given) && issued.purpose == purpose && age(issued) < self.life
         })
@@ -64,10 +64,10 @@ impl OneTimeSecrets {
 
     /// Consumes a secret; returns whether it was valid for this purpose.
     pub(crate) fn redeem(&mut self, secret: &str, purpose: &str, now: Instant) -> bool {
-        let age = |issued: &Issued| now.saturating_duration_since(issued.at);
+        let age = |issued: &IssuedSecret| now.saturating_duration_since(issued.at);
         self.issued.retain(|issued| age(issued) < self.life);
-        let given = Digest::of(secret);
-        let is_it = |issued: &Issued| issued.secret.same(&given) && issued.purpose == purpose;
+        let given = SecretDigest::of(secret);
+        let is_it = |issued: &IssuedSecret| issued.secret.same(&given) && issued.purpose == purpose;
         let before = self.issued.len();
         self.issued.retain(|issued| !is_it(issued));
         self.issued.len() < before

@@ -49,7 +49,7 @@ const BUILT: [(&str, &str, &[u8]); 4] = [
 ];
 
 #[derive(Debug)]
-struct File {
+struct PageFile {
     name: &'static str,
     media_type: &'static str,
     bytes: Bytes,
@@ -58,7 +58,7 @@ struct File {
 
 /// The files, each with an entity tag for conditional requests.
 #[derive(Debug)]
-pub(crate) struct Pages(Vec<File>);
+pub(crate) struct Pages(Vec<PageFile>);
 
 impl Pages {
     /// Loads the built-in files, replaced by those found in `folder` if it is given.
@@ -69,7 +69,7 @@ impl Pages {
             let digest = Sha256::digest(&bytes);
             let tag = format!("\"{:016x}\"", u64::from_be_bytes(first_eight(&digest)));
             let tag = HeaderValue::from_str(&tag).unwrap_or(HeaderValue::from_static("\"\""));
-            File {
+            PageFile {
                 name,
                 media_type,
                 bytes,

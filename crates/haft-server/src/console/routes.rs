@@ -18,14 +18,14 @@ use crate::console::pages::{Pages, add_security_headers};
 use crate::console::sessions::{ConsoleSession, IDLE_TIMEOUT};
 use crate::console::{About, Console};
 use crate::reply;
-use crate::same_user::Ends;
+use crate::same_user::SocketEnds;
 
 /// Maximum size of a body here: a code or a path, and its braces.
 const MAX_BODY: usize = 4096;
 /// Maximum length of a page's name, in bytes.
 const MAX_TAB: usize = 64;
 
-type Shared = State<Arc<Console>>;
+type ConsoleState = State<Arc<Console>>;
 
 /// Returns the routes of the pages and, below `/api/v1`, `POST login`, `POST login-link`, `POST tickets`, `GET session`,
 /// `POST tabs` and `POST logout`. The gate has already checked access: anyone may use the pages and `login`, only the operator
@@ -49,7 +49,7 @@ pub(crate) fn router(console: Arc<Console>) -> Router {
 
 /// Answers an address without a route: with a page for a user, with an error for a program.
 pub(crate) async fn unknown(
-    State(console): Shared,
+    State(console): ConsoleState,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -60,7 +60,7 @@ pub(crate) async fn unknown(
     reply::not_found("no such route")
 }
 
-async fn page(State(console): Shared, uri: Uri, headers: HeaderMap) -> Response {
+async fn page(State(console): ConsoleState, uri: Uri, headers: HeaderMap) -> Response {
     console.pages.answer(uri.path(), &headers)
 }
 
@@ -70,7 +70,11 @@ struct Login {
     code: String,
 }
 
-async fn login(State(console): Shared, ends: Option<Extension<Ends>>, body: Bytes) -> Response {
+async fn login(
+    State(console): ConsoleState,
+    ends: Option<Extension<SocketEnds>>,
+    body: Bytes,
+) -> Response {
     let Ok(login) = serde_json::from_slice::<Login>(&body) else {
         let message = "the body is not {\"code\"}";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
@@ -93,7 +97,7 @@ async fn login(State(console): Shared, ends: Option<Extension<Ends>>, body: Byte
 }
 
 /// Consumes a code that only a program of this server's user may use. From any other user it stays unused.
-async fn redeem_own(console: &Console, code: &str, ends: Option<Extension<Ends>>) -> bool {
+async fn redeem_own(console: &Console, code: &str, ends: Option<Extension<SocketEnds>>) -> bool {
     let (true, Some(Extension(ends))) = (console.is_own(code), ends) else {
         return false;
     };
@@ -110,7 +114,7 @@ struct LinkRequest {
 }
 
 /// Returns a link for a later visit, under the host name of this request.
-async fn link(State(console): Shared, headers: HeaderMap, body: Bytes) -> Response {
+async fn link(State(console): ConsoleState, headers: HeaderMap, body: Bytes) -> Response {
     let request = match serde_json::from_slice::<LinkRequest>(&body) {
         Ok(request) => request,
         Err(_) if body.is_empty() => LinkRequest::default(),
@@ -143,7 +147,7 @@ struct TicketRequest {
 }
 
 /// Issues a ticket for a URL that the browser opens by itself.
-async fn ticket(State(console): Shared, body: Bytes) -> Response {
+async fn ticket(State(console): ConsoleState, body: Bytes) -> Response {
     let Ok(ticket_request) = serde_json::from_slice::<TicketRequest>(&body) else {
         let message = "the body is not {\"path\"}";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
@@ -165,7 +169,7 @@ struct TabReport {
 
 /// Records whether a page is visible: while one is, there are no desktop notifications.
 async fn tab(
-    State(console): Shared,
+    State(console): ConsoleState,
     session: Option<Extension<ConsoleSession>>,
     body: Bytes,
 ) -> Response {
@@ -182,7 +186,7 @@ async fn tab(
 }
 
 #[derive(Serialize)]
-struct SessionShown<'a> {
+struct SessionView<'a> {
     #[serde(flatten)]
     about: &'a About,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,16 +194,19 @@ struct SessionShown<'a> {
 }
 
 /// Returns what the top bar shows, for a page that is logged in. Only the login returns the secret.
-async fn session(State(console): Shared, session: Option<Extension<ConsoleSession>>) -> Response {
+async fn session(
+    State(console): ConsoleState,
+    session: Option<Extension<ConsoleSession>>,
+) -> Response {
     if session.is_none() {
         let message = "there is no console session; open a login link";
         return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
     }
     let (about, strength) = (&console.about, console.strength.get());
-    document(StatusCode::OK, &SessionShown { about, strength })
+    document(StatusCode::OK, &SessionView { about, strength })
 }
 
-async fn logout(State(console): Shared, headers: HeaderMap) -> Response {
+async fn logout(State(console): ConsoleState, headers: HeaderMap) -> Response {
     console.close(&headers);
     with_cookie(
         StatusCode::NO_CONTENT.into_response(),

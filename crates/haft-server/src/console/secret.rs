@@ -1,4 +1,4 @@
-//! `Digest`: a secret as stored: hashed, and compared in constant time.
+//! `SecretDigest`: a secret as stored: hashed, and compared in constant time.
 
 use std::fmt;
 
@@ -18,9 +18,9 @@ const SECRET_BYTES: usize = 32;
 
 /// The SHA-256 hash of a secret.
 #[derive(Clone, Copy)]
-pub(crate) struct Digest([u8; 32]);
+pub(crate) struct SecretDigest([u8; 32]);
 
-impl Digest {
+impl SecretDigest {
     /// Returns the digest of a text.
     pub(crate) fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
@@ -32,7 +32,7 @@ impl Digest {
     }
 }
 
-impl fmt::Debug for Digest {
+impl fmt::Debug for SecretDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }
@@ -51,14 +51,14 @@ pub(crate) fn fresh() -> Result<String, ConsoleError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Digest, fresh};
+    use super::{SecretDigest, fresh};
 
     #[test]
     fn secrets_are_long_and_differ() {
         let (one, two) = (fresh().unwrap(), fresh().unwrap());
         assert!(one != two && one.len() == 64 && one.bytes().all(|b| b.is_ascii_hexdigit()));
-        assert!(Digest::of(&one).same(&Digest::of(&one)));
-        assert!(!Digest::of(&one).same(&Digest::of(&two)));
-        assert_eq!(format!("{:?}", Digest::of(&one)), "…");
+        assert!(SecretDigest::of(&one).same(&SecretDigest::of(&one)));
+        assert!(!SecretDigest::of(&one).same(&SecretDigest::of(&two)));
+        assert_eq!(format!("{:?}", SecretDigest::of(&one)), "…");
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::console::secret::ConsoleError;
-use crate::console::secret::{self, Digest};
+use crate::console::secret::{self, SecretDigest};
 
 /// How long a session lives without a request.
 pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(12 * 60 * 60);
@@ -30,33 +30,33 @@ impl ConsoleSession {
     }
 }
 
-struct Session {
-    id: Digest,
-    secret: Digest,
+struct SessionRecord {
+    id: SecretDigest,
+    secret: SecretDigest,
     seen: Instant,
     alive: watch::Sender<()>,
 }
 
-impl fmt::Debug for Session {
+impl fmt::Debug for SessionRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Session")
     }
 }
 
 /// The result of a login: the cookie's value and the secret.
-pub(crate) struct NewSession {
+pub(crate) struct SessionSecrets {
     pub(crate) id: String,
     pub(crate) secret: String,
 }
 
 /// All sessions. Times use the monotonic clock.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Vec<Session>);
+pub(crate) struct Sessions(Vec<SessionRecord>);
 
 impl Sessions {
     /// Opens a session for a browser whose code was valid.
-    pub(crate) fn open(&mut self, now: Instant) -> Result<NewSession, ConsoleError> {
-        let fresh = NewSession {
+    pub(crate) fn open(&mut self, now: Instant) -> Result<SessionSecrets, ConsoleError> {
+        let fresh = SessionSecrets {
             id: secret::fresh()?,
             secret: secret::fresh()?,
         };
@@ -64,9 +64,9 @@ impl Sessions {
         self.0.sort_by_key(|session| session.seen);
         let over = (self.0.len() + 1).saturating_sub(MAX_SESSIONS);
         self.0.drain(..over);
-        self.0.push(Session {
-            id: Digest::of(&fresh.id),
-            secret: Digest::of(&fresh.secret),
+        self.0.push(SessionRecord {
+            id: SecretDigest::of(&fresh.id),
+            secret: SecretDigest::of(&fresh.secret),
             seen: now,
             alive: watch::Sender::new(()),
         });
@@ -80,7 +80,7 @@ impl Sessions {
         secret: &str,
         now: Instant,
     ) -> Option<ConsoleSession> {
-        let secret = Digest::of(secret);
+        let secret = SecretDigest::of(secret);
         let session = self.find(ids, now, |session| session.secret.same(&secret))?;
         session.seen = now;
         Some(ConsoleSession(session.alive.subscribe()))
@@ -98,7 +98,10 @@ impl Sessions {
 
     /// Ends the session with one of these ids, if the secret matches.
     pub(crate) fn close<'a>(&mut self, ids: impl Iterator<Item = &'a str>, secret: &str) {
-        let (ids, secret): (Vec<Digest>, _) = (ids.map(Digest::of).collect(), Digest::of(secret));
+        let (ids, secret): (Vec<SecretDigest>, _) = (
+            ids.map(SecretDigest::of).collect(),
+            SecretDigest::of(secret),
+        );
         self.0.retain(|session| {
             let named = ids.iter().any(|id| session.id.same(id));
             !(named && session.secret.same(&secret))
@@ -109,17 +112,17 @@ impl Sessions {
         &mut self,
         ids: impl Iterator<Item = &'a str>,
         now: Instant,
-        fits: impl Fn(&Session) -> bool,
-    ) -> Option<&mut Session> {
+        fits: impl Fn(&SessionRecord) -> bool,
+    ) -> Option<&mut SessionRecord> {
         self.forget_idle(now);
-        let ids: Vec<Digest> = ids.map(Digest::of).collect();
-        let named = |session: &Session| ids.iter().any(|id| session.id.same(id));
+        let ids: Vec<SecretDigest> = ids.map(SecretDigest::of).collect();
+        let named = |session: &SessionRecord| ids.iter().any(|id| session.id.same(id));
         let mut sessions = self.0.iter_mut();
         sessions.find(|session| named(session) && fits(session))
     }
 
     fn forget_idle(&mut self, now: Instant) {
-        let idle = |session: &Session| now.saturating_duration_since(session.seen);
+        let idle = |session: &SessionRecord| now.saturating_duration_since(session.seen);
         self.0.retain(|session| idle(session) < IDLE_TIMEOUT);
     }
 }

@@ -1,4 +1,4 @@
-//! `Unblocked`: a connection with a time limit on blocked writes.
+//! `WriteTimeoutStream`: a connection with a time limit on blocked writes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use tokio::time::{Sleep, sleep};
 
 /// A connection that fails when its client accepts no data for a while.
 #[derive(Debug)]
-pub(crate) struct Unblocked<S> {
+pub(crate) struct WriteTimeoutStream<S> {
     stream: S,
     patience: Duration,
     /// Runs while a write is blocked.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Unblocked<S> {
+impl<S> WriteTimeoutStream<S> {
     /// Wraps a connection with a limit on how long a write may block.
     pub(crate) fn new(stream: S, patience: Duration) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl<S> Unblocked<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Unblocked<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeoutStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -57,7 +57,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Unblocked<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Unblocked<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeoutStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -100,7 +100,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn w2_w4_a_client_that_takes_nothing_is_hung_up_on_and_a_slow_one_is_not() {
         let (ours, mut theirs) = duplex(16);
-        let mut ours = Unblocked::new(ours, Duration::from_secs(30));
+        let mut ours = WriteTimeoutStream::new(ours, Duration::from_secs(30));
         let writing = tokio::spawn(async move {
             let written = ours.write_all(&[0; 160]).await;
             (written, ours)

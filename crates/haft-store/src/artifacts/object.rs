@@ -19,9 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::artifact::quota::{MAX_BYTES, Usage};
-use haft::artifact::source::Source;
-use haft::artifact::{Answer, ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use haft::artifact::quota::{MAX_BYTES, QuotaUsage};
+use haft::artifact::source::ByteSource;
+use haft::artifact::{
+    ArtifactError, ArtifactFuture, ArtifactInfo, ArtifactOwner, ArtifactRef, ArtifactStore,
+};
 use haft::call::{Principal, RunId};
 use haft::future::run_blocking;
 use object_store::ObjectStore;
@@ -40,10 +42,10 @@ mod storing;
 mod sweep;
 mod trouble;
 
-use bridge::Bridge;
+use bridge::RuntimeBridge;
 pub use haft_http::dial::{Dial, Io};
-use keys::Keys;
-use pins::Pins;
+use keys::ObjectKeys;
+use pins::RunPins;
 use quota::Quotas;
 
 /// How long an artifact lives when no active run holds it (contract §3).
@@ -63,7 +65,7 @@ const MAX_REMEMBERED: usize = 4096;
 
 /// Limits on what is stored, and for how long.
 #[derive(Debug, Clone, Copy)]
-pub struct Terms {
+pub struct RetentionLimits {
     /// Maximum number of bytes per tenant. What other processes store in the bucket is counted once a minute.
     pub quota: u64,
     /// How long an artifact lives after the end of the run that holds it; it may live up to a day longer.
@@ -72,7 +74,7 @@ pub struct Terms {
     pub sweep: Option<Duration>,
 }
 
-impl Default for Terms {
+impl Default for RetentionLimits {
     /// 10 GiB, seven days, no sweeps.
     fn default() -> Self {
         Self {
@@ -91,24 +93,33 @@ impl Default for Terms {
 #[derive(Debug)]
 pub struct ObjectArtifacts {
     bucket: Arc<Bucket>,
-    bridge: Bridge,
+    bridge: RuntimeBridge,
 }
 
 impl ObjectArtifacts {
     /// Creates a store for artifacts below `prefix` (which may be empty) in any object store; errors call it `place`.
-    pub fn new(store: Arc<dyn ObjectStore>, place: &str, prefix: &str, terms: Terms) -> Self {
+    pub fn new(
+        store: Arc<dyn ObjectStore>,
+        place: &str,
+        prefix: &str,
+        terms: RetentionLimits,
+    ) -> Self {
         Self::of(Bucket::new(store, place, prefix, terms))
     }
 
     fn of(bucket: Bucket) -> Self {
         Self {
-            bridge: Bridge::new(Arc::clone(&bucket.place)),
+            bridge: RuntimeBridge::new(Arc::clone(&bucket.place)),
             bucket: Arc::new(bucket),
         }
     }
 
     /// Runs an operation on the store's own thread.
-    fn run<T, F>(&self, limit: Duration, job: impl FnOnce(Arc<Bucket>) -> F) -> Answer<'static, T>
+    fn run<T, F>(
+        &self,
+        limit: Duration,
+        job: impl FnOnce(Arc<Bucket>) -> F,
+    ) -> ArtifactFuture<'static, T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, ArtifactError>> + Send + 'static,
@@ -122,10 +133,10 @@ impl ObjectArtifacts {
 impl ArtifactStore for ObjectArtifacts {
     fn put_from<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         media_type: &'a str,
-        source: Arc<dyn Source>,
-    ) -> Answer<'a, ArtifactRef> {
+        source: Arc<dyn ByteSource>,
+    ) -> ArtifactFuture<'a, ArtifactRef> {
         let (owner, media_type) = (owner.clone(), media_type.to_owned());
         let limit = for_bytes(source.size());
         self.run(limit, |bucket| async move {
@@ -136,7 +147,7 @@ impl ArtifactStore for ObjectArtifacts {
         })
     }
 
-    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
+    fn usage<'a>(&'a self, principal: &'a Principal) -> ArtifactFuture<'a, QuotaUsage> {
         let principal = principal.clone();
         self.run(OPERATION_TIMEOUT, |bucket| async move {
             let used = bucket.used(&principal).await?;
@@ -146,9 +157,9 @@ impl ArtifactStore for ObjectArtifacts {
 
     fn info<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
-    ) -> Answer<'a, ArtifactInfo> {
+    ) -> ArtifactFuture<'a, ArtifactInfo> {
         let (owner, reference) = (owner.clone(), reference.clone());
         self.run(OPERATION_TIMEOUT, |bucket| async move {
             let found = bucket.find(&owner, &reference).await?;
@@ -158,10 +169,10 @@ impl ArtifactStore for ObjectArtifacts {
 
     fn read<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
         range: Range<u64>,
-    ) -> Answer<'a, Bytes> {
+    ) -> ArtifactFuture<'a, Bytes> {
         let (owner, reference) = (owner.clone(), reference.clone());
         // An artifact is never larger than the quota.
         let most = range.end.min(self.bucket.terms.quota);
@@ -171,7 +182,7 @@ impl ArtifactStore for ObjectArtifacts {
         })
     }
 
-    fn pin(&self, owner: &Owner) {
+    fn pin(&self, owner: &ArtifactOwner) {
         let folder = self.bucket.keys.run(owner);
         if self.bucket.pins().pin(&folder, owner) {
             let owner = owner.clone();
@@ -184,7 +195,7 @@ impl ArtifactStore for ObjectArtifacts {
         }
     }
 
-    fn unpin(&self, owner: &Owner) {
+    fn unpin(&self, owner: &ArtifactOwner) {
         let folder = self.bucket.keys.run(owner);
         self.bucket.pins().unpin(&folder);
     }
@@ -193,7 +204,7 @@ impl ArtifactStore for ObjectArtifacts {
         &'a self,
         principal: &'a Principal,
         run: Option<&'a RunId>,
-    ) -> Answer<'a, Vec<ArtifactInfo>> {
+    ) -> ArtifactFuture<'a, Vec<ArtifactInfo>> {
         let (principal, run) = (principal.clone(), run.cloned());
         self.run(OPERATION_TIMEOUT, |bucket| async move {
             bucket.list(&principal, run.as_ref()).await
@@ -205,9 +216,9 @@ impl ArtifactStore for ObjectArtifacts {
 struct Bucket {
     store: Arc<dyn ObjectStore>,
     place: Arc<str>,
-    keys: Keys,
-    terms: Terms,
-    pins: Mutex<Pins>,
+    keys: ObjectKeys,
+    terms: RetentionLimits,
+    pins: Mutex<RunPins>,
     /// Entity tags of objects whose hash was checked.
     sound: Mutex<HashMap<Path, String>>,
     /// The run of each folder.
@@ -216,11 +227,11 @@ struct Bucket {
 }
 
 impl Bucket {
-    fn new(store: Arc<dyn ObjectStore>, place: &str, prefix: &str, terms: Terms) -> Self {
+    fn new(store: Arc<dyn ObjectStore>, place: &str, prefix: &str, terms: RetentionLimits) -> Self {
         Self {
             store,
             place: place.into(),
-            keys: Keys::below(prefix),
+            keys: ObjectKeys::below(prefix),
             terms,
             pins: Mutex::default(),
             sound: Mutex::default(),
@@ -229,7 +240,7 @@ impl Bucket {
         }
     }
 
-    fn pins(&self) -> MutexGuard<'_, Pins> {
+    fn pins(&self) -> MutexGuard<'_, RunPins> {
         self.pins.lock()
     }
 

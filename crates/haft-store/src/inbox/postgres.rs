@@ -1,10 +1,11 @@
 //! The inbox in `PostgreSQL`: each step is one statement, a compare-and-set.
 
 use haft::approval::inbox::{
-    Ending, Filter, Inbox, InboxError, RequestStatus, StoredApproval, Submission, WaitingLimits,
+    Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval, Submission,
+    WaitingLimits,
 };
-use haft::approval::listing::{PAGE_BYTES, Page};
-use haft::approval::transition::Event;
+use haft::approval::listing::{PAGE_BYTES, RequestPage};
+use haft::approval::transition::RequestEvent;
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::call::RunId;
 use haft::clock;
@@ -13,10 +14,12 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;
 
-use crate::inbox::{Draft, Room, StoredRow, Verdict, refusal, stored_statuses, unavailable};
+use crate::inbox::{
+    CapacityCheck, DecisionRow, RequestDraft, StoredRow, refusal, stored_statuses, unavailable,
+};
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
-use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
+use crate::postgres::{OperationError, PostgresServer, PostgresStore, is_lost};
 
 pub(crate) mod desk;
 mod filing;
@@ -32,7 +35,7 @@ macro_rules! columns {
     };
 }
 
-/// Bytes that a row adds to a list, as [`Page`] counts them or slightly more.
+/// Bytes that a row adds to a list, as [`RequestPage`] counts them or slightly more.
 macro_rules! bytes {
     () => {
         "(octet_length(request) + coalesce(octet_length(decision), 0) + coalesce(octet_length(outcome), 0))"
@@ -94,49 +97,49 @@ const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
 
 /// Why a step failed.
-pub(super) enum No {
+pub(super) enum PostgresInboxError {
     Inbox(InboxError),
     Database(sqlx::Error),
 }
 
-impl From<sqlx::Error> for No {
+impl From<sqlx::Error> for PostgresInboxError {
     fn from(error: sqlx::Error) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<InboxError> for No {
+impl From<InboxError> for PostgresInboxError {
     fn from(error: InboxError) -> Self {
         Self::Inbox(error)
     }
 }
 
-impl No {
+impl PostgresInboxError {
     fn is_lost(&self) -> bool {
         matches!(self, Self::Database(error) if is_lost(error))
     }
 }
 
-impl Server {
+impl PostgresServer {
     /// Converts the result of an operation to the inbox's error type.
     pub(super) fn to_inbox_result<T>(
         &self,
-        result: Result<T, OperationError<impl Into<No>>>,
+        result: Result<T, OperationError<impl Into<PostgresInboxError>>>,
     ) -> Result<T, InboxError> {
         result.map_err(|error| match error {
             OperationError::Silent => unavailable(self.timeout_message()),
             OperationError::Refused(no) => match no.into() {
-                No::Inbox(no) => no,
-                No::Database(error) => unavailable(self.failure(error)),
+                PostgresInboxError::Inbox(no) => no,
+                PostgresInboxError::Database(error) => unavailable(self.failure(error)),
             },
         })
     }
 
     async fn step<T, F>(&self, make: impl Fn(PgPool) -> F) -> Result<T, InboxError>
     where
-        F: Future<Output = Result<T, No>>,
+        F: Future<Output = Result<T, PostgresInboxError>>,
     {
-        self.to_inbox_result(self.ask(make, No::is_lost).await)
+        self.to_inbox_result(self.ask(make, PostgresInboxError::is_lost).await)
     }
 }
 
@@ -149,7 +152,11 @@ pub(super) async fn known(
     row.as_ref().map(entry).transpose()
 }
 
-async fn find(pool: &PgPool, run: &RunId, fingerprint: &str) -> Result<Option<StoredApproval>, No> {
+async fn find(
+    pool: &PgPool,
+    run: &RunId,
+    fingerprint: &str,
+) -> Result<Option<StoredApproval>, PostgresInboxError> {
     let query = sqlx::query(FIND).bind(fingerprint).bind(run.as_str());
     let row = query.fetch_optional(pool).await?;
     Ok(match row.as_ref().map(entry).transpose()? {
@@ -158,7 +165,10 @@ async fn find(pool: &PgPool, run: &RunId, fingerprint: &str) -> Result<Option<St
     })
 }
 
-async fn get_existing(pool: &PgPool, id: &ApprovalId) -> Result<StoredApproval, No> {
+async fn get_existing(
+    pool: &PgPool,
+    id: &ApprovalId,
+) -> Result<StoredApproval, PostgresInboxError> {
     match known(pool, id.as_str()).await? {
         Some(entry) => Ok(entry?),
         None => Err(InboxError::NotFound(id.clone()).into()),
@@ -184,9 +194,9 @@ fn entry(row: &PgRow) -> Result<Result<StoredApproval, InboxError>, sqlx::Error>
 async fn decide(
     pool: &PgPool,
     id: &ApprovalId,
-    verdict: &Verdict,
+    verdict: &DecisionRow,
     decision: &Decision,
-) -> Result<StoredApproval, No> {
+) -> Result<StoredApproval, PostgresInboxError> {
     let decided = sqlx::query(DECIDE)
         .bind(id.as_str())
         .bind(verdict.status)
@@ -204,12 +214,17 @@ async fn decide(
         return Ok(entry);
     }
     if entry.status == RequestStatus::Expired {
-        end(pool, id, Ending::Expired, "").await?;
+        end(pool, id, RequestEnding::Expired, "").await?;
     }
     Err(refusal(&entry, verdict.event).into())
 }
 
-async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending, why: &str) -> Result<(), No> {
+async fn end(
+    pool: &PgPool,
+    id: &ApprovalId,
+    ending: RequestEnding,
+    why: &str,
+) -> Result<(), PostgresInboxError> {
     let ending = sqlx::query(END)
         .bind(id.as_str())
         .bind(ending.status().as_str())
@@ -222,8 +237,11 @@ async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending, why: &str) -> Resul
     Ok(())
 }
 
-async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<StoredApproval>, No> {
-    let (mut page, mut stale) = (Page::new(filter.limit), false);
+async fn list(
+    pool: &PgPool,
+    filter: &RequestFilter,
+) -> Result<Vec<StoredApproval>, PostgresInboxError> {
+    let (mut page, mut stale) = (RequestPage::new(filter.limit), false);
     let mut after = filter.after.clone();
     // Requests that have expired since are filtered out below; if that empties the page, the next rows are read.
     while page.is_empty() {
@@ -250,9 +268,9 @@ async fn list(pool: &PgPool, filter: &Filter) -> Result<Vec<StoredApproval>, No>
 /// Reads the rows of one page as stored.
 async fn rows(
     pool: &PgPool,
-    filter: &Filter,
+    filter: &RequestFilter,
     after: Option<&ApprovalId>,
-) -> Result<Vec<PgRow>, No> {
+) -> Result<Vec<PgRow>, PostgresInboxError> {
     let statuses = stored_statuses(&filter.status);
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     // Read more than the limit where rows are filtered out for what they have become since.
@@ -270,7 +288,7 @@ async fn rows(
     Ok(rows.fetch_all(pool).await?)
 }
 
-async fn has_room(pool: &PgPool, room: &Room) -> Result<bool, No> {
+async fn has_room(pool: &PgPool, room: &CapacityCheck) -> Result<bool, PostgresInboxError> {
     let query = sqlx::query_scalar(ROOM)
         .bind(&room.tenant)
         .bind(&room.run)
@@ -291,7 +309,7 @@ impl Inbox for PostgresStore {
         &'a self,
         request: &'a ApprovalRequest,
     ) -> BoxFuture<'a, Result<Submission, InboxError>> {
-        Box::pin(async move { filing::file(&self.0, Draft::of(request)?).await })
+        Box::pin(async move { filing::file(&self.0, RequestDraft::of(request)?).await })
     }
 
     fn get<'a>(
@@ -325,7 +343,7 @@ impl Inbox for PostgresStore {
         limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>> {
         Box::pin(async move {
-            let room = &Room::of(request, limits);
+            let room = &CapacityCheck::of(request, limits);
             let step = self
                 .0
                 .step(move |pool| async move { has_room(&pool, room).await });
@@ -335,7 +353,7 @@ impl Inbox for PostgresStore {
 
     fn list<'a>(
         &'a self,
-        filter: &'a Filter,
+        filter: &'a RequestFilter,
     ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
         Box::pin(
             self.0
@@ -349,7 +367,7 @@ impl Inbox for PostgresStore {
         decision: &'a Decision,
     ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         Box::pin(async move {
-            let verdict = &Verdict::of(decision)?;
+            let verdict = &DecisionRow::of(decision)?;
             let step = self
                 .0
                 .step(move |pool| async move { decide(&pool, id, verdict, decision).await });
@@ -371,7 +389,7 @@ impl Inbox for PostgresStore {
             }
             let entry = get_existing(&pool, id).await?;
             let again = entry.claimed;
-            Err(refusal(&entry, Event::Claim { again }).into())
+            Err(refusal(&entry, RequestEvent::Claim { again }).into())
         }))
     }
 
@@ -432,7 +450,7 @@ impl Inbox for PostgresStore {
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
-        ending: Ending,
+        ending: RequestEnding,
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         Box::pin(self.0.step(move |pool| async move {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use haft::approval::inbox::{
-    Ending, Filter, Inbox, InboxError, StoredApproval, Submission, WaitingLimits,
+    Inbox, InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingLimits,
 };
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::call::RunId;
@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::blocking::may_block;
-use crate::inbox::{Draft, LISTENER_BUFFER, Room, Verdict, unavailable};
-use crate::lane::{Jobs, Lane};
+use crate::inbox::{CapacityCheck, DecisionRow, LISTENER_BUFFER, RequestDraft, unavailable};
+use crate::lane::{JobLane, Jobs};
 use crate::lease::Lease;
 use crate::sqlite::file::FILE;
 
@@ -32,25 +32,25 @@ mod read;
 mod steps;
 mod write;
 
-use read::Read;
-use steps::{Step, StepResult};
-use write::{Write, Writer};
+use read::ReadJob;
+use steps::{InboxChange, InboxChangeResult};
+use write::{InboxWriter, WriteJob};
 
 /// Approval requests in `haft.db`.
 #[derive(Debug)]
 pub struct SqliteInbox {
-    shared: Arc<Shared>,
-    writes: Lane<Write>,
-    reads: Lane<Read>,
+    shared: Arc<SharedInbox>,
+    writes: JobLane<WriteJob>,
+    reads: JobLane<ReadJob>,
 }
 
 /// State that the inbox shares with its threads.
 #[derive(Debug)]
-struct Shared {
+struct SharedInbox {
     path: PathBuf,
     lease: Lease,
     /// The writer, used by whichever thread holds the lock.
-    writer: Mutex<Writer>,
+    writer: Mutex<InboxWriter>,
     /// Number of changes in progress or queued.
     under_way: AtomicUsize,
     changes: broadcast::Sender<ApprovalId>,
@@ -99,8 +99,8 @@ impl SqliteInbox {
 
     fn of(path: PathBuf, lease: Lease) -> Self {
         Self {
-            shared: Arc::new(Shared {
-                writer: Mutex::new(Writer::new(&path, lease)),
+            shared: Arc::new(SharedInbox {
+                writer: Mutex::new(InboxWriter::new(&path, lease)),
                 under_way: AtomicUsize::new(0),
                 path,
                 lease,
@@ -108,8 +108,8 @@ impl SqliteInbox {
                 reported: Mutex::default(),
                 held: AtomicUsize::new(0),
             }),
-            writes: Lane::new(),
-            reads: Lane::new(),
+            writes: JobLane::new(),
+            reads: JobLane::new(),
         }
     }
 
@@ -119,7 +119,7 @@ impl SqliteInbox {
         let shared = Arc::clone(&self.shared);
         let leave = self
             .writes
-            .send_at_once(Write::Leave(done), |jobs| write_thread(shared, jobs));
+            .send_at_once(WriteJob::Leave(done), |jobs| write_thread(shared, jobs));
         if leave.is_ok() {
             let _ = heard.await;
         }
@@ -127,8 +127,12 @@ impl SqliteInbox {
         self.reads.end();
     }
 
-    async fn write(&self, step: Step, bytes: usize) -> Result<StepResult, InboxError> {
-        let (turn, alone) = Turn::take(&self.shared);
+    async fn write(
+        &self,
+        step: InboxChange,
+        bytes: usize,
+    ) -> Result<InboxChangeResult, InboxError> {
+        let (turn, alone) = ChangeTicket::take(&self.shared);
         if alone
             && may_block()
             && let Some(result) = self.try_immediately(&step)
@@ -136,7 +140,7 @@ impl SqliteInbox {
             return result;
         }
         let (answer, heard) = oneshot::channel();
-        let job = Write::Step { step, answer, turn };
+        let job = WriteJob::Step { step, answer, turn };
         let shared = Arc::clone(&self.shared);
         let given = self
             .writes
@@ -146,7 +150,7 @@ impl SqliteInbox {
     }
 
     /// Makes a change that has the queue to itself; `None` if more are likely to come beside it.
-    fn try_immediately(&self, step: &Step) -> Option<Result<StepResult, InboxError>> {
+    fn try_immediately(&self, step: &InboxChange) -> Option<Result<InboxChangeResult, InboxError>> {
         let mut writer = self.shared.writer.try_lock()?;
         if writer.was_batched() {
             return None;
@@ -157,14 +161,14 @@ impl SqliteInbox {
             let shared = Arc::clone(&self.shared);
             let start = |jobs| write_thread(shared, jobs);
             // If the thread cannot start, others notice within seconds that this process has stopped renewing its lease.
-            writer.wakes(self.writes.send_at_once(Write::Wake, start).is_ok());
+            writer.wakes(self.writes.send_at_once(WriteJob::Wake, start).is_ok());
         }
         results.into_iter().next()
     }
 
     async fn read<T>(
         &self,
-        job: impl FnOnce(oneshot::Sender<Result<T, InboxError>>) -> Read,
+        job: impl FnOnce(oneshot::Sender<Result<T, InboxError>>) -> ReadJob,
     ) -> Result<T, InboxError> {
         let (answer, heard) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
@@ -177,15 +181,19 @@ impl SqliteInbox {
 
     /// Marks what has expired, when there is time.
     fn sweep(&self, tenant: &str) {
-        let step = Step::Sweep(tenant.to_owned());
+        let step = InboxChange::Sweep(tenant.to_owned());
         let answer = oneshot::channel().0;
-        let (turn, _) = Turn::take(&self.shared);
-        self.writes.offer(Write::Step { step, answer, turn });
+        let (turn, _) = ChangeTicket::take(&self.shared);
+        self.writes.offer(WriteJob::Step { step, answer, turn });
     }
 
-    async fn write_one(&self, step: Step, bytes: usize) -> Result<StoredApproval, InboxError> {
+    async fn write_one(
+        &self,
+        step: InboxChange,
+        bytes: usize,
+    ) -> Result<StoredApproval, InboxError> {
         match self.write(step, bytes).await? {
-            StepResult::Entry(entry) => Ok(*entry),
+            InboxChangeResult::Entry(entry) => Ok(*entry),
             _ => Err(thread_ended()),
         }
     }
@@ -193,28 +201,28 @@ impl SqliteInbox {
 
 /// A change in progress or queued. The next one runs on its caller's thread only when there is none, which keeps them in order.
 #[derive(Debug)]
-struct Turn(Arc<Shared>);
+struct ChangeTicket(Arc<SharedInbox>);
 
-impl Turn {
+impl ChangeTicket {
     /// Adds one; also returns whether it is the only one.
-    fn take(shared: &Arc<Shared>) -> (Self, bool) {
+    fn take(shared: &Arc<SharedInbox>) -> (Self, bool) {
         let others = shared.under_way.fetch_add(1, Ordering::AcqRel);
         (Self(Arc::clone(shared)), others == 0)
     }
 }
 
-impl Drop for Turn {
+impl Drop for ChangeTicket {
     fn drop(&mut self) {
         self.0.under_way.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-fn write_thread(shared: Arc<Shared>, jobs: Jobs<Write>) -> io::Result<()> {
+fn write_thread(shared: Arc<SharedInbox>, jobs: Jobs<WriteJob>) -> io::Result<()> {
     let thread = thread::Builder::new().name("haft-inbox-write".to_owned());
     thread.spawn(move || write::run(&shared, &jobs)).map(drop)
 }
 
-fn read_thread(shared: Arc<Shared>, jobs: Jobs<Read>) -> io::Result<()> {
+fn read_thread(shared: Arc<SharedInbox>, jobs: Jobs<ReadJob>) -> io::Result<()> {
     let thread = thread::Builder::new().name("haft-inbox-read".to_owned());
     thread.spawn(move || read::run(&shared, &jobs)).map(drop)
 }
@@ -233,12 +241,15 @@ impl Inbox for SqliteInbox {
         request: &'a ApprovalRequest,
     ) -> BoxFuture<'a, Result<Submission, InboxError>> {
         Box::pin(async move {
-            let draft = Draft::of(request)?;
+            let draft = RequestDraft::of(request)?;
             let bytes = draft.request.len();
-            match self.write(Step::File(Box::new(draft)), bytes).await? {
-                StepResult::Done => Ok(Submission::New),
-                StepResult::Entry(entry) => Ok(Submission::Existing(entry)),
-                StepResult::First(_) => Err(thread_ended()),
+            match self
+                .write(InboxChange::File(Box::new(draft)), bytes)
+                .await?
+            {
+                InboxChangeResult::Done => Ok(Submission::New),
+                InboxChangeResult::Entry(entry) => Ok(Submission::Existing(entry)),
+                InboxChangeResult::First(_) => Err(thread_ended()),
             }
         })
     }
@@ -249,8 +260,8 @@ impl Inbox for SqliteInbox {
         limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>> {
         Box::pin(async move {
-            let room = Room::of(request, limits);
-            self.read(|answer| Read::Room(room, answer)).await
+            let room = CapacityCheck::of(request, limits);
+            self.read(|answer| ReadJob::Room(room, answer)).await
         })
     }
 
@@ -258,7 +269,10 @@ impl Inbox for SqliteInbox {
         &'a self,
         id: &'a ApprovalId,
     ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
-        Box::pin(async move { self.read(|answer| Read::Get(id.to_string(), answer)).await })
+        Box::pin(async move {
+            self.read(|answer| ReadJob::Get(id.to_string(), answer))
+                .await
+        })
     }
 
     fn find<'a>(
@@ -268,17 +282,17 @@ impl Inbox for SqliteInbox {
     ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
         let (run, fingerprint) = (run.to_string(), fingerprint.to_owned());
         Box::pin(async move {
-            self.read(|answer| Read::Find(run, fingerprint, answer))
+            self.read(|answer| ReadJob::Find(run, fingerprint, answer))
                 .await
         })
     }
 
     fn list<'a>(
         &'a self,
-        filter: &'a Filter,
+        filter: &'a RequestFilter,
     ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
         Box::pin(async move {
-            let listed = self.read(|answer| Read::List(filter.clone(), answer));
+            let listed = self.read(|answer| ReadJob::List(filter.clone(), answer));
             let (entries, stale) = listed.await?;
             if stale {
                 self.sweep(&filter.tenant);
@@ -293,9 +307,9 @@ impl Inbox for SqliteInbox {
         decision: &'a Decision,
     ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         Box::pin(async move {
-            let verdict = Verdict::of(decision)?;
+            let verdict = DecisionRow::of(decision)?;
             let bytes = verdict.json.len();
-            self.write_one(Step::Decide(id.clone(), verdict), bytes)
+            self.write_one(InboxChange::Decide(id.clone(), verdict), bytes)
                 .await
         })
     }
@@ -304,7 +318,7 @@ impl Inbox for SqliteInbox {
         &'a self,
         id: &'a ApprovalId,
     ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
-        Box::pin(self.write_one(Step::Claim(id.clone()), 0))
+        Box::pin(self.write_one(InboxChange::Claim(id.clone()), 0))
     }
 
     fn finish<'a>(
@@ -313,7 +327,7 @@ impl Inbox for SqliteInbox {
         outcome: &'a str,
         delivered: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let step = Step::Finish {
+        let step = InboxChange::Finish {
             id: id.clone(),
             outcome: outcome.to_owned(),
             delivered,
@@ -323,8 +337,8 @@ impl Inbox for SqliteInbox {
 
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
         Box::pin(async move {
-            let result = self.write(Step::Deliver(id.clone()), 0).await?;
-            Ok(matches!(result, StepResult::First(true)))
+            let result = self.write(InboxChange::Deliver(id.clone()), 0).await?;
+            Ok(matches!(result, InboxChangeResult::First(true)))
         })
     }
 
@@ -333,17 +347,17 @@ impl Inbox for SqliteInbox {
         id: &'a ApprovalId,
         attended: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let step = Step::Attend(id.clone(), attended);
+        let step = InboxChange::Attend(id.clone(), attended);
         Box::pin(async move { self.write(step, 0).await.map(drop) })
     }
 
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
-        ending: Ending,
+        ending: RequestEnding,
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let step = Step::End(id.clone(), ending, why.to_owned());
+        let step = InboxChange::End(id.clone(), ending, why.to_owned());
         Box::pin(async move { self.write(step, why.len()).await.map(drop) })
     }
 
@@ -353,7 +367,7 @@ impl Inbox for SqliteInbox {
         // If the thread cannot start, every read reports it.
         let _ = self
             .reads
-            .send_at_once(Read::Look, move |jobs| read_thread(shared, jobs));
+            .send_at_once(ReadJob::Look, move |jobs| read_thread(shared, jobs));
         receiver
     }
 }

@@ -2,7 +2,7 @@
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Backend, Fault, Outcome};
+use super::{JournalBackend, JournalJobError, JournalJobResult};
 use crate::lease::Lease;
 use crate::postgres::{OperationError, PostgresStore, is_lost};
 
@@ -22,14 +22,14 @@ const BUSY: &str = "SELECT EXISTS (SELECT 1 FROM haft.journal_runs \
 const LINES: &str = "SELECT line FROM haft.journal_lines WHERE run = $1 ORDER BY row";
 
 /// The journal tables on a server, accessed from a thread of their own.
-pub(super) struct Lines {
+pub(super) struct PostgresJournal {
     runtime: Runtime,
     store: PostgresStore,
     /// Duration of a run's lease, in seconds.
     lasts: f64,
 }
 
-impl Lines {
+impl PostgresJournal {
     pub(super) fn new(url: &str, lease: Lease) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().build();
         Ok(Self {
@@ -41,9 +41,9 @@ impl Lines {
         })
     }
 
-    fn with<T, F>(&self, make: impl Fn(sqlx::PgPool, String) -> F) -> Outcome<T>
+    fn with<T, F>(&self, make: impl Fn(sqlx::PgPool, String) -> F) -> JournalJobResult<T>
     where
-        F: Future<Output = Result<Outcome<T>, sqlx::Error>>,
+        F: Future<Output = Result<JournalJobResult<T>, sqlx::Error>>,
     {
         let server = &self.store.0;
         let make = &make;
@@ -55,7 +55,7 @@ impl Lines {
             is_lost,
         );
         self.runtime.block_on(asked).unwrap_or_else(|error| {
-            Err(Fault::Failed(match error {
+            Err(JournalJobError::Failed(match error {
                 OperationError::Silent => server.timeout_message().into(),
                 OperationError::Refused(error) => server.failure(error),
             }))
@@ -63,15 +63,15 @@ impl Lines {
     }
 }
 
-impl Backend for Lines {
-    fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool> {
+impl JournalBackend for PostgresJournal {
+    fn add(&mut self, run: &str, line: &str, held: bool) -> JournalJobResult<bool> {
         let (attempt, lasts) = (self.store.0.attempt(), self.lasts);
         self.with(|pool, me| async move {
             let name = format!("{me}/{attempt}");
             let mut all = pool.begin().await?;
             let holding = sqlx::query(HOLD).bind(run).bind(me).bind(lasts);
             if holding.execute(&mut *all).await?.rows_affected() == 0 {
-                return Ok(Err(Fault::Busy));
+                return Ok(Err(JournalJobError::Busy));
             }
             let old = if held {
                 true
@@ -86,7 +86,7 @@ impl Backend for Lines {
         })
     }
 
-    fn release_run(&mut self, run: &str, wipe: bool) -> Outcome<()> {
+    fn release_run(&mut self, run: &str, wipe: bool) -> JournalJobResult<()> {
         self.with(|pool, me| async move {
             let leaving = sqlx::query(LEAVE).bind(run).bind(me).bind(wipe);
             leaving.execute(&pool).await?;
@@ -94,7 +94,7 @@ impl Backend for Lines {
         })
     }
 
-    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()> {
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> JournalJobResult<()> {
         let runs: Vec<&str> = runs.collect();
         let (runs, lasts) = (&runs, self.lasts);
         self.with(|pool, me| async move {
@@ -104,11 +104,11 @@ impl Backend for Lines {
         })
     }
 
-    fn lines(&mut self, run: &str, ours: bool) -> Outcome<Vec<Vec<u8>>> {
+    fn lines(&mut self, run: &str, ours: bool) -> JournalJobResult<Vec<Vec<u8>>> {
         self.with(|pool, _| async move {
             let busy: bool = sqlx::query_scalar(BUSY).bind(run).fetch_one(&pool).await?;
             if busy && !ours {
-                return Ok(Err(Fault::Busy));
+                return Ok(Err(JournalJobError::Busy));
             }
             let query = sqlx::query_scalar(LINES).bind(run);
             Ok(Ok(query.fetch_all(&pool).await?))

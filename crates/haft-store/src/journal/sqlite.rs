@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior, params};
 
-use super::{Backend, Fault, Outcome};
+use super::{JournalBackend, JournalJobError, JournalJobResult};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
-use crate::sqlite::file::{Commit, DbFile};
+use crate::sqlite::file::{CommitDurability, DbFile};
 
 /// Also replaces a lease from before the clock was set back: a live holder renews it soon.
 const HOLD: &str = "INSERT INTO journal_runs (run, holder, alive_until) VALUES (?1, ?2, ?4) \
@@ -24,17 +24,17 @@ const BUSY: &str =
 const LINES: &str = "SELECT line FROM journal_lines WHERE run = ? ORDER BY row";
 
 /// The journal tables in a file.
-pub(super) struct Lines {
+pub(super) struct SqliteJournal {
     file: DbFile,
     me: String,
     lease: Lease,
 }
 
-impl Lines {
+impl SqliteJournal {
     pub(super) fn new(path: PathBuf, lease: Lease) -> Self {
         Self {
             // A written line survives this process; it need not survive a power cut.
-            file: DbFile::new(path, Commit::Deferred),
+            file: DbFile::new(path, CommitDurability::Deferred),
             me: String::new(),
             lease,
         }
@@ -43,9 +43,9 @@ impl Lines {
     /// Uses the connection; after a failure, the next use opens a new one.
     fn with<T>(
         &mut self,
-        work: impl FnOnce(&mut Connection, &str) -> rusqlite::Result<Outcome<T>>,
-    ) -> Outcome<T> {
-        let (connection, _) = self.file.connection().map_err(Fault::Failed)?;
+        work: impl FnOnce(&mut Connection, &str) -> rusqlite::Result<JournalJobResult<T>>,
+    ) -> JournalJobResult<T> {
+        let (connection, _) = self.file.connection().map_err(JournalJobError::Failed)?;
         let named = if self.me.is_empty() {
             let sql = "SELECT lower(hex(randomblob(12)))";
             connection.query_row(sql, [], |row| row.get::<_, String>(0))
@@ -59,7 +59,7 @@ impl Lines {
         done.unwrap_or_else(|error| {
             let why = self.file.failure(error);
             self.file.disconnect();
-            Err(Fault::Failed(why))
+            Err(JournalJobError::Failed(why))
         })
     }
 }
@@ -70,8 +70,8 @@ fn begin(lease: Lease) -> (i64, i64) {
     (now, lease.until(now))
 }
 
-impl Backend for Lines {
-    fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool> {
+impl JournalBackend for SqliteJournal {
+    fn add(&mut self, run: &str, line: &str, held: bool) -> JournalJobResult<bool> {
         let lease = self.lease;
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -80,7 +80,7 @@ impl Backend for Lines {
                 .prepare_cached(HOLD)?
                 .execute(params![run, me, now, until])?;
             if got == 0 {
-                return Ok(Err(Fault::Busy));
+                return Ok(Err(JournalJobError::Busy));
             }
             let old = held
                 || all
@@ -92,7 +92,7 @@ impl Backend for Lines {
         })
     }
 
-    fn release_run(&mut self, run: &str, wipe: bool) -> Outcome<()> {
+    fn release_run(&mut self, run: &str, wipe: bool) -> JournalJobResult<()> {
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let left = all.prepare_cached(LEAVE)?.execute(params![run, me])?;
@@ -104,7 +104,7 @@ impl Backend for Lines {
         })
     }
 
-    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()> {
+    fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> JournalJobResult<()> {
         let lease = self.lease;
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -118,7 +118,7 @@ impl Backend for Lines {
         })
     }
 
-    fn lines(&mut self, run: &str, ours: bool) -> Outcome<Vec<Vec<u8>>> {
+    fn lines(&mut self, run: &str, ours: bool) -> JournalJobResult<Vec<Vec<u8>>> {
         let lease = self.lease;
         self.with(|connection, _| {
             let all = connection.transaction()?;
@@ -128,7 +128,7 @@ impl Backend for Lines {
                 .query_row(params![run, now, until], |row| row.get(0))
                 .optional()?;
             if busy.is_some() && !ours {
-                return Ok(Err(Fault::Busy));
+                return Ok(Err(JournalJobError::Busy));
             }
             let mut query = all.prepare_cached(LINES)?;
             let lines = query.query_map([run], |row| row.get::<_, String>(0))?;

@@ -2,8 +2,9 @@
 
 use haft::call::RunId;
 use haft::memory::{
-    Answer, Asker, Counts, Decision, Filter, Hit, MAX_LISTED, MemoryError, MemoryId, MemoryStore,
-    Query, Record, Revision, State, Step,
+    CandidateDecision, MAX_LISTED, MemoryAccess, MemoryCounts, MemoryError, MemoryFilter,
+    MemoryFuture, MemoryHit, MemoryId, MemoryOperation, MemoryQuery, MemoryRecord, MemoryRevision,
+    MemoryState, MemoryStore,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 
@@ -30,7 +31,11 @@ const COUNTS: &str = "SELECT state, n FROM memory_counts WHERE tenant = ? AND su
 const SWEEP: &str = "DELETE FROM memory WHERE expires <= ?";
 
 impl MemoryStore for SqliteStore {
-    fn apply<'a>(&'a self, asker: &'a Asker, steps: Vec<Step>) -> Answer<'a, Vec<Record>> {
+    fn apply<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        steps: Vec<MemoryOperation>,
+    ) -> MemoryFuture<'a, Vec<MemoryRecord>> {
         let asker = asker.clone();
         let bytes = steps.iter().map(steps::bytes).sum();
         Box::pin(self.worker.with(bytes, move |connection| {
@@ -42,7 +47,11 @@ impl MemoryStore for SqliteStore {
         }))
     }
 
-    fn get<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Option<Record>> {
+    fn get<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        id: &'a MemoryId,
+    ) -> MemoryFuture<'a, Option<MemoryRecord>> {
         let (asker, id) = (asker.clone(), id.clone());
         Box::pin(
             self.worker
@@ -50,7 +59,11 @@ impl MemoryStore for SqliteStore {
         )
     }
 
-    fn list<'a>(&'a self, asker: &'a Asker, filter: &'a Filter) -> Answer<'a, Vec<Record>> {
+    fn list<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        filter: &'a MemoryFilter,
+    ) -> MemoryFuture<'a, Vec<MemoryRecord>> {
         let (asker, filter) = (asker.clone(), filter.clone());
         Box::pin(self.worker.with(0, move |connection| {
             let mut query = connection.prepare_cached(LIST)?;
@@ -59,7 +72,7 @@ impl MemoryStore for SqliteStore {
                 &*asker.principal.subject,
                 nanoseconds(asker.at),
                 filter.files,
-                filter.state.map(State::as_str),
+                filter.state.map(MemoryState::as_str),
                 filter.run.as_ref().map(RunId::as_str),
                 row::shelves(&filter.shelves),
                 filter.limit.min(MAX_LISTED),
@@ -69,7 +82,11 @@ impl MemoryStore for SqliteStore {
         }))
     }
 
-    fn search<'a>(&'a self, asker: &'a Asker, query: &'a Query) -> Answer<'a, Vec<Hit>> {
+    fn search<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        query: &'a MemoryQuery,
+    ) -> MemoryFuture<'a, Vec<MemoryHit>> {
         let (asker, query) = (asker.clone(), query.clone());
         Box::pin(
             self.worker
@@ -77,7 +94,11 @@ impl MemoryStore for SqliteStore {
         )
     }
 
-    fn history<'a>(&'a self, asker: &'a Asker, id: &'a MemoryId) -> Answer<'a, Vec<Revision>> {
+    fn history<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+        id: &'a MemoryId,
+    ) -> MemoryFuture<'a, Vec<MemoryRevision>> {
         let (asker, id) = (asker.clone(), id.clone());
         Box::pin(self.worker.with(0, move |connection| {
             // In one transaction, for a consistent snapshot.
@@ -99,10 +120,10 @@ impl MemoryStore for SqliteStore {
 
     fn decide<'a>(
         &'a self,
-        asker: &'a Asker,
+        asker: &'a MemoryAccess,
         id: &'a MemoryId,
-        decision: &'a Decision,
-    ) -> Answer<'a, Record> {
+        decision: &'a CandidateDecision,
+    ) -> MemoryFuture<'a, MemoryRecord> {
         let (asker, id, decision) = (asker.clone(), id.clone(), decision.clone());
         Box::pin(self.worker.with(0, move |connection| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -112,7 +133,7 @@ impl MemoryStore for SqliteStore {
         }))
     }
 
-    fn counts<'a>(&'a self, asker: &'a Asker) -> Answer<'a, Counts> {
+    fn counts<'a>(&'a self, asker: &'a MemoryAccess) -> MemoryFuture<'a, MemoryCounts> {
         let asker = asker.clone();
         Box::pin(
             self.worker
@@ -120,7 +141,7 @@ impl MemoryStore for SqliteStore {
         )
     }
 
-    fn sweep(&self, at: i128) -> Answer<'_, u64> {
+    fn sweep(&self, at: i128) -> MemoryFuture<'_, u64> {
         Box::pin(self.worker.with(0, move |connection| {
             let swept = connection.execute(SWEEP, [nanoseconds(at)])?;
             Ok(swept as u64)
@@ -129,9 +150,9 @@ impl MemoryStore for SqliteStore {
 }
 
 /// Why a job failed.
-type Fault = worker::Fault<MemoryError>;
+type MemoryJobError = worker::JobError<MemoryError>;
 
-impl From<MemoryError> for Fault {
+impl From<MemoryError> for MemoryJobError {
     fn from(refused: MemoryError) -> Self {
         Self::Refused(refused)
     }
@@ -146,7 +167,7 @@ impl From<StoreError> for MemoryError {
 /// Reads a record's row with `read`, unless it has expired.
 fn raw<T>(
     connection: &Connection,
-    asker: &Asker,
+    asker: &MemoryAccess,
     id: &MemoryId,
     read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<Option<T>> {
@@ -160,14 +181,18 @@ fn raw<T>(
     query.query_row(values, read).optional()
 }
 
-fn one(connection: &Connection, asker: &Asker, id: &MemoryId) -> rusqlite::Result<Option<Record>> {
+fn one(
+    connection: &Connection,
+    asker: &MemoryAccess,
+    id: &MemoryId,
+) -> rusqlite::Result<Option<MemoryRecord>> {
     raw(connection, asker, id, row::record)
 }
 
-fn counts(connection: &Connection, asker: &Asker) -> rusqlite::Result<Counts> {
+fn counts(connection: &Connection, asker: &MemoryAccess) -> rusqlite::Result<MemoryCounts> {
     let mut query = connection.prepare_cached(COUNTS)?;
     let mut rows = query.query([&*asker.principal.tenant, &*asker.principal.subject])?;
-    let mut counts = Counts::default();
+    let mut counts = MemoryCounts::default();
     while let Some(row) = rows.next()? {
         let n: i64 = row.get("n")?;
         let n = u64::try_from(n).unwrap_or(0);

@@ -2,17 +2,18 @@
 
 use haft::audit::RunStart;
 use haft::audit::index::{
-    CallCount, CallTally, Closed, HourCount, IndexError, NoteEntry, RunEntry, RunFilter, RunIndex,
+    CallCount, CallTally, ClosedEvent, HourCount, IndexError, NoteEntry, RunEntry, RunFilter,
+    RunIndex,
 };
 use haft::call::RunId;
 use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, PgPool, Row as _};
 
-use super::query::{self, Dialect, Value};
+use super::query::{self, BindValue, SqlDialect};
 use super::{RunRow, changed, entry, hour, in_progress};
 use crate::number::{nanoseconds, number};
-use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
+use crate::postgres::{OperationError, PostgresServer, PostgresStore, is_lost};
 
 /// A retry whose first answer was lost finds what it wrote.
 const OPEN: &str = "INSERT INTO haft.runs (tenant, run, subject, door, workspace, profile, started) \
@@ -31,12 +32,12 @@ const COUNT: &str = "INSERT INTO haft.run_calls (run, tool, status, part, hour, 
     total_ms = excluded.total_ms, decided = excluded.decided, waited_ms = excluded.waited_ms";
 const HOURS: &str = "SELECT * FROM haft.call_hours WHERE hour >= $1 ORDER BY hour, tool, status";
 
-const DIALECT: Dialect = Dialect {
+const DIALECT: SqlDialect = SqlDialect {
     schema: "haft.",
     mark: '$',
 };
 
-impl Server {
+impl PostgresServer {
     async fn index<T, F>(&self, make: impl Fn(PgPool) -> F) -> Result<T, IndexError>
     where
         F: Future<Output = Result<T, sqlx::Error>>,
@@ -95,7 +96,7 @@ impl RunIndex for PostgresStore {
     fn close<'a>(
         &'a self,
         run: &'a RunId,
-        closed: &'a Closed,
+        closed: &'a ClosedEvent,
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>> {
         Box::pin(async move {
@@ -154,8 +155,8 @@ impl RunIndex for PostgresStore {
                 let mut query = sqlx::query(AssertSqlSafe(sql.clone()));
                 for value in values {
                     query = match value {
-                        Value::Text(text) => query.bind(text),
-                        Value::Number(number) => query.bind(number),
+                        BindValue::Text(text) => query.bind(text),
+                        BindValue::Number(number) => query.bind(number),
                     };
                 }
                 query.fetch_all(&pool).await?.iter().map(entry).collect()

@@ -9,14 +9,14 @@ use crate::number::nanoseconds;
 
 /// A value in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum BindValue {
     Text(String),
     Number(i64),
 }
 
 /// How a database names its tables and parameters.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Dialect {
+pub(super) struct SqlDialect {
     /// Prefix of table names.
     pub(super) schema: &'static str,
     /// Prefix of parameter numbers.
@@ -25,20 +25,20 @@ pub(super) struct Dialect {
 
 /// The conditions of a list, while they are built.
 struct Conditions {
-    dialect: Dialect,
+    dialect: SqlDialect,
     sql: String,
-    values: Vec<Value>,
+    values: Vec<BindValue>,
 }
 
 impl Conditions {
     /// Adds a value and returns its parameter.
-    fn bind(&mut self, value: Value) -> String {
+    fn bind(&mut self, value: BindValue) -> String {
         self.values.push(value);
         format!("{}{}", self.dialect.mark, self.values.len())
     }
 
     fn text(&mut self, condition: &str, value: &str) {
-        let parameter = self.bind(Value::Text(value.to_owned()));
+        let parameter = self.bind(BindValue::Text(value.to_owned()));
         let _ = write!(self.sql, " AND {condition} {parameter}");
     }
 
@@ -52,7 +52,7 @@ impl Conditions {
 
     fn time(&mut self, condition: &str, at: Option<i128>) {
         if let Some(at) = at {
-            let parameter = self.bind(Value::Number(nanoseconds(at)));
+            let parameter = self.bind(BindValue::Number(nanoseconds(at)));
             let _ = write!(self.sql, " AND {condition} {parameter}");
         }
     }
@@ -60,7 +60,7 @@ impl Conditions {
 
 /// Returns the statement that lists runs, newest first, and its values. If only failed runs are wanted, the index of failed runs
 /// drives the query; so does the time of the notes if it is given.
-pub(super) fn list(dialect: Dialect, filter: &RunFilter) -> (String, Vec<Value>) {
+pub(super) fn list(dialect: SqlDialect, filter: &RunFilter) -> (String, Vec<BindValue>) {
     let schema = dialect.schema;
     let noted_only = filter.failed || filter.noted_since.is_some();
     let (join, order) = match (filter.failed, noted_only) {
@@ -99,13 +99,13 @@ pub(super) fn list(dialect: Dialect, filter: &RunFilter) -> (String, Vec<Value>)
     all.time(&format!("{order} <"), filter.until);
     all.time("n.noted >=", filter.noted_since);
     if let Some(after) = &filter.after {
-        let parameter = all.bind(Value::Text(after.to_string()));
+        let parameter = all.bind(BindValue::Text(after.to_string()));
         let _ = write!(
             all.sql,
             " AND ({order}, r.run) < (SELECT started, run FROM {schema}runs WHERE run = {parameter})"
         );
     }
-    let limit = all.bind(Value::Number(filter.limit.into()));
+    let limit = all.bind(BindValue::Number(filter.limit.into()));
     let _ = write!(all.sql, " ORDER BY {order} DESC, r.run DESC LIMIT {limit}");
     (all.sql, all.values)
 }

@@ -1,17 +1,19 @@
 //! The run index in `SQLite`.
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, HourCount, IndexError, NoteEntry, RunEntry, RunFilter, RunIndex};
+use haft::audit::index::{
+    ClosedEvent, HourCount, IndexError, NoteEntry, RunEntry, RunFilter, RunIndex,
+};
 use haft::call::RunId;
 use haft::future::BoxFuture;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
 
-use super::query::{self, Dialect, Value};
+use super::query::{self, BindValue, SqlDialect};
 use super::{RunRow, changed, entry, hour, in_progress};
 use crate::number::{nanoseconds, number};
 use crate::sqlite::SqliteStore;
-use crate::sqlite::worker::{Fault, is_taken};
+use crate::sqlite::worker::{JobError, is_taken};
 
 const OPEN: &str = "INSERT INTO runs (tenant, run, subject, door, workspace, profile, started) \
     VALUES (?, ?, ?, ?, ?, ?, ?)";
@@ -26,7 +28,7 @@ const COUNT: &str = "INSERT INTO run_calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON
     total_ms = excluded.total_ms, decided = excluded.decided, waited_ms = excluded.waited_ms";
 const HOURS: &str = "SELECT * FROM call_hours WHERE hour >= ? ORDER BY hour, tool, status";
 
-const DIALECT: Dialect = Dialect {
+const DIALECT: SqlDialect = SqlDialect {
     schema: "",
     mark: '?',
 };
@@ -50,7 +52,7 @@ impl RunIndex for SqliteStore {
                 nanoseconds(at),
             ]);
             match inserted {
-                Err(error) if is_taken(&error) => Err(Fault::Refused(IndexError::Exists(run))),
+                Err(error) if is_taken(&error) => Err(JobError::Refused(IndexError::Exists(run))),
                 Err(error) => Err(error.into()),
                 Ok(_) => Ok(()),
             }
@@ -74,7 +76,7 @@ impl RunIndex for SqliteStore {
     fn close<'a>(
         &'a self,
         run: &'a RunId,
-        closed: &'a Closed,
+        closed: &'a ClosedEvent,
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>> {
         let (run, closed) = (run.clone(), closed.clone());
@@ -163,8 +165,8 @@ fn note(connection: &mut Connection, run: &RunId, entry: &NoteEntry) -> rusqlite
     transaction.commit()
 }
 
-fn check_open(run: &RunId, rows: usize) -> Result<(), Fault<IndexError>> {
-    changed(run, rows as u64).map_err(Fault::Refused)
+fn check_open(run: &RunId, rows: usize) -> Result<(), JobError<IndexError>> {
+    changed(run, rows as u64).map_err(JobError::Refused)
 }
 
 impl RunRow for Row<'_> {
@@ -179,7 +181,7 @@ impl RunRow for Row<'_> {
     }
 }
 
-impl ToSql for Value {
+impl ToSql for BindValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self {
             Self::Text(text) => ValueRef::Text(text.as_bytes()),

@@ -1,6 +1,6 @@
 //! `DbFile`: one connection to the database file, opened when needed and reopened when the file was replaced.
 
-use haft::error::Failure;
+use haft::error::HostFailure;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -40,14 +40,14 @@ const WAL_PAGES: u32 = 1000;
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Commit {
+pub(crate) enum CommitDurability {
     /// The disk: a confirmed change survives a power cut.
     Synced,
     /// Nothing: a change survives this process. A power cut may lose the last moments but never corrupts the file.
     Deferred,
 }
 
-impl Commit {
+impl CommitDurability {
     /// Applies this setting to a connection's commits; not allowed within a transaction.
     pub(crate) fn set(self, connection: &Connection) -> rusqlite::Result<()> {
         let mode = match self {
@@ -62,14 +62,14 @@ impl Commit {
 #[derive(Debug)]
 pub(crate) struct DbFile {
     path: PathBuf,
-    commit: Commit,
-    open: Option<Open>,
+    commit: CommitDurability,
+    open: Option<OpenDatabase>,
     /// Whether the file has existed: from then on, a missing file is an error and not an empty database.
     seen: bool,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenDatabase {
     connection: Connection,
     /// Device and inode of the open file.
     identity: (u64, u64),
@@ -77,7 +77,7 @@ struct Open {
 
 impl DbFile {
     /// Creates a `DbFile` for this path; does not create or open the file yet.
-    pub(crate) fn new(path: PathBuf, commit: Commit) -> Self {
+    pub(crate) fn new(path: PathBuf, commit: CommitDurability) -> Self {
         Self {
             path,
             commit,
@@ -87,7 +87,7 @@ impl DbFile {
     }
 
     /// Returns the connection to the present file, and whether it was just opened.
-    pub(crate) fn connection(&mut self) -> Result<(&mut Connection, bool), Failure> {
+    pub(crate) fn connection(&mut self) -> Result<(&mut Connection, bool), HostFailure> {
         let identity = self.identity();
         // `SQLite` would continue to write to a file that was deleted or replaced, and all of it would be lost.
         if self
@@ -101,7 +101,7 @@ impl DbFile {
         if new {
             if self.seen && identity.is_none() {
                 let path = self.path.display();
-                return Err(Failure::new(format!(
+                return Err(HostFailure::new(format!(
                     "{path} is gone; put it back, or restart to begin with an empty one"
                 )));
             }
@@ -120,7 +120,7 @@ impl DbFile {
     }
 
     /// Closes the connection if it is open; closing the last one merges the write-ahead log into the file.
-    pub(crate) fn close(&mut self) -> Result<(), Failure> {
+    pub(crate) fn close(&mut self) -> Result<(), HostFailure> {
         let Some(open) = self.open.take() else {
             return Ok(());
         };
@@ -147,8 +147,8 @@ impl DbFile {
     }
 
     /// Like [`DbFile::reason`], with the original error as the source.
-    pub(crate) fn failure(&self, error: rusqlite::Error) -> Failure {
-        Failure::new(self.reason(&error)).with_source(error)
+    pub(crate) fn failure(&self, error: rusqlite::Error) -> HostFailure {
+        HostFailure::new(self.reason(&error)).with_source(error)
     }
 
     fn identity(&self) -> Option<(u64, u64)> {
@@ -158,8 +158,9 @@ impl DbFile {
 }
 
 /// Opens the file with private permissions and an up-to-date schema.
-fn open(path: &Path, commit: Commit) -> Result<Open, Failure> {
-    let named = |why: &dyn std::fmt::Display| Failure::new(format!("{}: {why}", path.display()));
+fn open(path: &Path, commit: CommitDurability) -> Result<OpenDatabase, HostFailure> {
+    let named =
+        |why: &dyn std::fmt::Display| HostFailure::new(format!("{}: {why}", path.display()));
     let refused = |error: io::Error| named(&error).with_source(error);
     let fresh = !path.exists();
     make_private(path).map_err(refused)?;
@@ -184,7 +185,7 @@ fn open(path: &Path, commit: Commit) -> Result<Open, Failure> {
         Ok((connection, newer))
     });
     match opened {
-        Ok((connection, None)) => Ok(Open {
+        Ok((connection, None)) => Ok(OpenDatabase {
             connection,
             identity: (meta.dev(), meta.ino()),
         }),

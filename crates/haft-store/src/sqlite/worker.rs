@@ -1,4 +1,4 @@
-//! `Worker`: the connection for runs, memory and suspended calls, which runs one job at a time.
+//! `SqliteWorker`: the connection for runs, memory and suspended calls, which runs one job at a time.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,50 +9,50 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::file::{Commit, DbFile};
+use super::file::{CommitDurability, DbFile};
 use crate::blocking::may_block;
 use crate::error::StoreError;
-use crate::lane::{Jobs, Lane, Next};
+use crate::lane::{JobLane, Jobs, NextJob};
 
 /// Why a job failed: it was refused, or the database failed.
 #[derive(Debug)]
-pub(crate) enum Fault<E> {
+pub(crate) enum JobError<E> {
     /// The database worked, and the answer is no.
     Refused(E),
     /// The database failed.
     Database(rusqlite::Error),
 }
 
-impl<E> From<rusqlite::Error> for Fault<E> {
+impl<E> From<rusqlite::Error> for JobError<E> {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(error)
     }
 }
 
 /// A job for the thread.
-type Job = Box<dyn FnOnce(&mut DbFile) + Send>;
+type DatabaseJob = Box<dyn FnOnce(&mut DbFile) + Send>;
 
 /// The connection, and the thread that uses it when the caller's thread may not block on a disk.
-pub(crate) struct Worker {
+pub(crate) struct SqliteWorker {
     file: Arc<Mutex<DbFile>>,
-    lane: Lane<Job>,
+    lane: JobLane<DatabaseJob>,
 }
 
-impl std::fmt::Debug for Worker {
+impl std::fmt::Debug for SqliteWorker {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Worker")
+        f.debug_struct("SqliteWorker")
             .field("file", &self.file)
             .finish_non_exhaustive()
     }
 }
 
-impl Worker {
+impl SqliteWorker {
     /// Creates a worker for the file at this path; does not create or open the file yet. A power cut may lose the last moments
     /// but never corrupts the file; where more is needed, use [`with_full_sync`].
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
-            file: Arc::new(Mutex::new(DbFile::new(path, Commit::Deferred))),
-            lane: Lane::new(),
+            file: Arc::new(Mutex::new(DbFile::new(path, CommitDurability::Deferred))),
+            lane: JobLane::new(),
         }
     }
 
@@ -61,7 +61,7 @@ impl Worker {
     pub(crate) async fn with<T, E>(
         &self,
         bytes: usize,
-        work: impl FnOnce(&mut Connection) -> Result<T, Fault<E>> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> Result<T, JobError<E>> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
@@ -91,7 +91,7 @@ impl Worker {
             return Ok(tokio::task::block_in_place(|| work(&mut file)));
         }
         let (answer, heard) = oneshot::channel();
-        let job: Job = Box::new(move |file| {
+        let job: DatabaseJob = Box::new(move |file| {
             // The caller may be gone.
             let _ = answer.send(work(file));
         });
@@ -106,12 +106,12 @@ impl Worker {
 
 fn with<T, E: From<StoreError>>(
     file: &mut DbFile,
-    work: impl FnOnce(&mut Connection) -> Result<T, Fault<E>>,
+    work: impl FnOnce(&mut Connection) -> Result<T, JobError<E>>,
 ) -> Result<T, E> {
     let (connection, _) = file.connection().map_err(StoreError)?;
     work(connection).map_err(|fault| match fault {
-        Fault::Refused(refused) => refused,
-        Fault::Database(error) => {
+        JobError::Refused(refused) => refused,
+        JobError::Database(error) => {
             let why = file.failure(error);
             file.disconnect();
             StoreError(why).into()
@@ -119,10 +119,10 @@ fn with<T, E: From<StoreError>>(
     })
 }
 
-fn start(file: Arc<Mutex<DbFile>>, jobs: Jobs<Job>) -> io::Result<()> {
+fn start(file: Arc<Mutex<DbFile>>, jobs: Jobs<DatabaseJob>) -> io::Result<()> {
     let thread = thread::Builder::new().name("haft-store".to_owned());
     let work = move || {
-        while let Next::Job(job) = jobs.next(None) {
+        while let NextJob::Job(job) = jobs.next(None) {
             job(&mut file.lock());
         }
     };
@@ -134,9 +134,9 @@ pub(crate) fn with_full_sync<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    Commit::Synced.set(connection)?;
+    CommitDurability::Synced.set(connection)?;
     let done = work(connection);
-    Commit::Deferred.set(connection)?;
+    CommitDurability::Deferred.set(connection)?;
     done
 }
 

@@ -11,7 +11,7 @@ use sqlx::{PgPool, Row as _};
 use super::{MAX_FOUND, SWEEP_NANOS};
 use crate::inbox::RETENTION;
 use crate::number::nanoseconds;
-use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
+use crate::postgres::{OperationError, PostgresServer, PostgresStore, is_lost};
 
 const SUSPEND: &str = "INSERT INTO haft.suspended_calls (run, call, key, approval, within, alone, noted) \
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (run, call) DO UPDATE SET key = excluded.key, \
@@ -31,7 +31,7 @@ const COLLECT: &str = "UPDATE haft.suspended_calls SET taken_by = $1 WHERE run =
     AND outcome IS NOT NULL AND (taken_by IS NULL OR taken_by = $1) RETURNING outcome";
 const FORGET: &str = "DELETE FROM haft.suspended_calls WHERE run = $1 AND call = $2";
 
-impl Server {
+impl PostgresServer {
     async fn suspended<T, F>(&self, make: impl Fn(PgPool) -> F) -> Result<T, SuspendedError>
     where
         F: Future<Output = Result<T, sqlx::Error>>,

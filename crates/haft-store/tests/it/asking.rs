@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use haft::approval::inbox::{Inbox, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Decision};
-use haft::bounds::Class;
+use haft::bounds::CallerClass;
 use haft::call::RunId;
 use haft::error::ErrorKind;
 use haft::permission::{Condition, Effect, Permission};
 use haft::policy::{Profile, RuleSet};
 use haft::session::{SessionBuilder, WaitMode};
 use haft::testing::{ScriptedApprover, TestTool};
-use haft::toolset::view::{ToolSettings, View};
+use haft::toolset::view::{ToolSettings, ToolsetExt};
 use haft::{
     Executor, Outcome, Policy, Principal, Risk, RunLimits, Session, Status, ToolCall, ToolRegistry,
     ToolResult, ToolSpec, Toolset,
@@ -290,13 +290,13 @@ async fn aw2_however_many_runs_clients_open_the_inbox_has_room_for_others() {
     let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
     let opened_by = |class| session(plain().0).with_class(class).build().unwrap();
     for _ in 0..50 {
-        let run = opened_by(Class::Client);
+        let run = opened_by(CallerClass::Client);
         let calls = (0..100).map(|number| executor.execute(&run, numbered(number)));
         let outcomes = futures_util::future::join_all(calls).await;
         let suspended = |outcome: &Outcome| outcome.status == Status::Suspended;
         assert!(outcomes.iter().all(suspended), "{:?}", outcomes[0].error);
     }
-    let one_more = opened_by(Class::Client);
+    let one_more = opened_by(CallerClass::Client);
     let refused = executor.execute(&one_more, numbered(0)).await;
     let error = refused.error.as_ref().unwrap();
     assert_eq!(error.kind, ErrorKind::Unavailable);
@@ -305,7 +305,7 @@ async fn aw2_however_many_runs_clients_open_the_inbox_has_room_for_others() {
         "{}",
         error.message
     );
-    let own = opened_by(Class::Operator);
+    let own = opened_by(CallerClass::Operator);
     let outcome = executor.execute(&own, numbered(0)).await;
     assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);
 }
@@ -316,7 +316,7 @@ async fn aw3_long_requests_of_clients_leave_room_for_short_ones_and_for_the_oper
     let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
     let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
     let opened_by = |class| session(plain().0).with_class(class).build().unwrap();
-    let client = opened_by(Class::Client);
+    let client = opened_by(CallerClass::Client);
     let first = executor.execute(&client, numbered(0)).await;
     let known = inbox.get(&ApprovalId::new(first.approval.unwrap())).await;
     let known = known.unwrap().unwrap().request;
@@ -331,7 +331,7 @@ async fn aw3_long_requests_of_clients_leave_room_for_short_ones_and_for_the_oper
     let error = refused.error.as_ref().unwrap();
     assert_eq!(error.kind, ErrorKind::Unavailable, "{}", error.message);
     assert!(error.message.contains("256 MiB of all clients"));
-    let own = opened_by(Class::Operator);
+    let own = opened_by(CallerClass::Operator);
     for (run, call) in [(&client, numbered(2)), (&own, long())] {
         let outcome = executor.execute(run, call).await;
         assert_eq!(outcome.status, Status::Suspended, "{:?}", outcome.error);

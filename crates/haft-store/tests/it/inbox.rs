@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{
-    Ending, Filter, Inbox, InboxError, RequestStatus, StoredApproval, Submission, WaitingLimits,
+    Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval, Submission,
+    WaitingLimits,
 };
 use haft::approval::memory::MemoryInbox;
 use haft::call::{Principal, RunId};
@@ -226,9 +227,15 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         assert!(decided.ends_with(&after_claim), "{name}: {decided}");
         assert_eq!(decided.is_empty(), decide.is_empty(), "{name}: {decided}");
         // An ending comes too late for a request that is decided or claimed.
-        inbox.end(&id(&name), Ending::Withdrawn, "").await.unwrap();
+        inbox
+            .end(&id(&name), RequestEnding::Withdrawn, "")
+            .await
+            .unwrap();
         if matches!(did, Did::Nothing | Did::Claimed | Did::Finished) {
-            inbox.end(&id(&name), Ending::Void, "").await.unwrap();
+            inbox
+                .end(&id(&name), RequestEnding::Void, "")
+                .await
+                .unwrap();
         }
         let ended = status(&inbox, &name).await;
         assert_eq!(ended == RequestStatus::Withdrawn, stands == "withdrawn");
@@ -240,7 +247,7 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
     assert_eq!(inbox.finish(&none, "", true).await.unwrap_err(), not_found);
     assert_eq!(inbox.deliver(&none).await.unwrap_err(), not_found);
     assert_eq!(inbox.attend(&none, true).await.unwrap_err(), not_found);
-    let ended = inbox.end(&none, Ending::Expired, "").await;
+    let ended = inbox.end(&none, RequestEnding::Expired, "").await;
     assert_eq!(ended.unwrap_err(), not_found);
 }
 
@@ -284,11 +291,11 @@ async fn what_has_expired_is_not_decided(place: &dyn Place) {
     while status(&person, "a").await != RequestStatus::Expired {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let pending = Filter {
+    let pending = RequestFilter {
         status: vec![RequestStatus::Pending],
         ..all()
     };
-    let expired = Filter {
+    let expired = RequestFilter {
         status: vec![RequestStatus::Expired],
         ..all()
     };
@@ -323,38 +330,38 @@ async fn lists_hold_what_is_asked_for(place: &dyn Place) {
         inbox.submit(&one).await.unwrap();
     }
     inbox.decide(&id("a1"), &no("bob")).await.unwrap();
-    let ids = async |filter: Filter| -> Vec<String> {
+    let ids = async |filter: RequestFilter| -> Vec<String> {
         let listed = inbox.list(&filter).await.unwrap();
         listed.iter().map(|e| e.request.id.to_string()).collect()
     };
     assert_eq!(ids(all()).await, ["a0", "a1", "a2", "a3", "a5"]);
-    let pending = Filter {
+    let pending = RequestFilter {
         status: vec![RequestStatus::Pending],
         ..all()
     };
     assert_eq!(ids(pending.clone()).await, ["a0", "a2", "a3", "a5"]);
-    let two = Filter {
+    let two = RequestFilter {
         status: vec![RequestStatus::Denied, RequestStatus::Pending],
         limit: 2,
         ..all()
     };
     assert_eq!(ids(two).await, ["a0", "a1"]);
-    let after = Filter {
+    let after = RequestFilter {
         after: Some(id("a2")),
         ..pending.clone()
     };
     assert_eq!(ids(after).await, ["a3", "a5"]);
-    let run = Filter {
+    let run = RequestFilter {
         run: Some(RunId::new("r2")),
         ..all()
     };
     assert_eq!(ids(run).await, ["a3"]);
-    let other = Filter {
+    let other = RequestFilter {
         tenant: "other".into(),
         ..all()
     };
     assert_eq!(ids(other).await, ["a4"]);
-    let nobody = Filter {
+    let nobody = RequestFilter {
         tenant: "nobody".into(),
         ..all()
     };
@@ -393,7 +400,7 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
     // A denied request stays, but is not pending.
     inbox.decide(&id("a0"), &no("bob")).await.unwrap();
     assert!(room("f0", 0).await && room("new", 3).await);
-    let withdrawn = inbox.end(&id("a1"), Ending::Withdrawn, "").await;
+    let withdrawn = inbox.end(&id("a1"), RequestEnding::Withdrawn, "").await;
     withdrawn.unwrap();
     assert!(!room("f1", 0).await && room("f1", 2).await);
 }

@@ -1,7 +1,9 @@
 //! Memory use of long requests, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and requests that end undecided are removed.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::inbox::{Ending, Filter, RequestStatus, StoredApproval, WaitingLimits};
+use haft::approval::inbox::{
+    RequestEnding, RequestFilter, RequestStatus, StoredApproval, WaitingLimits,
+};
 use haft::approval::listing;
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::clock;
@@ -29,16 +31,16 @@ async fn aw3_a_list_holds_so_many_bytes_and_all_pages_everything(place: &dyn Pla
     }
     let listed = inbox.list(&all()).await.unwrap();
     assert_eq!(listed.len(), 2, "16 MiB of 34");
-    let after = Filter {
+    let after = RequestFilter {
         after: Some(id("a2")),
         ..all()
     };
     assert_eq!(inbox.list(&after).await.unwrap().len(), 1);
-    let pending = Filter {
+    let pending = RequestFilter {
         status: vec![RequestStatus::Pending],
         ..all()
     };
-    let four = Filter { limit: 4, ..all() };
+    let four = RequestFilter { limit: 4, ..all() };
     for (filter, expect) in [(all(), 5), (pending, 5), (four, 4)] {
         let mut ids = Vec::new();
         let visit = |entry: StoredApproval| ids.push(entry.request.id.to_string());
@@ -74,7 +76,7 @@ async fn aw3_a_list_counts_what_was_decided_and_what_came_of_it(place: &dyn Plac
         }
     }
     assert_eq!(inbox.list(&all()).await.unwrap().len(), 2, "16 MiB of 28");
-    let after = Filter {
+    let after = RequestFilter {
         after: Some(id("a0")),
         ..all()
     };
@@ -99,7 +101,7 @@ async fn aw3_requests_that_ended_undecided_take_so_many_bytes(place: &dyn Place)
         }
         inbox.submit(&one).await.unwrap();
         if n % 2 == 1 {
-            let withdrawn = inbox.end(&one.id, Ending::Withdrawn, "").await;
+            let withdrawn = inbox.end(&one.id, RequestEnding::Withdrawn, "").await;
             withdrawn.unwrap();
         }
     }

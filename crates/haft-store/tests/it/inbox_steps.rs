@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::inbox::{Ending, Inbox, Submission};
+use haft::approval::inbox::{Inbox, RequestEnding, Submission};
 use haft::call::RunId;
 
 use crate::request::{answer, id, no, request, yes};
@@ -33,11 +33,11 @@ pub(crate) async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
         }
         Did::Denied => drop(inbox.decide(&id, &no("bob")).await.unwrap()),
         Did::Answered => drop(inbox.decide(&id, &answer("bob")).await.unwrap()),
-        Did::Expired => inbox.end(&id, Ending::Expired, "").await.unwrap(),
-        Did::Withdrawn => inbox.end(&id, Ending::Withdrawn, "").await.unwrap(),
+        Did::Expired => inbox.end(&id, RequestEnding::Expired, "").await.unwrap(),
+        Did::Withdrawn => inbox.end(&id, RequestEnding::Withdrawn, "").await.unwrap(),
     }
     if matches!(to, Did::Voided) {
-        inbox.end(&id, Ending::Void, "").await.unwrap();
+        inbox.end(&id, RequestEnding::Void, "").await.unwrap();
     }
     if matches!(to, Did::Claimed | Did::Finished) {
         inbox.claim(&id).await.unwrap();
@@ -51,12 +51,12 @@ pub(crate) async fn why_a_request_ended_is_kept(asker: &Arc<dyn Inbox>, person: 
     let why = "rules allow the call now";
     // What was done before, the ending, and whether it took effect.
     for (did, ending, ends) in [
-        (Did::Nothing, Ending::Withdrawn, true),
-        (Did::Approved, Ending::Void, true),
-        (Did::Nothing, Ending::Void, false),
-        (Did::Approved, Ending::Withdrawn, false),
-        (Did::Claimed, Ending::Void, false),
-        (Did::Withdrawn, Ending::Withdrawn, false),
+        (Did::Nothing, RequestEnding::Withdrawn, true),
+        (Did::Approved, RequestEnding::Void, true),
+        (Did::Nothing, RequestEnding::Void, false),
+        (Did::Approved, RequestEnding::Withdrawn, false),
+        (Did::Claimed, RequestEnding::Void, false),
+        (Did::Withdrawn, RequestEnding::Withdrawn, false),
     ] {
         let name = format!("{did:?}-{ending:?}");
         bring(asker, &name, did).await;

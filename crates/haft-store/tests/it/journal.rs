@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use haft::call::{CallId, RunId};
 use haft::journal::dir::DirJournal;
-use haft::journal::{ChainStart, Journal, JournalCall, JournalError, Recorded};
+use haft::journal::{ChainStart, Journal, JournalCall, JournalError, RecordedChain};
 use haft::result::Status;
 use haft_store::journal::DbJournal;
 
@@ -47,7 +47,7 @@ fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
 }
 
 /// Returns what another process finds once the previous one is known to have exited.
-fn find_interrupted(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
+fn find_interrupted(journal: &dyn Journal, run: &RunId) -> Option<RecordedChain> {
     let began = Instant::now();
     loop {
         match wait(journal.interrupted(run, None)) {

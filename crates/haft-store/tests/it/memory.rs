@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use haft::call::{CallId, Principal, RunId};
 use haft::memory::{
-    Asker, Change, Counts, Decision, Draft, Filter, MAX_CANDIDATES, MAX_REVISIONS, MemoryError,
-    MemoryId, MemoryStore as _, Provenance, Query, Record, Replaced, Shelf, State, Step,
+    CandidateDecision, MAX_CANDIDATES, MAX_REVISIONS, MemoryAccess, MemoryCounts, MemoryDraft,
+    MemoryError, MemoryFilter, MemoryId, MemoryOperation, MemoryQuery, MemoryRecord, MemoryState,
+    MemoryStore as _, MemoryUpdate, Provenance, ReplacedRecord, Shelf,
 };
 use haft_store::sqlite::SqliteStore;
 
 const SECOND: i128 = 1_000_000_000;
 
-pub(crate) fn asker(subject: &str, seconds: i128) -> Asker {
-    Asker {
+pub(crate) fn asker(subject: &str, seconds: i128) -> MemoryAccess {
+    MemoryAccess {
         principal: Principal::local(subject),
         at: seconds * SECOND,
     }
@@ -32,21 +33,21 @@ pub(crate) fn from_run(run: &str) -> Provenance {
     }
 }
 
-pub(crate) fn draft(content: &str, state: State) -> Draft {
-    let mut draft = Draft::new(Shelf::project("/w"), content, from_run("r1")).unwrap();
+pub(crate) fn draft(content: &str, state: MemoryState) -> MemoryDraft {
+    let mut draft = MemoryDraft::new(Shelf::project("/w"), content, from_run("r1")).unwrap();
     draft.state = state;
     draft
 }
 
-fn file(path: &str, content: &str, state: State) -> Draft {
-    Draft {
+fn file(path: &str, content: &str, state: MemoryState) -> MemoryDraft {
+    MemoryDraft {
         path: Some(path.into()),
         ..draft(content, state)
     }
 }
 
-pub(crate) fn query(text: &str) -> Query {
-    Query {
+pub(crate) fn query(text: &str) -> MemoryQuery {
+    MemoryQuery {
         text: text.into(),
         shelves: Vec::new(),
         run: None,
@@ -54,21 +55,21 @@ pub(crate) fn query(text: &str) -> Query {
     }
 }
 
-fn all(state: Option<State>) -> Filter {
-    Filter {
+fn all(state: Option<MemoryState>) -> MemoryFilter {
+    MemoryFilter {
         state,
         limit: 100,
-        ..Filter::default()
+        ..MemoryFilter::default()
     }
 }
 
-async fn search(store: &SqliteStore, who: &Asker, text: &str) -> Vec<String> {
+async fn search(store: &SqliteStore, who: &MemoryAccess, text: &str) -> Vec<String> {
     let hits = store.search(who, &query(text)).await.unwrap();
     hits.into_iter().map(|hit| hit.record.content).collect()
 }
 
-fn accept(yes: bool) -> Decision {
-    Decision {
+fn accept(yes: bool) -> CandidateDecision {
+    CandidateDecision {
         accept: yes,
         by: "ada".into(),
     }
@@ -79,10 +80,10 @@ async fn a_candidate_is_recalled_once_a_person_accepted_it() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 10);
-    let mut wanted = draft("the staging server is called otter", State::Candidate);
+    let mut wanted = draft("the staging server is called otter", MemoryState::Candidate);
     wanted.tags = vec!["servers".into()];
     let put = store.put(&who, wanted.clone()).await.unwrap();
-    assert_eq!((put.state, put.revision), (State::Candidate, 1));
+    assert_eq!((put.state, put.revision), (MemoryState::Candidate, 1));
     assert_eq!(put.provenance, from_run("r1"));
     assert_eq!(put.created, "1970-01-01T00:00:10.000Z");
     assert!(search(&store, &who, "otter").await.is_empty());
@@ -91,7 +92,10 @@ async fn a_candidate_is_recalled_once_a_person_accepted_it() {
         .decide(&asker("ada", 20), &put.id, &accept(true))
         .await
         .unwrap();
-    assert_eq!((accepted.state, accepted.revision), (State::Accepted, 2));
+    assert_eq!(
+        (accepted.state, accepted.revision),
+        (MemoryState::Accepted, 2)
+    );
     assert_eq!(accepted.decided_by.as_deref(), Some("ada"));
     assert_eq!(accepted.updated, "1970-01-01T00:00:20.000Z");
     assert_eq!(search(&store, &who, "otter").await.len(), 1);
@@ -100,7 +104,7 @@ async fn a_candidate_is_recalled_once_a_person_accepted_it() {
     let again = store.decide(&who, &put.id, &accept(false)).await;
     assert_eq!(
         again.unwrap_err(),
-        MemoryError::Decided(put.id.clone(), State::Accepted)
+        MemoryError::Decided(put.id.clone(), MemoryState::Accepted)
     );
     let history = store.history(&who, &put.id).await.unwrap();
     let told: Vec<_> = history
@@ -109,7 +113,10 @@ async fn a_candidate_is_recalled_once_a_person_accepted_it() {
         .collect();
     assert_eq!(
         told,
-        [(1, State::Candidate, "model"), (2, State::Accepted, "ada")]
+        [
+            (1, MemoryState::Candidate, "model"),
+            (2, MemoryState::Accepted, "ada")
+        ]
     );
 }
 
@@ -119,23 +126,23 @@ async fn a_rejected_one_is_kept_for_seven_days_and_proposing_it_again_says_so() 
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
     let put = store
-        .put(&who, draft("always push to main", State::Candidate))
+        .put(&who, draft("always push to main", MemoryState::Candidate))
         .await
         .unwrap();
     store.decide(&who, &put.id, &accept(false)).await.unwrap();
     assert!(search(&store, &who, "push").await.is_empty());
     let again = store
-        .put(&who, draft("always push to main", State::Candidate))
+        .put(&who, draft("always push to main", MemoryState::Candidate))
         .await
         .unwrap();
     assert_eq!(
         (again.id.clone(), again.state),
-        (put.id.clone(), State::Rejected)
+        (put.id.clone(), MemoryState::Rejected)
     );
     let late = asker("ada", 8 * 86_400);
     assert_eq!(store.get(&late, &put.id).await.unwrap(), None);
     let fresh = store
-        .put(&late, draft("always push to main", State::Candidate))
+        .put(&late, draft("always push to main", MemoryState::Candidate))
         .await
         .unwrap();
     assert_ne!(fresh.id, put.id);
@@ -147,29 +154,29 @@ async fn the_same_again_is_the_record_that_is_there() {
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
     let one = store
-        .put(&who, draft("same", State::Candidate))
+        .put(&who, draft("same", MemoryState::Candidate))
         .await
         .unwrap();
     let two = store
-        .put(&who, draft("same", State::Candidate))
+        .put(&who, draft("same", MemoryState::Candidate))
         .await
         .unwrap();
     assert_eq!(one, two);
-    let elsewhere = Draft {
+    let elsewhere = MemoryDraft {
         shelf: Shelf::user(),
-        ..draft("same", State::Candidate)
+        ..draft("same", MemoryState::Candidate)
     };
     assert_ne!(store.put(&who, elsewhere).await.unwrap().id, one.id);
     // A candidate does not hold back a direct write.
     let at_once = store
-        .put(&who, draft("same", State::Accepted))
+        .put(&who, draft("same", MemoryState::Accepted))
         .await
         .unwrap();
-    assert_eq!(at_once.state, State::Accepted);
+    assert_eq!(at_once.state, MemoryState::Accepted);
     let counts = store.counts(&who).await.unwrap();
     assert_eq!(
         counts,
-        Counts {
+        MemoryCounts {
             candidate: 2,
             accepted: 1,
             rejected: 0
@@ -183,17 +190,17 @@ async fn nobody_sees_changes_or_decides_about_another_principals() {
     let store = SqliteStore::new(home.path());
     let (ada, bob) = (asker("ada", 0), asker("bob", 0));
     let secret = store
-        .put(&ada, draft("ada likes tea", State::Accepted))
+        .put(&ada, draft("ada likes tea", MemoryState::Accepted))
         .await
         .unwrap();
     let waits = store
-        .put(&ada, draft("ada likes rain", State::Candidate))
+        .put(&ada, draft("ada likes rain", MemoryState::Candidate))
         .await
         .unwrap();
     assert_eq!(store.get(&bob, &secret.id).await.unwrap(), None);
     assert!(store.list(&bob, &all(None)).await.unwrap().is_empty());
     assert!(search(&store, &bob, "tea").await.is_empty());
-    assert_eq!(store.counts(&bob).await.unwrap(), Counts::default());
+    assert_eq!(store.counts(&bob).await.unwrap(), MemoryCounts::default());
     let gone = |id: &MemoryId| MemoryError::NotFound(id.clone());
     let no = store
         .decide(&bob, &waits.id, &accept(true))
@@ -203,7 +210,7 @@ async fn nobody_sees_changes_or_decides_about_another_principals() {
     let no = store.delete(&bob, secret.id.clone(), 1).await.unwrap_err();
     assert_eq!(no, gone(&secret.id));
     let no = store
-        .update(&bob, secret.id.clone(), 1, Change::default())
+        .update(&bob, secret.id.clone(), 1, MemoryUpdate::default())
         .await
         .unwrap_err();
     assert_eq!(no, gone(&secret.id));
@@ -211,7 +218,7 @@ async fn nobody_sees_changes_or_decides_about_another_principals() {
         store.history(&bob, &secret.id).await.unwrap_err(),
         gone(&secret.id)
     );
-    let other = Asker {
+    let other = MemoryAccess {
         principal: Principal::new("elsewhere", "ada"),
         at: 0,
     };
@@ -237,24 +244,24 @@ async fn lists_are_of_state_shelf_run_and_newest_first() {
     .enumerate()
     {
         let state = if n == 1 {
-            State::Accepted
+            MemoryState::Accepted
         } else {
-            State::Candidate
+            MemoryState::Candidate
         };
         let mut draft = draft(&format!("m{n}"), state);
         draft.shelf = shelf;
         draft.provenance = from_run(&format!("r{}", n % 2));
         store.put(&asker("ada", n as i128), draft).await.unwrap();
     }
-    let check = async |filter: Filter, expect: &[&str]| {
+    let check = async |filter: MemoryFilter, expect: &[&str]| {
         let records = store.list(&asker("ada", 9), &filter).await.unwrap();
         let contents: Vec<_> = records.iter().map(|r| r.content.as_str()).collect();
         assert_eq!(contents, expect, "{filter:?}");
     };
     check(all(None), &["m3", "m2", "m1", "m0"]).await;
-    check(all(Some(State::Accepted)), &["m1"]).await;
+    check(all(Some(MemoryState::Accepted)), &["m1"]).await;
     check(
-        Filter {
+        MemoryFilter {
             shelves: vec![Shelf::user(), Shelf::project("/x")],
             ..all(None)
         },
@@ -262,7 +269,7 @@ async fn lists_are_of_state_shelf_run_and_newest_first() {
     )
     .await;
     check(
-        Filter {
+        MemoryFilter {
             run: Some(RunId::new("r1")),
             ..all(None)
         },
@@ -270,7 +277,7 @@ async fn lists_are_of_state_shelf_run_and_newest_first() {
     )
     .await;
     check(
-        Filter {
+        MemoryFilter {
             limit: 2,
             ..all(None)
         },
@@ -278,7 +285,7 @@ async fn lists_are_of_state_shelf_run_and_newest_first() {
     )
     .await;
     check(
-        Filter {
+        MemoryFilter {
             files: true,
             ..all(None)
         },
@@ -291,14 +298,14 @@ async fn lists_are_of_state_shelf_run_and_newest_first() {
 async fn what_has_expired_is_gone_at_once_and_swept_later() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
-    let short = Draft {
+    let short = MemoryDraft {
         ttl: Some(Duration::from_secs(5)),
-        ..draft("short lived", State::Accepted)
+        ..draft("short lived", MemoryState::Accepted)
     };
     let put = store.put(&asker("ada", 0), short).await.unwrap();
     assert_eq!(put.expires.as_deref(), Some("1970-01-01T00:00:05.000Z"));
     store
-        .put(&asker("ada", 0), draft("stays", State::Accepted))
+        .put(&asker("ada", 0), draft("stays", MemoryState::Accepted))
         .await
         .unwrap();
     assert_eq!(search(&store, &asker("ada", 4), "lived").await.len(), 1);
@@ -310,13 +317,13 @@ async fn what_has_expired_is_gone_at_once_and_swept_later() {
     assert_eq!(store.sweep(late.at).await.unwrap(), 0);
     assert_eq!(store.counts(&late).await.unwrap().accepted, 1);
     // A write also sweeps.
-    let short = Draft {
+    let short = MemoryDraft {
         ttl: Some(Duration::from_secs(1)),
-        ..draft("also short", State::Accepted)
+        ..draft("also short", MemoryState::Accepted)
     };
     store.put(&late, short).await.unwrap();
     store
-        .put(&asker("ada", 60), draft("later", State::Accepted))
+        .put(&asker("ada", 60), draft("later", MemoryState::Accepted))
         .await
         .unwrap();
     assert_eq!(store.counts(&late).await.unwrap().accepted, 2);
@@ -327,42 +334,45 @@ async fn bad_input_is_refused_whole() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
-    let good = draft("good", State::Accepted);
+    let good = draft("good", MemoryState::Accepted);
     for (bad, says) in [
-        (draft("bell \u{7}", State::Accepted), "U+0007"),
+        (draft("bell \u{7}", MemoryState::Accepted), "U+0007"),
         (
-            draft(&"x".repeat(1 << 20), State::Accepted),
+            draft(&"x".repeat(1 << 20), MemoryState::Accepted),
             "1048576 bytes",
         ),
-        (draft("", State::Accepted), "no content"),
+        (draft("", MemoryState::Accepted), "no content"),
         (
-            Draft {
+            MemoryDraft {
                 tags: vec!["t".into(); 1_000],
                 ..good.clone()
             },
             "1000 tags",
         ),
         (
-            Draft {
+            MemoryDraft {
                 ttl: Some(Duration::ZERO),
                 ..good.clone()
             },
             "above 0",
         ),
         (
-            Draft {
+            MemoryDraft {
                 ttl: Some(Duration::MAX),
                 ..good.clone()
             },
             "above 0",
         ),
     ] {
-        let steps = vec![Step::Put(draft("before", State::Accepted)), Step::Put(bad)];
+        let steps = vec![
+            MemoryOperation::Put(draft("before", MemoryState::Accepted)),
+            MemoryOperation::Put(bad),
+        ];
         let error = store.apply(&who, steps).await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
         assert_eq!(
             store.counts(&who).await.unwrap(),
-            Counts::default(),
+            MemoryCounts::default(),
             "all or none"
         );
     }
@@ -374,24 +384,24 @@ async fn a_file_is_replaced_by_a_candidate_only_as_its_writer_saw_it() {
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
     let old = store
-        .put(&who, file("/memories/a", "one", State::Accepted))
+        .put(&who, file("/memories/a", "one", MemoryState::Accepted))
         .await
         .unwrap();
     let twice = store
-        .put(&who, file("/memories/a", "again", State::Accepted))
+        .put(&who, file("/memories/a", "again", MemoryState::Accepted))
         .await;
     assert_eq!(
         twice.unwrap_err(),
         MemoryError::Exists("/memories/a".into())
     );
 
-    let replacing = |content: &str, old: &Record, deletes| Draft {
-        replaces: Some(Replaced {
+    let replacing = |content: &str, old: &MemoryRecord, deletes| MemoryDraft {
+        replaces: Some(ReplacedRecord {
             id: old.id.clone(),
             revision: old.revision,
         }),
         deletes,
-        ..file("/memories/a", content, State::Candidate)
+        ..file("/memories/a", content, MemoryState::Candidate)
     };
     let first = store
         .put(&who, replacing("two", &old, false))
@@ -413,7 +423,7 @@ async fn a_file_is_replaced_by_a_candidate_only_as_its_writer_saw_it() {
     );
     assert_eq!(
         store.get(&who, &second.id).await.unwrap().unwrap().state,
-        State::Candidate
+        MemoryState::Candidate
     );
     assert_eq!(search(&store, &who, "two").await, ["two"]);
     assert!(search(&store, &who, "one").await.is_empty());
@@ -424,7 +434,7 @@ async fn a_file_is_replaced_by_a_candidate_only_as_its_writer_saw_it() {
     store.decide(&who, &removal.id, &yes).await.unwrap();
     assert!(search(&store, &who, "two").await.is_empty());
     let free = store
-        .put(&who, file("/memories/a", "four", State::Accepted))
+        .put(&who, file("/memories/a", "four", MemoryState::Accepted))
         .await
         .unwrap();
     assert_eq!(
@@ -439,12 +449,15 @@ async fn history_keeps_the_last_revisions() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
-    let mut record = store.put(&who, draft("v1", State::Accepted)).await.unwrap();
+    let mut record = store
+        .put(&who, draft("v1", MemoryState::Accepted))
+        .await
+        .unwrap();
     for n in 2..=40 {
-        let change = Change {
+        let change = MemoryUpdate {
             content: Some(format!("v{n}")),
             by: "ada".into(),
-            ..Change::default()
+            ..MemoryUpdate::default()
         };
         record = store
             .update(&who, record.id, record.revision, change)
@@ -469,9 +482,12 @@ async fn of_racing_updates_and_decisions_exactly_one_wins() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
-    let record = store.put(&who, draft("v1", State::Accepted)).await.unwrap();
+    let record = store
+        .put(&who, draft("v1", MemoryState::Accepted))
+        .await
+        .unwrap();
     let waits = store
-        .put(&who, draft("waits", State::Candidate))
+        .put(&who, draft("waits", MemoryState::Candidate))
         .await
         .unwrap();
     let mut races = Vec::new();
@@ -481,10 +497,10 @@ async fn of_racing_updates_and_decisions_exactly_one_wins() {
         let (record, waits) = (record.clone(), waits.clone());
         races.push(tokio::spawn(async move {
             let who = asker("ada", 1);
-            let change = Change {
+            let change = MemoryUpdate {
                 content: Some(format!("by {n}")),
                 by: n.to_string(),
-                ..Change::default()
+                ..MemoryUpdate::default()
             };
             let updated = store.update(&who, record.id, record.revision, change).await;
             let decided = store.decide(&who, &waits.id, &accept(n % 2 == 0)).await;
@@ -514,7 +530,7 @@ async fn several_processes_write_and_search_one_file() {
         for n in 0..50 {
             let text = format!("note {n} of writer{who}");
             store
-                .put(&asker("ada", 0), draft(&text, State::Accepted))
+                .put(&asker("ada", 0), draft(&text, MemoryState::Accepted))
                 .await
                 .unwrap();
             assert!(!search(&store, &asker("ada", 0), &text).await.is_empty());
@@ -534,22 +550,24 @@ async fn ten_thousand_on_one_key_are_kept_and_the_queue_has_an_end() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
-    let many = |count: u64, word: &str, state: State| {
-        let put = |n| Step::Put(draft(&format!("{word} number {n}"), state));
+    let many = |count: u64, word: &str, state: MemoryState| {
+        let put = |n| MemoryOperation::Put(draft(&format!("{word} number {n}"), state));
         (0..count).map(put).collect::<Vec<_>>()
     };
-    let notes = many(10_000, "note", State::Accepted);
+    let notes = many(10_000, "note", MemoryState::Accepted);
     store.apply(&who, notes).await.unwrap();
     let hits = store.search(&who, &query("number 9999")).await.unwrap();
     assert_eq!(hits[0].record.content, "note number 9999");
     assert_eq!(hits.len(), 10);
     // A known text makes no candidate.
-    let known = draft("note number 1", State::Candidate);
+    let known = draft("note number 1", MemoryState::Candidate);
     let known = store.put(&who, known).await.unwrap();
-    assert_eq!(known.state, State::Accepted);
-    let ideas = many(MAX_CANDIDATES, "idea", State::Candidate);
+    assert_eq!(known.state, MemoryState::Accepted);
+    let ideas = many(MAX_CANDIDATES, "idea", MemoryState::Candidate);
     store.apply(&who, ideas).await.unwrap();
-    let more = store.put(&who, draft("one more", State::Candidate)).await;
+    let more = store
+        .put(&who, draft("one more", MemoryState::Candidate))
+        .await;
     let full = more.unwrap_err();
     assert_eq!(full, MemoryError::Full("candidates", MAX_CANDIDATES));
     assert!(full.to_string().contains("1000 candidates"), "{full}");

@@ -4,7 +4,7 @@
     reason = "a test's preparation that fails is a failed test"
 )]
 
-use haft::memory::{MemoryError, MemoryStore as _, Shelf, State};
+use haft::memory::{MemoryError, MemoryState, MemoryStore as _, Shelf};
 use haft_store::sqlite::SqliteStore;
 
 use crate::memory::{asker, draft, query};
@@ -16,7 +16,7 @@ async fn check(memories: &[&str], rows: &[(&str, &[usize])]) {
     for (n, memory) in memories.iter().enumerate() {
         let at = asker("ada", i128::try_from(n).unwrap());
         store
-            .put(&at, draft(memory, State::Accepted))
+            .put(&at, draft(memory, MemoryState::Accepted))
             .await
             .unwrap();
     }
@@ -132,8 +132,11 @@ async fn syntax_of_sql_and_of_the_index_is_only_text() {
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
     for text in memories {
-        let put = store.put(&who, draft(text, State::Accepted)).await.unwrap();
-        let mut shelf = draft(text, State::Accepted);
+        let put = store
+            .put(&who, draft(text, MemoryState::Accepted))
+            .await
+            .unwrap();
+        let mut shelf = draft(text, MemoryState::Accepted);
         shelf.shelf = Shelf::project(text);
         shelf.tags = vec![text.into()];
         let other = store.put(&who, shelf.clone()).await.unwrap();
@@ -152,7 +155,7 @@ async fn a_query_without_words_or_without_end_is_refused() {
     let store = SqliteStore::new(home.path());
     let who = asker("ada", 0);
     store
-        .put(&who, draft("something", State::Accepted))
+        .put(&who, draft("something", MemoryState::Accepted))
         .await
         .unwrap();
     for empty in ["", "   ", "\"*^()-:", "\0\u{7}", "…"] {

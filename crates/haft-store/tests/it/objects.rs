@@ -4,23 +4,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
+use haft::artifact::{ArtifactError, ArtifactOwner, ArtifactRef, ArtifactStore};
 use haft::call::{Principal, RunId};
 use haft::future::BoxFuture;
-use haft_store::artifacts::{Dial, Io, Terms};
+use haft_store::artifacts::{Dial, Io, RetentionLimits};
 
 use crate::places::{Place, open_s3_by};
 use crate::server::Server;
 use crate::waiting::wait;
 
-pub(crate) fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
-    Owner {
+pub(crate) fn owner(tenant: &str, subject: &str, run: &str) -> ArtifactOwner {
+    ArtifactOwner {
         principal: Principal::new(tenant, subject),
         run: RunId::new(run),
     }
 }
 
-pub(crate) fn put(store: &dyn ArtifactStore, owner: &Owner, text: &str) -> ArtifactRef {
+pub(crate) fn put(store: &dyn ArtifactStore, owner: &ArtifactOwner, text: &str) -> ArtifactRef {
     let bytes = Bytes::copy_from_slice(text.as_bytes());
     wait(store.put(owner, "text/plain", bytes)).unwrap()
 }
@@ -34,9 +34,9 @@ fn places() -> Vec<Place> {
 
 /// Runs a duty over every bucket, with a quota of 1,000 bytes.
 fn check(duty: impl Fn(&Place, &dyn ArtifactStore)) {
-    let terms = Terms {
+    let terms = RetentionLimits {
         quota: 1000,
-        ..Terms::default()
+        ..RetentionLimits::default()
     };
     for place in places() {
         let store = place.open(terms);
@@ -51,7 +51,7 @@ fn what_is_stored_is_read_back_whole_and_in_ranges_by_every_haft() {
         let reference = put(store, &ada, "0123456789");
         assert_eq!(reference, ArtifactRef::of(b"0123456789"));
         let empty = put(store, &ada, "");
-        let other = place.open(Terms::default());
+        let other = place.open(RetentionLimits::default());
         for store in [store, &other] {
             #[expect(clippy::reversed_empty_ranges, reason = "a caller may ask for one")]
             for (range, expect) in [
@@ -85,12 +85,12 @@ fn f3_what_is_too_large_for_memory_is_stored_in_parts() {
     let bytes: Vec<u8> = (0..17_u32 << 20).map(|n| (n % 251) as u8).collect();
     let bytes = Bytes::from(bytes);
     for place in places() {
-        let store = place.open(Terms::default());
+        let store = place.open(RetentionLimits::default());
         let ada = owner("t", "ada", "r");
         let source = Arc::new(bytes.clone());
         let reference = wait(store.put_from(&ada, "text/plain", source)).unwrap();
         assert_eq!(reference, ArtifactRef::of(&bytes));
-        let other = place.open(Terms::default());
+        let other = place.open(RetentionLimits::default());
         assert_eq!(wait(other.info(&ada, &reference)).unwrap().bytes, 17 << 20);
         let read = wait(other.read(&ada, &reference, 0..u64::MAX)).unwrap();
         assert!(read == bytes, "{place:?}");
@@ -127,7 +127,7 @@ fn the_same_bytes_are_kept_once_and_keep_their_time() {
         let reference = put(store, &ada, "same");
         let made = wait(store.info(&ada, &reference)).unwrap().created;
         put(store, &ada, "same");
-        put(&place.open(Terms::default()), &ada, "same");
+        put(&place.open(RetentionLimits::default()), &ada, "same");
         assert_eq!(place.blobs().len(), 1, "{:?}", place.keys());
         assert_eq!(wait(store.info(&ada, &reference)).unwrap().created, made);
         assert_eq!(wait(store.list(&ada.principal, None)).unwrap().len(), 1);
@@ -177,7 +177,7 @@ fn runs_and_people_are_listed_apart_the_newest_first() {
         let two = put(store, &s, "two");
         put(store, &s, "one");
         put(store, &bob, "bob's");
-        let other = place.open(Terms::default());
+        let other = place.open(RetentionLimits::default());
         for store in [store, &other, &other] {
             let list = |run: Option<&RunId>| {
                 let found = wait(store.list(&r.principal, run)).unwrap();
@@ -205,7 +205,7 @@ fn more_than_a_page_of_artifacts_is_listed() {
         return;
     };
     let place = Place::s3(&Arc::new(server));
-    let store = place.open(Terms::default());
+    let store = place.open(RetentionLimits::default());
     let ada = owner("t", "ada", "r");
     // The store writes one, the test adds the others: a listing has 1,000 per page.
     put(&store, &ada, "x");
@@ -228,9 +228,9 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
         let ada = owner("t", "ada", "r");
         wait(store.put(&ada, "text/plain", bytes(600))).unwrap();
         wait(store.put(&ada, "text/plain", bytes(600))).unwrap();
-        let terms = Terms {
+        let terms = RetentionLimits {
             quota: 1000,
-            ..Terms::default()
+            ..RetentionLimits::default()
         };
         let bob = owner("t", "bob", "s");
         for store in [store, &place.open(terms)] {
@@ -271,9 +271,9 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
 #[test]
 fn many_threads_and_runtimes_use_it_at_once() {
     check(|place, _| {
-        let terms = Terms {
+        let terms = RetentionLimits {
             quota: 4000,
-            ..Terms::default()
+            ..RetentionLimits::default()
         };
         let store = Arc::new(place.open(terms));
         let work = async |n: usize| {

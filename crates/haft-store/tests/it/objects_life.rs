@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore as _};
 use haft::call::Principal;
-use haft_store::artifacts::Terms;
+use haft_store::artifacts::RetentionLimits;
 
 use crate::objects::{owner, put};
 use crate::places::{PREFIX, Place};
@@ -26,7 +26,7 @@ fn check(life: impl Fn(&Place)) {
 #[test]
 fn an_artifact_lives_seven_days_from_the_end_of_its_run_and_a_day_at_most() {
     check(|place| {
-        let store = place.open(Terms::default());
+        let store = place.open(RetentionLimits::default());
         let (ada, eve) = (owner("t", "ada", "r"), owner("t", "eve", "s"));
         let old = put(&store, &ada, "old");
         put(&store, &eve, "other");
@@ -60,16 +60,16 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run_and_a_day_at_most() {
 fn what_a_session_of_another_haft_holds_stays() {
     check(|place| {
         let (ada, bob) = (owner("t", "ada", "r"), owner("t", "bob", "r"));
-        let first = place.open(Terms::default());
+        let first = place.open(RetentionLimits::default());
         let held = put(&first, &ada, "held");
         let loose = put(&first, &bob, "loose");
         drop(first);
         place.age(PREFIX, 20);
         // A session continues the run: the store marks it as used by itself, though it stores nothing.
-        let holder = place.open(Terms::default());
+        let holder = place.open(RetentionLimits::default());
         holder.pin(&ada);
         wait_until(|| place.fresh().iter().any(|key| key.ends_with("/run.json")));
-        let sweeper = place.open(Terms::default());
+        let sweeper = place.open(RetentionLimits::default());
         assert_eq!(wait(sweeper.sweep()).unwrap(), 1);
         assert_eq!(wait(sweeper.read(&ada, &held, 0..9)).unwrap(), "held");
         let gone = wait(sweeper.read(&bob, &loose, 0..9)).unwrap_err();
@@ -104,9 +104,9 @@ fn wait_until(done: impl Fn() -> bool) {
 #[test]
 fn a_full_quota_makes_room_of_what_expired() {
     check(|place| {
-        let terms = Terms {
+        let terms = RetentionLimits {
             quota: 10,
-            ..Terms::default()
+            ..RetentionLimits::default()
         };
         put(&place.open(terms), &owner("t", "ada", "r"), "12345678");
         let bytes = Bytes::from_static(b"abc");
@@ -126,9 +126,9 @@ fn a_full_quota_makes_room_of_what_expired() {
 #[test]
 fn j14_the_oldest_that_no_run_in_use_holds_makes_room() {
     check(|place| {
-        let terms = Terms {
+        let terms = RetentionLimits {
             quota: 10,
-            ..Terms::default()
+            ..RetentionLimits::default()
         };
         let (old, used) = (owner("t", "ada", "old"), owner("t", "ada", "used"));
         let first = place.open(terms);
@@ -157,7 +157,7 @@ fn j14_the_oldest_that_no_run_in_use_holds_makes_room() {
 #[test]
 fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
     check(|place| {
-        let store = || place.open(Terms::default());
+        let store = || place.open(RetentionLimits::default());
         put(&store(), &owner("t", "ada", "r"), "old");
         let swept = || wait(store().sweep_if_due(DAY)).unwrap();
         assert_eq!(swept(), Some(0), "never swept before");
@@ -178,14 +178,14 @@ fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
 fn a_store_that_is_used_sweeps_by_itself() {
     check(|place| {
         put(
-            &place.open(Terms::default()),
+            &place.open(RetentionLimits::default()),
             &owner("t", "ada", "r"),
             "old",
         );
         place.age(PREFIX, 9);
-        let terms = Terms {
+        let terms = RetentionLimits {
             sweep: Some(DAY),
-            ..Terms::default()
+            ..RetentionLimits::default()
         };
         let store = place.open(terms);
         let bob = Principal::new("t", "bob");
@@ -208,7 +208,7 @@ fn what_others_keep_in_the_bucket_is_left_alone() {
         for key in &others {
             place.write(key, b"theirs");
         }
-        let store = place.open(Terms::default());
+        let store = place.open(RetentionLimits::default());
         let ada = owner("t", "ada", "r");
         put(&store, &ada, "ours");
         let all = place.age("", 30);
@@ -226,7 +226,7 @@ fn what_others_keep_in_the_bucket_is_left_alone() {
 #[test]
 fn what_is_being_stored_is_stored_where_nothing_waits_for_it() {
     check(|place| {
-        let store = place.open(Terms::default());
+        let store = place.open(RetentionLimits::default());
         let ada = owner("t", "ada", "r");
         drop(store.put(&ada, "text/plain", Bytes::from_static(b"whole")));
         let reference = ArtifactRef::of(b"whole");

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
-use haft_store::artifacts::{ObjectArtifacts, Terms};
+use haft::artifact::{ArtifactError, ArtifactOwner, ArtifactRef, ArtifactStore};
+use haft_store::artifacts::{ObjectArtifacts, RetentionLimits};
 use serde_json::json;
 
 use crate::objects::{owner, put};
@@ -26,7 +26,11 @@ fn is_damaged(read: &Result<Bytes, ArtifactError>) -> bool {
 }
 
 /// Returns the errors of all operations that ask the server; all of them must fail.
-fn refusals(store: &ObjectArtifacts, owner: &Owner, reference: &ArtifactRef) -> Vec<ArtifactError> {
+fn refusals(
+    store: &ObjectArtifacts,
+    owner: &ArtifactOwner,
+    reference: &ArtifactRef,
+) -> Vec<ArtifactError> {
     let errors = [
         wait(store.read(owner, reference, 0..9)).err(),
         wait(store.put(owner, "text/plain", Bytes::from_static(b"x"))).err(),
@@ -40,14 +44,14 @@ fn refusals(store: &ObjectArtifacts, owner: &Owner, reference: &ArtifactRef) -> 
 #[test]
 fn bytes_that_changed_in_the_bucket_are_found_out() {
     check(|place| {
-        let store = place.open(Terms::default());
+        let store = place.open(RetentionLimits::default());
         let ada = owner("t", "ada", "r");
         let reference = put(&store, &ada, "as it was");
         wait(store.read(&ada, &reference, 0..99)).unwrap();
         let key = &place.blobs()[0];
         for harm in [&b"as it is."[..], b"as it", b"", b"as it was, and more"] {
             place.write(key, harm);
-            for store in [&store, &place.open(Terms::default())] {
+            for store in [&store, &place.open(RetentionLimits::default())] {
                 for range in [0..4, 0..99] {
                     let read = wait(store.read(&ada, &reference, range));
                     assert!(is_damaged(&read), "{harm:?} {place:?}");
@@ -69,9 +73,9 @@ fn a_large_artifact_is_checked_when_it_is_read_whole() {
         let ada = owner("t", "ada", "r");
         let bytes = Bytes::from(vec![b'x'; 9 << 20]);
         let size = bytes.len() as u64;
-        let writer = place.open(Terms::default());
+        let writer = place.open(RetentionLimits::default());
         let reference = wait(writer.put(&ada, "text/plain", bytes.clone())).unwrap();
-        let store = place.open(Terms::default());
+        let store = place.open(RetentionLimits::default());
         assert_eq!(wait(store.read(&ada, &reference, 7..9)).unwrap(), "xx");
         let key = &place.blobs()[0];
         let mut harm = bytes.to_vec();
@@ -94,7 +98,7 @@ fn a_server_that_is_gone_is_told_in_time_and_found_again() {
     };
     let server = Arc::new(server);
     let place = Place::s3(&server);
-    let store = place.open(Terms::default());
+    let store = place.open(RetentionLimits::default());
     let ada = owner("t", "ada", "r");
     let reference = put(&store, &ada, "before");
     server.tell(&json!({"do": "stop"}));
@@ -133,7 +137,7 @@ fn a_server_that_never_answers_is_given_up() {
             ),
             ("AWS_ALLOW_HTTP", "1".to_owned()),
         ],
-        Terms::default(),
+        RetentionLimits::default(),
     )
     .unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -167,7 +171,12 @@ fn wrong_credentials_and_buckets_are_told_without_showing_a_key() {
         let mut variables = server.variables();
         variables[0].1 = id.to_owned();
         variables[1].1 = secret.to_owned();
-        open_s3(&format!("s3://{bucket}"), &variables, Terms::default()).unwrap()
+        open_s3(
+            &format!("s3://{bucket}"),
+            &variables,
+            RetentionLimits::default(),
+        )
+        .unwrap()
     };
     let (id, secret) = (text("id"), text("secret"));
     let ada = owner("t", "ada", "r");
@@ -213,7 +222,7 @@ fn opened(url: &str, given: &[(&'static str, &str)]) -> Result<(), String> {
         .chain(&SOUND)
         .map(|(name, value)| (*name, (*value).to_owned()))
         .collect();
-    let opened = open_s3(url, &all, Terms::default());
+    let opened = open_s3(url, &all, RetentionLimits::default());
     opened.map(drop).map_err(|e| e.to_string())
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
-use haft_store::artifacts::{Dial, ObjectArtifacts, Terms};
+use haft_store::artifacts::{Dial, ObjectArtifacts, RetentionLimits};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -51,7 +51,7 @@ impl Place {
     }
 
     /// Opens the artifacts in it, each time as another haft.
-    pub(crate) fn open(&self, terms: Terms) -> ObjectArtifacts {
+    pub(crate) fn open(&self, terms: RetentionLimits) -> ObjectArtifacts {
         match self {
             Self::Memory(store) => {
                 let store = Arc::clone(store) as Arc<dyn ObjectStore>;
@@ -154,7 +154,7 @@ impl Place {
 pub(crate) fn open_s3(
     url: &str,
     variables: &[(&'static str, String)],
-    terms: Terms,
+    terms: RetentionLimits,
 ) -> Result<ObjectArtifacts, haft_store::StoreError> {
     let variable = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);
@@ -174,7 +174,7 @@ pub(crate) fn open_s3_by(
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.clone())
     };
-    ObjectArtifacts::s3(url, variable, Terms::default(), Some(dial))
+    ObjectArtifacts::s3(url, variable, RetentionLimits::default(), Some(dial))
 }
 
 fn keys(store: &dyn ObjectStore) -> Vec<String> {

@@ -1,8 +1,8 @@
 //! Requests for tests.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::inbox::Filter;
-use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, Snapshot};
+use haft::approval::inbox::RequestFilter;
+use haft::approval::{ApprovalId, ApprovalRequest, CallSnapshot, Choice, Decision};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::policy::{Cause, CauseKind, Safeguards};
@@ -28,7 +28,7 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         args_digest: "d".into(),
         bound: serde_json::Map::new(),
         unstated: "u".into(),
-        snapshot: Snapshot::default(),
+        snapshot: CallSnapshot::default(),
         risk: Risk::High,
         reason: "writes".into(),
         rule: "profile workspace".into(),
@@ -63,10 +63,10 @@ pub(crate) fn answer(by: &str) -> Decision {
 }
 
 /// Returns a filter for all requests of the tenant `local`.
-pub(crate) fn all() -> Filter {
-    Filter {
+pub(crate) fn all() -> RequestFilter {
+    RequestFilter {
         tenant: "local".into(),
         limit: usize::MAX,
-        ..Filter::default()
+        ..RequestFilter::default()
     }
 }

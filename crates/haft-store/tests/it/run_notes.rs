@@ -3,8 +3,8 @@
 
 use haft::audit::RunStart;
 use haft::audit::index::{
-    CallCount, CallTally, ChangeCount, Closed, FirstCall, NoteEntry, RunFilter, RunIndex, RunNotes,
-    RunState,
+    CallCount, CallTally, ChangeCount, ClosedEvent, FirstCall, NoteEntry, RunFilter, RunIndex,
+    RunNotes, RunState,
 };
 use haft::call::{Principal, RunId};
 use haft::result::Status;
@@ -155,7 +155,7 @@ async fn lists_are_filtered(store: &dyn RunIndex) {
 
 async fn states_are_told_apart(store: &dyn RunIndex, r1: &RunId, r2: &RunId) {
     store.progress(r2, 3, true).await.unwrap();
-    let closed = Closed {
+    let closed = ClosedEvent {
         count: 5,
         head: "aa".into(),
         calls: 2,

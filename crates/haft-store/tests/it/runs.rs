@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use haft::audit::RunStart;
-use haft::audit::index::{Closed, IndexError, RunFilter, RunIndex as _, RunState};
+use haft::audit::index::{ClosedEvent, IndexError, RunFilter, RunIndex as _, RunState};
 use haft::call::{Principal, RunId};
 use haft_store::sqlite::SqliteStore;
 
@@ -17,8 +17,8 @@ fn start(subject: &str) -> RunStart {
     }
 }
 
-fn closed() -> Closed {
-    Closed {
+fn closed() -> ClosedEvent {
+    ClosedEvent {
         count: 5,
         head: "aa".into(),
         calls: 2,
@@ -54,7 +54,7 @@ async fn a_run_is_kept_from_its_beginning_to_its_end() {
     assert_eq!(entry.ended.as_deref(), Some("1970-01-01T00:00:02.500Z"));
 
     let no = IndexError::NotOpen(run.clone());
-    let other = Closed {
+    let other = ClosedEvent {
         seal: "cc".into(),
         ..closed()
     };

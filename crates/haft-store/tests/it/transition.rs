@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::approval::Decision;
-use haft::approval::inbox::{Ending, Inbox, InboxError, RequestStatus, StoredApproval};
-use haft::approval::transition::{Event, transition};
+use haft::approval::inbox::{Inbox, InboxError, RequestEnding, RequestStatus, StoredApproval};
+use haft::approval::transition::{RequestEvent, transition};
 use haft::clock;
 
 use crate::inbox::{Kind, Place, on_each};
@@ -52,18 +52,18 @@ const PASTS: [(Past, RequestStatus); 13] = [
 ];
 
 /// The request itself shows whether a claim is the second one.
-const EVENTS: [Event; 8] = [
-    Event::Approve,
-    Event::Deny,
-    Event::Answer,
-    Event::Claim { again: false },
-    Event::Finish,
-    Event::End(Ending::Expired),
-    Event::End(Ending::Withdrawn),
-    Event::End(Ending::Void),
+const EVENTS: [RequestEvent; 8] = [
+    RequestEvent::Approve,
+    RequestEvent::Deny,
+    RequestEvent::Answer,
+    RequestEvent::Claim { again: false },
+    RequestEvent::Finish,
+    RequestEvent::End(RequestEnding::Expired),
+    RequestEvent::End(RequestEnding::Withdrawn),
+    RequestEvent::End(RequestEnding::Void),
 ];
 
-fn name(past: Past, event: Event) -> String {
+fn name(past: Past, event: RequestEvent) -> String {
     format!("{past:?} {event:?}")
 }
 
@@ -90,22 +90,26 @@ async fn bring(inbox: &Arc<dyn Inbox>, name: &str, past: Past) {
         inbox.finish(&id(name), "{}", false).await.unwrap();
     }
     let ending = match past {
-        Past::Expired => Ending::Expired,
-        Past::Withdrawn => Ending::Withdrawn,
-        Past::Voided => Ending::Void,
+        Past::Expired => RequestEnding::Expired,
+        Past::Withdrawn => RequestEnding::Withdrawn,
+        Past::Voided => RequestEnding::Void,
         _ => return,
     };
     inbox.end(&id(name), ending, "").await.unwrap();
 }
 
-async fn happens(inbox: &Arc<dyn Inbox>, name: &str, event: Event) -> Result<(), InboxError> {
+async fn happens(
+    inbox: &Arc<dyn Inbox>,
+    name: &str,
+    event: RequestEvent,
+) -> Result<(), InboxError> {
     let decision: fn(&str) -> Decision = match event {
-        Event::Approve => yes,
-        Event::Deny => no,
-        Event::Answer => answer,
-        Event::Claim { .. } => return inbox.claim(&id(name)).await.map(drop),
-        Event::Finish => return inbox.finish(&id(name), r#"{"v":1}"#, false).await,
-        Event::End(ending) => return inbox.end(&id(name), ending, "").await,
+        RequestEvent::Approve => yes,
+        RequestEvent::Deny => no,
+        RequestEvent::Answer => answer,
+        RequestEvent::Claim { .. } => return inbox.claim(&id(name)).await.map(drop),
+        RequestEvent::Finish => return inbox.finish(&id(name), r#"{"v":1}"#, false).await,
+        RequestEvent::End(ending) => return inbox.end(&id(name), ending, "").await,
     };
     inbox.decide(&id(name), &decision("eve")).await.map(drop)
 }
@@ -145,7 +149,7 @@ async fn each_event_at_each_status_comes_to_what_the_rule_says(place: &dyn Place
             let before = entry(&inbox, &name).await;
             assert_eq!(before.status, status, "{name}");
             let event = match event {
-                Event::Claim { .. } => Event::Claim {
+                RequestEvent::Claim { .. } => RequestEvent::Claim {
                     again: before.claimed,
                 },
                 other => other,

@@ -183,7 +183,7 @@ async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
         one.created = created;
         inbox.submit(&one).await.unwrap();
         if name != "open" {
-            let ending = haft::approval::inbox::Ending::Withdrawn;
+            let ending = haft::approval::inbox::RequestEnding::Withdrawn;
             inbox.end(&id(name), ending, "").await.unwrap();
         }
     }

@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::suspended::SuspendedCalls as _;
-use haft::audit::index::{Closed, RunFilter, RunIndex, RunState};
+use haft::audit::index::{ClosedEvent, RunFilter, RunIndex, RunState};
 use haft::call::{CallId, RunId};
-use haft::memory::{Counts, Decision, MemoryId, MemoryStore as _, State, Step};
+use haft::memory::{
+    CandidateDecision, MemoryCounts, MemoryId, MemoryOperation, MemoryState, MemoryStore as _,
+};
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
 use rusqlite::Connection;
 
@@ -66,7 +68,7 @@ async fn runs(store: &SqliteStore) {
         ("r-open", RunState::Open, 0),
     ];
     assert_eq!(found, expect);
-    let closed = Closed {
+    let closed = ClosedEvent {
         count: 9,
         head: "h".into(),
         calls: 3,
@@ -85,19 +87,19 @@ async fn memory(store: &SqliteStore) {
     let found = store.search(&who, &query("deploy friday")).await.unwrap();
     assert_eq!(found[0].record.content, "The deploys run on Fridays");
     assert_eq!(found[0].record.tags, ["deploy"]);
-    let counts = Counts {
+    let counts = MemoryCounts {
         candidate: 1,
         accepted: 2,
         rejected: 0,
     };
     assert_eq!(store.counts(&who).await.unwrap(), counts);
     // A pending candidate is accepted: the index drops the words of the text that it replaces.
-    let accept = Decision {
+    let accept = CandidateDecision {
         accept: true,
         by: "ada".into(),
     };
     let decided = store.decide(&who, &MemoryId::new("m-3"), &accept).await;
-    assert_eq!(decided.unwrap().state, State::Accepted);
+    assert_eq!(decided.unwrap().state, MemoryState::Accepted);
     assert!(
         store
             .search(&who, &query("fridays"))
@@ -107,7 +109,7 @@ async fn memory(store: &SqliteStore) {
     );
     let found = store.search(&who, &query("mondays")).await.unwrap();
     assert_eq!(found[0].record.id, MemoryId::new("m-3"));
-    let put = Step::Put(draft("A new one about zebras", State::Accepted));
+    let put = MemoryOperation::Put(draft("A new one about zebras", MemoryState::Accepted));
     store.apply(&who, vec![put]).await.unwrap();
     assert_eq!(store.search(&who, &query("zebra")).await.unwrap().len(), 1);
 }

@@ -1,7 +1,7 @@
 //! Databases of an older haft: requests that were pending in them are still there and continue.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::inbox::{Ending, Inbox, RequestStatus, Submission};
+use haft::approval::inbox::{Inbox, RequestEnding, RequestStatus, Submission};
 use haft::audit::index::{RunFilter, RunIndex as _};
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
@@ -141,7 +141,10 @@ async fn an_older_server_keeps_what_waits_in_it() {
         Ok(Submission::New),
         "expired"
     );
-    inbox.end(&id("c"), Ending::Withdrawn, "").await.unwrap();
+    inbox
+        .end(&id("c"), RequestEnding::Withdrawn, "")
+        .await
+        .unwrap();
     assert_eq!(inbox.submit(&request("d", "f5")).await, Ok(Submission::New));
     inbox.decide(&id("d"), &yes("ada")).await.unwrap();
     let known = inbox.submit(&request("e", "f5")).await.unwrap();

@@ -1,4 +1,4 @@
-//! `Calls`: assembles the calls of one message from their pieces.
+//! `ChatCalls`: assembles the calls of one message from their pieces.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;

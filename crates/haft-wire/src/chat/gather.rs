@@ -1,4 +1,4 @@
-//! `Gather`: assembles a Chat message from its pieces; a reply that is not streamed is a single piece.
+//! `ChatReplyBuilder`: assembles a Chat message from its pieces; a reply that is not streamed is a single piece.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;

@@ -1,4 +1,4 @@
-//! `Pieces`: the written declarations, in blocks that one list shares with the next, so that changing a tool copies only one block.
+//! `DeclarationList`: the written declarations, in blocks that one list shares with the next, so that changing a tool copies only one block.
 
 use std::sync::Arc;
 

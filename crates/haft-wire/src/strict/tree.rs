@@ -1,4 +1,4 @@
-//! `Tree`: JSON that preserves the order of members and the digits of numbers.
+//! `SchemaTree`: JSON that preserves the order of members and the digits of numbers.
 
 use std::collections::HashSet;
 

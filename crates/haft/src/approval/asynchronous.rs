@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
+use crate::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use crate::future::BoxFuture;
 
 /// An approver written with `async fn`. Everything that implements it is an [`Approver`].
@@ -26,7 +26,7 @@ use crate::future::BoxFuture;
 /// ```
 pub trait AsyncApprover: Send + Sync {
     /// Asks and waits for the answer: see [`Approver::ask`].
-    fn ask(&self, request: &ApprovalRequest) -> impl Future<Output = Answer> + Send;
+    fn ask(&self, request: &ApprovalRequest) -> impl Future<Output = ApproverReply> + Send;
 
     /// Returns a decision made without asking: see [`Approver::automatic`].
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
@@ -42,7 +42,7 @@ pub trait AsyncApprover: Send + Sync {
 }
 
 impl<T: AsyncApprover> Approver for T {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         Box::pin(AsyncApprover::ask(self, request))
     }
 

@@ -53,7 +53,7 @@ pub(crate) fn permissions(all: &[Permission]) -> (Vec<Permission>, Option<MorePe
     if all.len() <= MAX_PERMISSIONS {
         return (all.to_vec(), None);
     }
-    let (mut count, mut digest) = (0, Digest::default());
+    let (mut count, mut digest) = (0, JsonDigest::default());
     let mut kept = Vec::with_capacity(MAX_PERMISSIONS);
     for (permission, is_named) in all.iter().zip(named(all)) {
         if is_named {
@@ -77,7 +77,7 @@ pub(crate) fn files(all: &mut Vec<FileChange>) {
     if all.len() <= MAX_FILES {
         return;
     }
-    let mut digest = Digest::default();
+    let mut digest = JsonDigest::default();
     let more = all.split_off(MAX_FILES);
     for file in &more {
         digest.add(file);
@@ -91,9 +91,9 @@ pub(crate) fn files(all: &mut Vec<FileChange>) {
 
 /// A SHA-256 over values as JSON.
 #[derive(Default)]
-struct Digest(Sha256);
+struct JsonDigest(Sha256);
 
-impl Digest {
+impl JsonDigest {
     fn add(&mut self, value: &impl Serialize) {
         // Plain data: this cannot fail.
         let line = serde_json::to_vec(value).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
+use crate::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use crate::future::BoxFuture;
 
 /// Creates an approver and the queue of its requests. The queue holds at most `capacity` requests (at least one); a call whose
@@ -34,9 +34,9 @@ use crate::future::BoxFuture;
 /// assert_eq!(outcome.text(), "closed a");
 /// # Ok(()) }
 /// ```
-pub fn channel(capacity: usize) -> (ChannelApprover, Requests) {
+pub fn channel(capacity: usize) -> (ChannelApprover, RequestReceiver) {
     let (sender, receiver) = mpsc::channel(capacity.max(1));
-    (ChannelApprover { sender }, Requests { receiver })
+    (ChannelApprover { sender }, RequestReceiver { receiver })
 }
 
 /// Asks by putting requests into a queue. Clones share it.
@@ -46,7 +46,7 @@ pub struct ChannelApprover {
 }
 
 impl Approver for ChannelApprover {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             let pending = PendingRequest {
@@ -55,20 +55,20 @@ impl Approver for ChannelApprover {
             };
             // If the queue or the request is dropped, there is no one to answer.
             if self.sender.send(pending).await.is_err() {
-                return Answer::Nobody;
+                return ApproverReply::Nobody;
             }
-            answered.await.unwrap_or(Answer::Nobody)
+            answered.await.unwrap_or(ApproverReply::Nobody)
         })
     }
 }
 
 /// The queue of an approver's requests, oldest first.
 #[derive(Debug)]
-pub struct Requests {
+pub struct RequestReceiver {
     receiver: mpsc::Receiver<PendingRequest>,
 }
 
-impl Requests {
+impl RequestReceiver {
     /// Returns the next request that is not withdrawn; `None` once all executors that use the approver are dropped. Dropping the
     /// future loses nothing.
     pub async fn next(&mut self) -> Option<PendingRequest> {
@@ -85,7 +85,7 @@ impl Requests {
 #[derive(Debug)]
 pub struct PendingRequest {
     request: Arc<ApprovalRequest>,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<ApproverReply>,
 }
 
 impl PendingRequest {
@@ -96,12 +96,12 @@ impl PendingRequest {
 
     /// Decides the request. Returns false if it is withdrawn or was decided elsewhere.
     pub fn decide(self, decision: Decision) -> bool {
-        self.answer.send(Answer::Decided(decision)).is_ok()
+        self.answer.send(ApproverReply::Decided(decision)).is_ok()
     }
 
     /// Suspends the call, if the inbox outlives the process; the request stays there to be decided.
     pub fn suspend(self) -> bool {
-        self.answer.send(Answer::Later).is_ok()
+        self.answer.send(ApproverReply::Later).is_ok()
     }
 
     /// Returns whether the call no longer waits: it was cancelled or timed out, or the request was decided elsewhere.

@@ -7,7 +7,7 @@ use crate::clock;
 /// How long an approval holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HoldFor {
+pub enum ApprovalScope {
     /// For this call only.
     #[default]
     Once,
@@ -25,7 +25,7 @@ pub enum Choice {
     Approve {
         /// How long the approval holds.
         #[serde(default)]
-        scope: HoldFor,
+        scope: ApprovalScope,
         /// Edited arguments, which are checked and judged again; a guard's deny still applies.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         edited: Option<String>,
@@ -103,7 +103,7 @@ impl Decision {
     /// Creates an approval of this call only, unedited.
     pub fn approve(by: impl Into<String>, from: impl Into<String>) -> Self {
         let choice = Choice::Approve {
-            scope: HoldFor::Once,
+            scope: ApprovalScope::Once,
             edited: None,
             rule: None,
         };
@@ -120,7 +120,7 @@ impl Decision {
     }
 
     /// Sets how long an approval holds.
-    pub fn hold_for(mut self, longer: HoldFor) -> Self {
+    pub fn hold_for(mut self, longer: ApprovalScope) -> Self {
         if let Choice::Approve { scope, .. } = &mut self.choice {
             *scope = longer;
         }

@@ -1,4 +1,4 @@
-//! `Form`: questions to the user, and the check that answers fit them.
+//! `QuestionForm`: questions to the user, and the check that answers fit them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub const MAX_ANSWER: usize = 64 * 1024;
 /// What sort of answer a question takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum QuestionKind {
     /// One of the options.
     Single,
     /// Some of the options.
@@ -35,7 +35,7 @@ pub struct Question {
     pub id: String,
     /// The type of the answer.
     #[serde(rename = "type")]
-    pub kind: Kind,
+    pub kind: QuestionKind,
     /// The question.
     pub text: String,
     /// The choices.
@@ -51,14 +51,14 @@ pub struct Question {
 
 /// Questions that the user answers together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Form {
+pub struct QuestionForm {
     /// What the questions are about.
     pub title: String,
     /// The questions, at most 32.
     pub questions: Vec<Question>,
 }
 
-impl Form {
+impl QuestionForm {
     /// Returns the problems of the form itself; empty if it can be asked.
     pub fn validate(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -72,7 +72,7 @@ impl Form {
                     "questions[{nth}].id: each question needs a unique id"
                 ));
             }
-            let choice = matches!(question.kind, Kind::Single | Kind::Multiple);
+            let choice = matches!(question.kind, QuestionKind::Single | QuestionKind::Multiple);
             if choice && question.options.is_empty() && !question.allow_other {
                 problems.push(format!("questions[{nth}].options: a choice needs options"));
             }
@@ -126,21 +126,23 @@ impl Question {
             other || self.options.iter().any(|option| option == text)
         };
         let fits = match (self.kind, value) {
-            (Kind::Single, Value::String(text)) => known(text),
-            (Kind::Multiple, Value::Array(chosen)) => {
+            (QuestionKind::Single, Value::String(text)) => known(text),
+            (QuestionKind::Multiple, Value::Array(chosen)) => {
                 let all = chosen.iter().all(|one| one.as_str().is_some_and(known));
                 all && chosen.len() <= MAX_OPTIONS
             }
-            (Kind::Text, Value::String(text)) => text.len() <= MAX_ANSWER,
-            (Kind::Number, Value::Number(_)) | (Kind::Confirm, Value::Bool(_)) => true,
+            (QuestionKind::Text, Value::String(text)) => text.len() <= MAX_ANSWER,
+            (QuestionKind::Number, Value::Number(_)) | (QuestionKind::Confirm, Value::Bool(_)) => {
+                true
+            }
             _ => false,
         };
         let why = match self.kind {
-            Kind::Single => "one of the options",
-            Kind::Multiple => "a list of options",
-            Kind::Text => "a text of at most 64 KiB",
-            Kind::Number => "a number",
-            Kind::Confirm => "true or false",
+            QuestionKind::Single => "one of the options",
+            QuestionKind::Multiple => "a list of options",
+            QuestionKind::Text => "a text of at most 64 KiB",
+            QuestionKind::Number => "a number",
+            QuestionKind::Confirm => "true or false",
         };
         (!fits).then_some(why)
     }
@@ -150,9 +152,9 @@ impl Question {
 mod tests {
     use serde_json::json;
 
-    use super::Form;
+    use super::QuestionForm;
 
-    fn form(question: &serde_json::Value) -> Form {
+    fn form(question: &serde_json::Value) -> QuestionForm {
         serde_json::from_value(json!({"title": "t", "questions": [question]})).unwrap()
     }
 
@@ -200,7 +202,7 @@ mod tests {
         ] {
             assert_eq!(form(&question).validate().len(), 1, "{question}");
         }
-        let none = Form {
+        let none = QuestionForm {
             title: String::new(),
             questions: Vec::new(),
         };

@@ -7,7 +7,7 @@ use crate::spec::{Risk, ToolName};
 
 /// What a call must share with an approved one to be covered by its grant.
 #[derive(Debug, Clone)]
-pub(crate) struct Extent {
+pub(crate) struct GrantExtent {
     pub(crate) tool: ToolName,
     /// The hash of its spec.
     pub(crate) spec_hash: String,
@@ -25,7 +25,7 @@ pub(crate) struct Extent {
 /// A user's permission for calls like one that they saw.
 #[derive(Debug, Clone)]
 pub(crate) struct Grant {
-    extent: Extent,
+    extent: GrantExtent,
     by: String,
 }
 
@@ -34,7 +34,7 @@ impl Grant {
     pub(crate) fn of(request: &ApprovalRequest, by: &str) -> Self {
         let snapshot = &request.snapshot;
         Self {
-            extent: Extent {
+            extent: GrantExtent {
                 tool: request.tool.clone(),
                 spec_hash: request.spec_hash.clone(),
                 risk: request.risk,
@@ -53,7 +53,7 @@ impl Grant {
     }
 
     /// Returns who gave the grant, if it covers a call.
-    pub(crate) fn covers(&self, call: &Extent) -> Option<&str> {
+    pub(crate) fn covers(&self, call: &GrantExtent) -> Option<&str> {
         let mine = &self.extent;
         let within = call
             .permissions

@@ -6,7 +6,7 @@ use tokio::sync::broadcast;
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::call::RunId;
 use crate::clock;
-use crate::error::Failure;
+use crate::error::HostFailure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 
@@ -97,11 +97,11 @@ pub trait Inbox: Send + Sync {
         fingerprint: &'a str,
     ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>>;
 
-    /// Returns one page of a tenant's requests, oldest first; see [`Page`](crate::approval::listing::Page). For all of them, use
+    /// Returns one page of a tenant's requests, oldest first; see [`RequestPage`](crate::approval::listing::RequestPage). For all of them, use
     /// [`each`](crate::approval::listing::each).
     fn list<'a>(
         &'a self,
-        filter: &'a Filter,
+        filter: &'a RequestFilter,
     ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>>;
 
     /// Decides a pending request. The first decision counts; later ones get [`InboxError::Decided`]. A request that has expired is
@@ -134,12 +134,12 @@ pub trait Inbox: Send + Sync {
         attended: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
-    /// Ends an unclaimed request; [`Ending::applies_to`] states which. Any other request stays unchanged. `why` is the reason, for
+    /// Ends an unclaimed request; [`RequestEnding::applies_to`] states which. Any other request stays unchanged. `why` is the reason, for
     /// whoever reads about the request; empty if its status says all.
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
-        ending: Ending,
+        ending: RequestEnding,
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
@@ -160,7 +160,7 @@ pub enum Submission {
 
 /// How a request ends that no call runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Ending {
+pub enum RequestEnding {
     /// The request was pending and its time is over.
     Expired,
     /// The request was pending and the client no longer needs it.
@@ -170,7 +170,7 @@ pub enum Ending {
     Void,
 }
 
-impl Ending {
+impl RequestEnding {
     /// Returns the status of a request after this ending.
     pub fn status(self) -> RequestStatus {
         match self {
@@ -206,7 +206,7 @@ pub enum RequestStatus {
     Done,
     /// It was not decided in time.
     Expired,
-    /// The client went away, or the call of an approved request would no longer do what was shown ([`Ending::Void`]).
+    /// The client went away, or the call of an approved request would no longer do what was shown ([`RequestEnding::Void`]).
     Withdrawn,
     /// It was claimed by a process that exited: the call may have run.
     InDoubt,
@@ -296,7 +296,7 @@ impl StoredApproval {
 
 /// Selects requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct RequestFilter {
     /// Only requests of this tenant.
     pub tenant: String,
     /// Accepted statuses; empty for all.
@@ -343,7 +343,7 @@ pub enum InboxError {
     Claimed(ApprovalId),
     /// The storage does not answer, or is full.
     #[error("the inbox cannot be used: {0}")]
-    Unavailable(#[source] Failure),
+    Unavailable(#[source] HostFailure),
 }
 
 /// Returns the reason of an ending as the end of a sentence.

@@ -9,7 +9,7 @@ use crate::spec::ToolSpec;
 
 /// The rules of one approval for good.
 #[derive(Debug)]
-pub struct KeptRules<'a> {
+pub struct SavedRules<'a> {
     /// The rules to store.
     pub rules: Vec<RuleText>,
     /// The root of the workspace that they apply to.
@@ -26,7 +26,7 @@ pub trait RuleStore: Send + Sync {
     ///
     /// # Errors
     /// Why they cannot be stored, for the log.
-    fn keep(&self, kept: &KeptRules<'_>) -> Result<(), String>;
+    fn keep(&self, kept: &SavedRules<'_>) -> Result<(), String>;
 }
 
 opaque_debug!(RuleStore);

@@ -1,7 +1,7 @@
 //! Listing requests a page at a time: a page holds a bounded number of bytes, however long requests are.
 
 use crate::approval::Choice;
-use crate::approval::inbox::{Filter, Inbox, InboxError, StoredApproval};
+use crate::approval::inbox::{Inbox, InboxError, RequestFilter, StoredApproval};
 
 /// Maximum size, in bytes, of the requests in a page, with decisions and outcomes; a longer request gets its own page.
 pub const PAGE_BYTES: usize = 16 << 20;
@@ -13,7 +13,7 @@ pub const PAGE_BYTES: usize = 16 << 20;
 /// The inbox cannot be read; the requests before that point were visited.
 pub async fn each(
     inbox: &dyn Inbox,
-    mut filter: Filter,
+    mut filter: RequestFilter,
     mut visit: impl FnMut(StoredApproval),
 ) -> Result<(), InboxError> {
     while filter.limit > 0 {
@@ -28,13 +28,13 @@ pub async fn each(
 
 /// One page of requests, limited in number and bytes.
 #[derive(Debug)]
-pub struct Page {
+pub struct RequestPage {
     entries: Vec<StoredApproval>,
     bytes: usize,
     limit: usize,
 }
 
-impl Page {
+impl RequestPage {
     /// Creates an empty page for at most `limit` requests.
     pub fn new(limit: usize) -> Self {
         Self {

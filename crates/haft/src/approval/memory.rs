@@ -4,14 +4,14 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use crate::approval::inbox::{
-    ENDED_BYTES, Ending, Filter, Inbox, InboxError, RequestStatus, StoredApproval, Submission,
-    WaitingLimits,
+    ENDED_BYTES, Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval,
+    Submission, WaitingLimits,
 };
-use crate::approval::listing::Page;
-use crate::approval::transition::{Event, transition};
+use crate::approval::listing::RequestPage;
+use crate::approval::transition::{RequestEvent, transition};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::call::RunId;
-use crate::error::Failure;
+use crate::error::HostFailure;
 use crate::future::BoxFuture;
 
 /// Maximum number of requests held; above it, the oldest that has ended is removed first.
@@ -72,7 +72,7 @@ impl MemoryInbox {
             let over = |entry: &StoredApproval| entry.delivered || ended(entry.status);
             let oldest = entries.iter().position(over);
             let oldest = oldest.ok_or_else(|| {
-                InboxError::Unavailable(Failure::new(format!(
+                InboxError::Unavailable(HostFailure::new(format!(
                     "{MAX_REQUESTS} requests are already pending"
                 )))
             })?;
@@ -138,25 +138,25 @@ fn ended(status: RequestStatus) -> bool {
 
 fn expire(entry: &mut StoredApproval) {
     if entry.status == RequestStatus::Pending && !entry.is_open() {
-        entry.status = Ending::Expired.status();
+        entry.status = RequestEnding::Expired.status();
     }
 }
 
 /// Applies an event to a request's status.
-fn advance(entry: &mut StoredApproval, event: Event) -> Result<(), InboxError> {
+fn advance(entry: &mut StoredApproval, event: RequestEvent) -> Result<(), InboxError> {
     entry.status = transition(entry.status, event).map_err(|refused| refused.error(entry))?;
     Ok(())
 }
 
 fn decide(entry: &mut StoredApproval, decision: &Decision) -> Result<StoredApproval, InboxError> {
-    advance(entry, Event::from(&decision.choice))?;
+    advance(entry, RequestEvent::from(&decision.choice))?;
     entry.decision = Some(decision.clone());
     Ok(entry.clone())
 }
 
 fn claim(entry: &mut StoredApproval) -> Result<StoredApproval, InboxError> {
     let again = entry.claimed;
-    advance(entry, Event::Claim { again })?;
+    advance(entry, RequestEvent::Claim { again })?;
     entry.claimed = true;
     Ok(entry.clone())
 }
@@ -230,7 +230,7 @@ impl Inbox for MemoryInbox {
 
     fn list<'a>(
         &'a self,
-        filter: &'a Filter,
+        filter: &'a RequestFilter,
     ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
         let mut entries = self.entries();
         entries.iter_mut().for_each(expire);
@@ -242,7 +242,7 @@ impl Inbox for MemoryInbox {
                 && (filter.status.is_empty() || filter.status.contains(&entry.status))
                 && filter.run.as_ref().is_none_or(|run| *run == request.run)
         };
-        let mut page = Page::new(filter.limit);
+        let mut page = RequestPage::new(filter.limit);
         for entry in entries.iter().skip(first).filter(wanted) {
             if !page.add(entry.clone(), entry.request.bytes()) {
                 break;
@@ -273,7 +273,7 @@ impl Inbox for MemoryInbox {
         delivered: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let finish = move |entry: &mut StoredApproval| {
-            advance(entry, Event::Finish)?;
+            advance(entry, RequestEvent::Finish)?;
             entry.outcome = Some(outcome.to_owned());
             entry.delivered |= delivered;
             Ok(())
@@ -302,12 +302,12 @@ impl Inbox for MemoryInbox {
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
-        ending: Ending,
+        ending: RequestEnding,
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let end = move |entry: &mut StoredApproval| {
             let before = entry.status;
-            advance(entry, Event::End(ending))?;
+            advance(entry, RequestEvent::End(ending))?;
             if entry.status != before && !why.is_empty() {
                 entry.why = Some(why.to_owned());
             }

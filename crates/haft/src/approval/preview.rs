@@ -15,8 +15,8 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-pub use budget::{Open, Preview, Side};
-pub use content::{Content, Page};
+pub use budget::{ChangeSide, Preview, SideOpener};
+pub use content::{ContentPage, SideContent};
 
 /// Maximum length, in bytes, of the text of files that a request shows.
 pub const MAX_TEXT: usize = 1 << 20;
@@ -30,7 +30,7 @@ pub const MAX_LISTED: usize = 2_000;
 /// What happens to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum FileChangeKind {
     /// It is created.
     Create,
     /// Its text changes.
@@ -76,7 +76,7 @@ pub struct FileChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// What happens to it.
-    pub action: Change,
+    pub action: FileChangeKind,
     /// What of it changes. Two entries can have the same path.
     #[serde(default, skip_serializing_if = "Aspect::is_content")]
     pub aspect: Aspect,
@@ -172,9 +172,9 @@ impl FileChange {
         let digest = |bytes: &[u8]| hex(&Sha256::digest(bytes));
         Self {
             action: match (before, after) {
-                (None, _) => Change::Create,
-                (Some(_), Some(_)) => Change::Change,
-                (Some(_), None) => Change::Delete,
+                (None, _) => FileChangeKind::Create,
+                (Some(_), Some(_)) => FileChangeKind::Change,
+                (Some(_), None) => FileChangeKind::Delete,
             },
             before_sha256: before.map(digest),
             after_sha256: after.map(digest),
@@ -189,7 +189,7 @@ impl FileChange {
         Self {
             path: path.into(),
             target: None,
-            action: Change::Change,
+            action: FileChangeKind::Change,
             aspect: Aspect::Content,
             to: None,
             before: None,
@@ -235,7 +235,7 @@ impl FileChange {
 
     /// Marks the file as moved to another path.
     pub fn moved(mut self, to: impl Into<String>) -> Self {
-        self.action = Change::Move;
+        self.action = FileChangeKind::Move;
         self.to = Some(to.into());
         self
     }

@@ -1,4 +1,4 @@
-//! `Snapshot`: what a call would do at one moment, as shown to the user who decides. An approval holds for exactly this.
+//! `CallSnapshot`: what a call would do at one moment, as shown to the user who decides. An approval holds for exactly this.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use crate::permission::{Condition, Effect, PathClaim, Permission};
 
 /// A call's effects, the conditions it runs under, and the files it would change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Snapshot {
+pub struct CallSnapshot {
     /// The permissions that the call needs.
     pub permissions: Vec<Permission>,
     /// The permissions beyond those that are named.
@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub meanings: Vec<Meaning>,
 }
 
-impl Snapshot {
+impl CallSnapshot {
     /// Creates the snapshot of a call with these permissions. It keeps what a request may hold: the effects and files that it names, and
     /// as much of the content of files.
     pub(crate) fn of(
@@ -150,7 +150,7 @@ fn describe(permission: &Permission) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Snapshot;
+    use super::CallSnapshot;
     use crate::approval::bounded::MAX_PERMISSIONS;
     use crate::approval::preview::FileChange;
     use crate::permission::{Condition, PathClaim, Permission};
@@ -166,24 +166,24 @@ mod tests {
     #[test]
     #[expect(clippy::too_many_lines, reason = "a table")]
     fn p9_every_part_that_was_shown_is_compared() {
-        let write = |claim| Snapshot {
+        let write = |claim| CallSnapshot {
             permissions: vec![Permission::write(claim)],
-            ..Snapshot::default()
+            ..CallSnapshot::default()
         };
-        let under = |name: &str, value: &str| Snapshot {
+        let under = |name: &str, value: &str| CallSnapshot {
             conditions: vec![Condition::new(name, value)],
-            ..Snapshot::default()
+            ..CallSnapshot::default()
         };
-        let file = |text: &str, target: Option<&str>| Snapshot {
+        let file = |text: &str, target: Option<&str>| CallSnapshot {
             preview: vec![
                 FileChange::new("a", Some(text.as_bytes()), Some(b"new"))
                     .leading_to(target.map(str::to_owned)),
             ],
-            ..Snapshot::default()
+            ..CallSnapshot::default()
         };
-        let risky = Snapshot {
+        let risky = CallSnapshot {
             permissions: vec![Permission::write(PathClaim::plain("a")).at(Risk::Critical)],
-            ..Snapshot::default()
+            ..CallSnapshot::default()
         };
         let rows = [
             (write(linked("t1")), write(linked("t2")), "ln → t2"),
@@ -195,11 +195,11 @@ mod tests {
             (write(PathClaim::plain("a")), risky, "risk critical"),
             (
                 write(PathClaim::plain("a")),
-                Snapshot::default(),
+                CallSnapshot::default(),
                 "no longer",
             ),
             (
-                Snapshot::default(),
+                CallSnapshot::default(),
                 write(PathClaim::plain("a")),
                 "was not shown",
             ),
@@ -210,11 +210,11 @@ mod tests {
             ),
             (
                 under("sandbox", "jail"),
-                Snapshot::default(),
+                CallSnapshot::default(),
                 "is now not set",
             ),
             (
-                Snapshot::default(),
+                CallSnapshot::default(),
                 under("sandbox", "none"),
                 "was shown as not set",
             ),
@@ -224,8 +224,8 @@ mod tests {
                 file("one", Some("t2")),
                 "a changed",
             ),
-            (file("one", None), Snapshot::default(), "a changed"),
-            (Snapshot::default(), file("one", None), "a changed"),
+            (file("one", None), CallSnapshot::default(), "a changed"),
+            (CallSnapshot::default(), file("one", None), "a changed"),
         ];
         for (shown, now, says) in rows {
             let difference = shown.difference(&now).unwrap();
@@ -235,13 +235,13 @@ mod tests {
         }
     }
 
-    fn very_many(last: &str) -> Snapshot {
+    fn very_many(last: &str) -> CallSnapshot {
         let write = |path: String| Permission::write(PathClaim::plain(path));
         let mut permissions = vec![Permission::apply("make".to_owned())];
         permissions.extend((0..200_000).map(|nth| write(format!("out/{nth}"))));
         permissions.push(write(".mcp.json".to_owned()).at(Risk::Critical));
         permissions.push(write(last.to_owned()));
-        Snapshot::of(&permissions, Vec::new(), Vec::new(), Vec::new())
+        CallSnapshot::of(&permissions, Vec::new(), Vec::new(), Vec::new())
     }
 
     #[test]

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::approval::ApprovalId;
 use crate::call::{CallId, Principal, RunId};
-use crate::error::Failure;
+use crate::error::HostFailure;
 use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
 use crate::opaque::opaque_debug;
@@ -47,7 +47,7 @@ pub struct SuspendedCall {
 /// Why suspended calls could not be looked up or stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("suspended calls: {0}")]
-pub struct SuspendedError(#[source] pub Failure);
+pub struct SuspendedError(#[source] pub HostFailure);
 
 /// The state of another run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,15 +136,15 @@ pub fn key(tool: &ToolName, principal: &Principal, workspace: &str, arguments: &
 
 /// Stores suspended calls for the life of the process. Above a thousand calls, or 64 MiB of outcomes, the oldest are forgotten.
 #[derive(Debug, Default)]
-pub struct MemorySuspended(Mutex<Known>);
+pub struct MemorySuspended(Mutex<SuspendedTable>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct SuspendedTable {
     calls: HashMap<(RunId, CallId), (u64, SuspendedCall)>,
     number: u64,
 }
 
-impl Known {
+impl SuspendedTable {
     /// Forgets the oldest calls until the rest is within the limits.
     fn bound(&mut self) {
         let size = |call: &SuspendedCall| call.outcome.as_ref().map_or(0, String::len);
@@ -161,7 +161,7 @@ impl Known {
 }
 
 impl MemorySuspended {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SuspendedTable> {
         self.0.lock()
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::approval::meaning::{Meaning, Picture, Pictures};
 use crate::approval::preview::{FileChange, Hunk};
-use crate::approval::snapshot::Snapshot;
+use crate::approval::snapshot::CallSnapshot;
 
 /// Changes a text in place.
-pub type Visit<'a> = dyn FnMut(&mut String) + 'a;
+pub type TextVisitor<'a> = dyn FnMut(&mut String) + 'a;
 
 impl FileChange {
     /// Visits every text that it shows; hashes and numbers are not texts.
-    pub fn visit_texts(&mut self, visit: &mut Visit<'_>) {
+    pub fn visit_texts(&mut self, visit: &mut TextVisitor<'_>) {
         let Self {
             path,
             target,
@@ -58,9 +58,9 @@ impl FileChange {
     }
 }
 
-impl Snapshot {
+impl CallSnapshot {
     /// Visits every text of the files and of what they amount to.
-    pub fn visit_texts(&mut self, visit: &mut Visit<'_>) {
+    pub fn visit_texts(&mut self, visit: &mut TextVisitor<'_>) {
         for file in &mut self.preview {
             file.visit_texts(visit);
         }
@@ -72,7 +72,7 @@ impl Snapshot {
 
 impl Meaning {
     /// Visits every text that it shows, those of its files and parts too.
-    pub fn visit_texts(&mut self, visit: &mut Visit<'_>) {
+    pub fn visit_texts(&mut self, visit: &mut TextVisitor<'_>) {
         let Self {
             kind: _,
             title,

@@ -9,11 +9,11 @@
 //! ```
 
 use crate::approval::Choice;
-use crate::approval::inbox::{Ending, InboxError, RequestStatus, StoredApproval};
+use crate::approval::inbox::{InboxError, RequestEnding, RequestStatus, StoredApproval};
 
 /// An event in the life of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Event {
+pub enum RequestEvent {
     /// A user approves it.
     Approve,
     /// A user denies it.
@@ -28,10 +28,10 @@ pub enum Event {
     /// The call that ran on it ends.
     Finish,
     /// It ends without a call.
-    End(Ending),
+    End(RequestEnding),
 }
 
-impl From<&Choice> for Event {
+impl From<&Choice> for RequestEvent {
     fn from(choice: &Choice) -> Self {
         match choice {
             Choice::Approve { .. } => Self::Approve,
@@ -43,7 +43,7 @@ impl From<&Choice> for Event {
 
 /// Why an event is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refused {
+pub enum TransitionError {
     /// The request is not decided yet.
     Undecided,
     /// The request was decided, or ended undecided.
@@ -52,7 +52,7 @@ pub enum Refused {
     Claimed,
 }
 
-impl Refused {
+impl TransitionError {
     /// Returns the error for a request in this state.
     pub fn error(self, entry: &StoredApproval) -> InboxError {
         let id = entry.request.id.clone();
@@ -83,29 +83,32 @@ impl Refused {
 /// the status unchanged.
 ///
 /// # Errors
-/// [`Refused`] for a decision about a request that is not pending, and for a claim before the decision, after an undecided end,
+/// [`TransitionError`] for a decision about a request that is not pending, and for a claim before the decision, after an undecided end,
 /// or after another claim.
-pub fn transition(status: RequestStatus, event: Event) -> Result<RequestStatus, Refused> {
+pub fn transition(
+    status: RequestStatus,
+    event: RequestEvent,
+) -> Result<RequestStatus, TransitionError> {
     use RequestStatus::{
         Answered, Approved, Denied, Done, Expired, InDoubt, Pending, Running, Withdrawn,
     };
     let decided = |to| match status {
         Pending => Ok(to),
-        _ => Err(Refused::Settled),
+        _ => Err(TransitionError::Settled),
     };
     match event {
-        Event::Approve => decided(Approved),
-        Event::Deny => decided(Denied),
-        Event::Answer => decided(Answered),
-        Event::Claim { again } => match status {
-            Pending => Err(Refused::Undecided),
-            Expired | Withdrawn => Err(Refused::Settled),
+        RequestEvent::Approve => decided(Approved),
+        RequestEvent::Deny => decided(Denied),
+        RequestEvent::Answer => decided(Answered),
+        RequestEvent::Claim { again } => match status {
+            Pending => Err(TransitionError::Undecided),
+            Expired | Withdrawn => Err(TransitionError::Settled),
             Approved if !again => Ok(Running),
             Denied | Answered | Done if !again => Ok(status),
-            _ => Err(Refused::Claimed),
+            _ => Err(TransitionError::Claimed),
         },
-        Event::Finish if matches!(status, Running | InDoubt) => Ok(Done),
-        Event::End(ending) if status == ending.applies_to() => Ok(ending.status()),
-        Event::Finish | Event::End(_) => Ok(status),
+        RequestEvent::Finish if matches!(status, Running | InDoubt) => Ok(Done),
+        RequestEvent::End(ending) if status == ending.applies_to() => Ok(ending.status()),
+        RequestEvent::Finish | RequestEvent::End(_) => Ok(status),
     }
 }

@@ -17,9 +17,11 @@ use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use sha2::{Digest, Sha256};
 
-use crate::artifact::quota::{Full, MAX_BYTES, Quota, Usage};
-use crate::artifact::source::Source;
-use crate::artifact::{Answer, ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use crate::artifact::quota::{MAX_BYTES, Quota, QuotaExceeded, QuotaUsage};
+use crate::artifact::source::ByteSource;
+use crate::artifact::{
+    ArtifactError, ArtifactFuture, ArtifactInfo, ArtifactOwner, ArtifactRef, ArtifactStore,
+};
 use crate::call::{Principal, RunId};
 use crate::clock;
 use crate::future::run_blocking;
@@ -32,12 +34,12 @@ mod sweep;
 #[cfg(test)]
 mod tests;
 
-pub use sweep::Swept;
+pub use sweep::SweepReport;
 
-use disk::Staged;
-use owners::Record;
-use pins::Pins;
-use sweep::Wanted;
+use disk::UncommittedFile;
+use owners::ArtifactRecord;
+use pins::ArtifactPins;
+use sweep::SpaceRequest;
 
 /// Lifetime of an artifact that no run in use holds (contract §3).
 const TTL: Duration = Duration::from_hours(7 * 24);
@@ -57,14 +59,14 @@ pub struct DirArtifacts {
     root: Arc<Path>,
     quota: Quota,
     ttl: Duration,
-    pins: Arc<Mutex<Pins>>,
-    verified: Arc<Mutex<HashMap<ArtifactRef, Stamp>>>,
+    pins: Arc<Mutex<ArtifactPins>>,
+    verified: Arc<Mutex<HashMap<ArtifactRef, HashedStamp>>>,
     now: fn() -> i128,
 }
 
 /// The state of a file when its hash was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
+struct HashedStamp {
     inode: u64,
     bytes: u64,
     changed: (i64, i64),
@@ -95,11 +97,11 @@ impl DirArtifacts {
         self
     }
 
-    fn pins(&self) -> MutexGuard<'_, Pins> {
+    fn pins(&self) -> MutexGuard<'_, ArtifactPins> {
         self.pins.lock()
     }
 
-    fn verified(&self) -> MutexGuard<'_, HashMap<ArtifactRef, Stamp>> {
+    fn verified(&self) -> MutexGuard<'_, HashMap<ArtifactRef, HashedStamp>> {
         self.verified.lock()
     }
 
@@ -118,7 +120,7 @@ impl DirArtifacts {
             )
         };
         let mut file = disk::open(&path).map_err(unreadable)?;
-        let stamp = Stamp::of(&file).map_err(unreadable)?;
+        let stamp = HashedStamp::of(&file).map_err(unreadable)?;
         if self.verified().get(reference) == Some(&stamp) {
             return Ok(file);
         }
@@ -134,24 +136,28 @@ impl DirArtifacts {
     }
 
     /// Writes the bytes to a staging file, unless the store has them.
-    fn stage(&self, reference: &ArtifactRef, bytes: &dyn Source) -> io::Result<Option<Staged>> {
+    fn stage(
+        &self,
+        reference: &ArtifactRef,
+        bytes: &dyn ByteSource,
+    ) -> io::Result<Option<UncommittedFile>> {
         if self.open_sound(reference).is_ok() {
             return Ok(None);
         }
-        Staged::write(&self.root.join("tmp"), bytes).map(Some)
+        UncommittedFile::write(&self.root.join("tmp"), bytes).map(Some)
     }
 
     /// Charges the bytes to the tenant's quota, or says how many are left. Requires the lock.
-    fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
+    fn charge(&self, owner: &ArtifactOwner, size: u64) -> Result<(), ArtifactError> {
         let tenant = self.tenant_dir(&owner.principal);
         let mut used = owners::usage(&tenant)?;
         if !self.quota.has_room(used, size) {
-            let wanted = Wanted {
+            let wanted = SpaceRequest {
                 tenant: &tenant,
                 bytes: size,
             };
             if let Some(left) = self.sweep_locked(Some(&wanted))?.left {
-                return Err(Full { bytes: size, left }.into());
+                return Err(QuotaExceeded { bytes: size, left }.into());
             }
             used = owners::usage(&tenant)?;
         }
@@ -163,7 +169,7 @@ impl DirArtifacts {
     fn work<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Self) -> Result<T, ArtifactError> + Send + 'static,
-    ) -> Answer<'static, T> {
+    ) -> ArtifactFuture<'static, T> {
         let store = self.clone();
         let working = run_blocking(move || work(&store));
         Box::pin(async move { working.await? })
@@ -171,9 +177,9 @@ impl DirArtifacts {
 
     fn store(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         media_type: &str,
-        source: &dyn Source,
+        source: &dyn ByteSource,
     ) -> Result<ArtifactRef, ArtifactError> {
         let reference = ArtifactRef::of_source(source)?;
         let size = source.size();
@@ -188,14 +194,14 @@ impl DirArtifacts {
         }
         // A sweep may have removed what was there before the lock was taken.
         if staged.is_none() && !self.blob(&reference).exists() {
-            staged = Some(Staged::write(&self.root.join("tmp"), source)?);
+            staged = Some(UncommittedFile::write(&self.root.join("tmp"), source)?);
         }
         if let Some(staged) = staged {
             staged.keep(&self.blob(&reference))?;
         }
         if !known {
             let cut = media_type.floor_char_boundary(MAX_MEDIA_TYPE);
-            let record = Record {
+            let record = ArtifactRecord {
                 v: owners::VERSION,
                 media_type: media_type[..cut].to_owned(),
                 bytes: size,
@@ -208,7 +214,7 @@ impl DirArtifacts {
 
     fn load(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         reference: &ArtifactRef,
         range: Range<u64>,
     ) -> Result<Bytes, ArtifactError> {
@@ -246,24 +252,24 @@ impl DirArtifacts {
 impl ArtifactStore for DirArtifacts {
     fn put_from<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         media_type: &'a str,
-        source: Arc<dyn Source>,
-    ) -> Answer<'a, ArtifactRef> {
+        source: Arc<dyn ByteSource>,
+    ) -> ArtifactFuture<'a, ArtifactRef> {
         let (owner, media_type) = (owner.clone(), media_type.to_owned());
         self.work(move |store| store.store(&owner, &media_type, &*source))
     }
 
-    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
+    fn usage<'a>(&'a self, principal: &'a Principal) -> ArtifactFuture<'a, QuotaUsage> {
         let tenant = self.tenant_dir(principal);
         self.work(move |store| Ok(store.quota.usage(owners::usage(&tenant)?)))
     }
 
     fn info<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
-    ) -> Answer<'a, ArtifactInfo> {
+    ) -> ArtifactFuture<'a, ArtifactInfo> {
         let (owner, reference) = (owner.clone(), reference.clone());
         self.work(move |store| {
             let record = store.record(&owner, &reference)?;
@@ -273,15 +279,15 @@ impl ArtifactStore for DirArtifacts {
 
     fn read<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
         range: Range<u64>,
-    ) -> Answer<'a, Bytes> {
+    ) -> ArtifactFuture<'a, Bytes> {
         let (owner, reference) = (owner.clone(), reference.clone());
         self.work(move |store| store.load(&owner, &reference, range))
     }
 
-    fn pin(&self, owner: &Owner) {
+    fn pin(&self, owner: &ArtifactOwner) {
         let name = self.owner_name(owner);
         let pinned = disk::lock(&self.root).and_then(|_lock| self.pins().pin(&self.root, &name));
         if let Err(error) = pinned {
@@ -290,7 +296,7 @@ impl ArtifactStore for DirArtifacts {
         }
     }
 
-    fn unpin(&self, owner: &Owner) {
+    fn unpin(&self, owner: &ArtifactOwner) {
         let name = self.owner_name(owner);
         let now = (self.now)();
         let released = disk::lock(&self.root).and_then(|_lock| {
@@ -308,13 +314,13 @@ impl ArtifactStore for DirArtifacts {
         &'a self,
         principal: &'a Principal,
         run: Option<&'a RunId>,
-    ) -> Answer<'a, Vec<ArtifactInfo>> {
+    ) -> ArtifactFuture<'a, Vec<ArtifactInfo>> {
         let (principal, run) = (principal.clone(), run.cloned());
         self.work(move |store| store.list_all(&principal, run.as_ref()))
     }
 }
 
-impl Stamp {
+impl HashedStamp {
     fn of(file: &File) -> io::Result<Self> {
         let found = file.metadata()?;
         Ok(Self {

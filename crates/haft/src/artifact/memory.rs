@@ -8,9 +8,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::artifact::quota::{Quota, StoredArtifact, Usage};
-use crate::artifact::source::Source;
-use crate::artifact::{Answer, ArtifactError, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use crate::artifact::quota::{Quota, QuotaUsage, StoredArtifact};
+use crate::artifact::source::ByteSource;
+use crate::artifact::{
+    ArtifactError, ArtifactFuture, ArtifactInfo, ArtifactOwner, ArtifactRef, ArtifactStore,
+};
 use crate::call::{Principal, RunId};
 use crate::clock;
 use crate::future::run_blocking;
@@ -25,19 +27,19 @@ const MAX_INLINE_HASH: usize = 1 << 20;
 #[derive(Debug, Clone)]
 pub struct MemoryArtifacts {
     quota: Quota,
-    runs: Arc<Mutex<HashMap<Owner, RunArtifacts>>>,
+    runs: Arc<Mutex<HashMap<ArtifactOwner, RunArtifactList>>>,
 }
 
 /// The artifacts of a run, oldest first.
 #[derive(Debug, Default)]
-struct RunArtifacts {
+struct RunArtifactList {
     /// Number of sessions that hold it.
     pins: usize,
-    all: Vec<Stored>,
+    all: Vec<MemoryArtifact>,
 }
 
 #[derive(Debug, Clone)]
-struct Stored {
+struct MemoryArtifact {
     info: ArtifactInfo,
     bytes: Bytes,
     created: i64,
@@ -58,11 +60,15 @@ impl MemoryArtifacts {
         self
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, RunArtifacts>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ArtifactOwner, RunArtifactList>> {
         self.runs.lock()
     }
 
-    fn find(&self, owner: &Owner, reference: &ArtifactRef) -> Result<Stored, ArtifactError> {
+    fn find(
+        &self,
+        owner: &ArtifactOwner,
+        reference: &ArtifactRef,
+    ) -> Result<MemoryArtifact, ArtifactError> {
         let kept = self.lock();
         let mine = kept.get(owner).map(|run| run.all.as_slice());
         let mut mine = mine.unwrap_or_default().iter();
@@ -75,7 +81,7 @@ impl MemoryArtifacts {
     /// Makes room for `bytes` more of a tenant.
     fn make_room(
         &self,
-        runs: &mut HashMap<Owner, RunArtifacts>,
+        runs: &mut HashMap<ArtifactOwner, RunArtifactList>,
         principal: &Principal,
         bytes: u64,
     ) -> Result<(), ArtifactError> {
@@ -98,7 +104,7 @@ impl MemoryArtifacts {
     /// Hashes bytes and stores them.
     fn store(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         media_type: &str,
         bytes: Bytes,
     ) -> Result<ArtifactRef, ArtifactError> {
@@ -119,17 +125,20 @@ impl MemoryArtifacts {
             run: owner.run.clone(),
             created: clock::rfc3339(now),
         };
-        kept.entry(owner.clone()).or_default().all.push(Stored {
-            info,
-            bytes,
-            created: i64::try_from(now).unwrap_or(i64::MAX),
-        });
+        kept.entry(owner.clone())
+            .or_default()
+            .all
+            .push(MemoryArtifact {
+                info,
+                bytes,
+                created: i64::try_from(now).unwrap_or(i64::MAX),
+            });
         Ok(reference)
     }
 
     fn list_all(&self, principal: &Principal, run: Option<&RunId>) -> Vec<ArtifactInfo> {
         let kept = self.lock();
-        let wanted = |owner: &&Owner| {
+        let wanted = |owner: &&ArtifactOwner| {
             owner.principal == *principal && run.is_none_or(|run| owner.run == *run)
         };
         let mut found: Vec<_> = kept
@@ -143,9 +152,9 @@ impl MemoryArtifacts {
 }
 
 fn of_tenant<'a>(
-    runs: &'a HashMap<Owner, RunArtifacts>,
+    runs: &'a HashMap<ArtifactOwner, RunArtifactList>,
     principal: &'a Principal,
-) -> impl Iterator<Item = (&'a Owner, &'a RunArtifacts)> {
+) -> impl Iterator<Item = (&'a ArtifactOwner, &'a RunArtifactList)> {
     runs.iter()
         .filter(|(owner, _)| owner.principal.tenant == principal.tenant)
 }
@@ -157,17 +166,17 @@ impl Default for MemoryArtifacts {
 }
 
 /// Returns a future that is ready.
-fn answer<'a, T: Send + 'a>(found: Result<T, ArtifactError>) -> Answer<'a, T> {
+fn answer<'a, T: Send + 'a>(found: Result<T, ArtifactError>) -> ArtifactFuture<'a, T> {
     Box::pin(ready(found))
 }
 
 impl ArtifactStore for MemoryArtifacts {
     fn put<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         media_type: &'a str,
         bytes: Bytes,
-    ) -> Answer<'a, ArtifactRef> {
+    ) -> ArtifactFuture<'a, ArtifactRef> {
         if let Err(full) = self.quota.admit(bytes.len() as u64) {
             return answer(Err(full.into()));
         }
@@ -179,10 +188,10 @@ impl ArtifactStore for MemoryArtifacts {
 
     fn put_from<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         media_type: &'a str,
-        source: Arc<dyn Source>,
-    ) -> Answer<'a, ArtifactRef> {
+        source: Arc<dyn ByteSource>,
+    ) -> ArtifactFuture<'a, ArtifactRef> {
         if let Err(full) = self.quota.admit(source.size()) {
             return answer(Err(full.into()));
         }
@@ -191,7 +200,7 @@ impl ArtifactStore for MemoryArtifacts {
         Box::pin(async move { stored.await? })
     }
 
-    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
+    fn usage<'a>(&'a self, principal: &'a Principal) -> ArtifactFuture<'a, QuotaUsage> {
         let kept = self.lock();
         let all = of_tenant(&kept, principal).flat_map(|(_, run)| &run.all);
         answer(Ok(self.quota.usage(all.map(|one| one.info.bytes).sum())))
@@ -199,21 +208,21 @@ impl ArtifactStore for MemoryArtifacts {
 
     fn info<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
-    ) -> Answer<'a, ArtifactInfo> {
+    ) -> ArtifactFuture<'a, ArtifactInfo> {
         answer(self.find(owner, reference).map(|found| found.info))
     }
 
     fn read<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
         range: Range<u64>,
-    ) -> Answer<'a, Bytes> {
+    ) -> ArtifactFuture<'a, Bytes> {
         answer(
             self.find(owner, reference)
-                .map(|Stored { info, bytes, .. }| {
+                .map(|MemoryArtifact { info, bytes, .. }| {
                     let clip = |n: u64| usize::try_from(n.min(info.bytes)).unwrap_or(bytes.len());
                     let (start, end) = (clip(range.start), clip(range.end));
                     bytes.slice(start..end.max(start))
@@ -221,11 +230,11 @@ impl ArtifactStore for MemoryArtifacts {
         )
     }
 
-    fn pin(&self, owner: &Owner) {
+    fn pin(&self, owner: &ArtifactOwner) {
         self.lock().entry(owner.clone()).or_default().pins += 1;
     }
 
-    fn unpin(&self, owner: &Owner) {
+    fn unpin(&self, owner: &ArtifactOwner) {
         let mut kept = self.lock();
         let Some(run) = kept.get_mut(owner) else {
             return;
@@ -240,7 +249,7 @@ impl ArtifactStore for MemoryArtifacts {
         &'a self,
         principal: &'a Principal,
         run: Option<&'a RunId>,
-    ) -> Answer<'a, Vec<ArtifactInfo>> {
+    ) -> ArtifactFuture<'a, Vec<ArtifactInfo>> {
         answer(Ok(self.list_all(principal, run)))
     }
 }

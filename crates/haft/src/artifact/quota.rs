@@ -5,7 +5,7 @@ pub const MAX_BYTES: u64 = 10 << 30;
 
 /// A tenant's usage of its quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
+pub struct QuotaUsage {
     /// Bytes stored.
     pub used: u64,
     /// Maximum number of bytes.
@@ -27,7 +27,7 @@ pub struct StoredArtifact<I> {
 
 /// An artifact does not fit, whatever is evicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Full {
+pub struct QuotaExceeded {
     /// Its size in bytes.
     pub bytes: u64,
     /// The bytes that would fit after evicting everything that no run in use holds.
@@ -42,10 +42,10 @@ impl Quota {
     /// Refuses an artifact that would not fit even into an empty store.
     ///
     /// # Errors
-    /// [`Full`] for an artifact that is larger than the whole quota.
-    pub fn admit(self, bytes: u64) -> Result<(), Full> {
+    /// [`QuotaExceeded`] for an artifact that is larger than the whole quota.
+    pub fn admit(self, bytes: u64) -> Result<(), QuotaExceeded> {
         if bytes > self.0 {
-            return Err(Full {
+            return Err(QuotaExceeded {
                 bytes,
                 left: self.0,
             });
@@ -59,8 +59,8 @@ impl Quota {
     }
 
     /// Returns a tenant's usage of the quota.
-    pub fn usage(self, used: u64) -> Usage {
-        Usage {
+    pub fn usage(self, used: u64) -> QuotaUsage {
+        QuotaUsage {
             used,
             limit: self.0,
         }
@@ -70,12 +70,12 @@ impl Quota {
     /// the quota, so that a full store does not search all its artifacts for each new one.
     ///
     /// # Errors
-    /// [`Full`] if runs in use hold too much.
+    /// [`QuotaExceeded`] if runs in use hold too much.
     pub fn make_room<I>(
         self,
         bytes: u64,
         mut kept: Vec<StoredArtifact<I>>,
-    ) -> Result<Vec<I>, Full> {
+    ) -> Result<Vec<I>, QuotaExceeded> {
         let limit = self.0;
         let sum = |kept: &[StoredArtifact<I>]| {
             kept.iter()
@@ -88,7 +88,7 @@ impl Quota {
         kept.retain(|one| !one.held);
         let left = limit.saturating_sub(used.saturating_sub(sum(&kept)));
         if bytes > left {
-            return Err(Full { bytes, left });
+            return Err(QuotaExceeded { bytes, left });
         }
         kept.sort_by_key(|one| one.created);
         let goal = (limit - limit / 10).max(limit - left + bytes);
@@ -106,7 +106,7 @@ impl Quota {
 
 #[cfg(test)]
 mod tests {
-    use super::{Full, Quota, StoredArtifact};
+    use super::{Quota, QuotaExceeded, StoredArtifact};
 
     #[test]
     fn j14_the_oldest_that_nobody_holds_go_first() {
@@ -136,11 +136,11 @@ mod tests {
             (u64::MAX, Err(70)),
         ];
         for (size, expect) in rows {
-            let expect = expect.map_err(|left| Full { bytes: size, left });
+            let expect = expect.map_err(|left| QuotaExceeded { bytes: size, left });
             let room = Quota(100).make_room(size, all.clone());
             assert_eq!(room, expect, "{size}");
         }
-        let full = |bytes, left| Full { bytes, left };
+        let full = |bytes, left| QuotaExceeded { bytes, left };
         assert_eq!(Quota(10).admit(11), Err(full(11, 10)));
         assert_eq!(Quota(10).admit(10), Ok(()));
         let nothing = Quota(10).make_room::<char>(11, Vec::new());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use crate::artifact::source::{Source, each_piece};
+use crate::artifact::source::{ByteSource, each_piece};
 use crate::text::hex;
 
 /// The name of an artifact: `sha256-` and 64 hex digits.
@@ -24,7 +24,7 @@ impl ArtifactRef {
     ///
     /// # Errors
     /// The source cannot be read.
-    pub fn of_source(source: &dyn Source) -> io::Result<Self> {
+    pub fn of_source(source: &dyn ByteSource) -> io::Result<Self> {
         let mut hasher = Sha256::new();
         each_piece(source, |piece| {
             hasher.update(piece);

@@ -1,4 +1,4 @@
-//! `Source`: bytes to store that may not fit in memory.
+//! `ByteSource`: bytes to store that may not fit in memory.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Bytes of any length that can be read in pieces, repeatedly.
-pub trait Source: Send + Sync {
+pub trait ByteSource: Send + Sync {
     /// Returns the number of bytes; the bytes do not change during the source's life.
     fn size(&self) -> u64;
 
@@ -33,7 +33,7 @@ pub trait Source: Send + Sync {
     }
 }
 
-impl Source for Bytes {
+impl ByteSource for Bytes {
     fn size(&self) -> u64 {
         self.len() as u64
     }
@@ -55,7 +55,7 @@ impl Source for Bytes {
 ///
 /// # Errors
 /// The source cannot be read, has fewer bytes than it said, or `take` fails.
-pub fn each_piece<S: Source + ?Sized>(
+pub fn each_piece<S: ByteSource + ?Sized>(
     source: &S,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {

@@ -5,8 +5,8 @@ use super::memory::MemoryArtifacts;
 use super::*;
 use crate::future::{run_blocking, wait};
 
-fn owner(tenant: &str, subject: &str, run: &str) -> Owner {
-    Owner {
+fn owner(tenant: &str, subject: &str, run: &str) -> ArtifactOwner {
+    ArtifactOwner {
         principal: Principal::new(tenant, subject),
         run: RunId::new(run),
     }
@@ -19,7 +19,7 @@ fn check(duty: impl Fn(&dyn ArtifactStore)) {
     duty(&DirArtifacts::new(root.path().join("artifacts")).with_quota(1000));
 }
 
-fn put(store: &dyn ArtifactStore, owner: &Owner, text: &'static str) -> ArtifactRef {
+fn put(store: &dyn ArtifactStore, owner: &ArtifactOwner, text: &'static str) -> ArtifactRef {
     wait(store.put(owner, "text/plain", Bytes::from_static(text.as_bytes()))).unwrap()
 }
 
@@ -155,7 +155,7 @@ fn a_tenants_quota_is_its_own_and_the_same_bytes_count_once() {
 fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
     check(|store| {
         let bytes = |n: u8, size: usize| Bytes::from(vec![n; size]);
-        let put = |owner: &Owner, n: u8, size: usize| {
+        let put = |owner: &ArtifactOwner, n: u8, size: usize| {
             let put = wait(store.put(owner, "text/plain", bytes(n, size)));
             put.unwrap_or_else(|e| panic!("{n}: {e}"))
         };
@@ -170,12 +170,13 @@ fn j14_what_no_run_in_use_holds_makes_room_the_oldest_first() {
         let second = put(&old, 3, 300);
         // The first is removed; the second fits, with a tenth of the quota to spare.
         let third = put(&new, 4, 200);
-        let has =
-            |owner: &Owner, reference: &ArtifactRef| wait(store.info(owner, reference)).is_ok();
+        let has = |owner: &ArtifactOwner, reference: &ArtifactRef| {
+            wait(store.info(owner, reference)).is_ok()
+        };
         assert!(!has(&old, &first) && has(&old, &second) && has(&held, &kept));
         assert_eq!(
             wait(store.usage(&old.principal)).unwrap(),
-            Usage {
+            QuotaUsage {
                 used: 800,
                 limit: 1000
             }

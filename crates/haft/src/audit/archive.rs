@@ -8,11 +8,11 @@ use std::thread::{self, JoinHandle};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use crate::audit::index::Closed;
-use crate::audit::queue::{Message, Queue};
+use crate::audit::index::ClosedEvent;
+use crate::audit::queue::{EventQueue, WriterMessage};
 use crate::audit::redact::Redactor;
-use crate::audit::writer::Writer;
-use crate::audit::{AuditError, AuditSink, Event};
+use crate::audit::writer::RecordWriter;
+use crate::audit::{AuditError, AuditEvent, AuditSink};
 use crate::call::RunId;
 use crate::clock;
 use crate::future::BoxFuture;
@@ -26,7 +26,7 @@ mod tests;
 /// failed, all its later events are refused. Dropping the archive writes the queued events; runs that were not closed stay
 /// open.
 pub struct Archive {
-    queue: Arc<Queue>,
+    queue: Arc<EventQueue>,
     home: PathBuf,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -46,8 +46,8 @@ impl Archive {
     /// The writer's thread cannot be started.
     pub fn new(home: impl Into<PathBuf>, redactor: Redactor) -> Result<Self, AuditError> {
         let home = home.into();
-        let queue = Arc::new(Queue::new());
-        let writer = Writer::new(Arc::clone(&queue), home.clone(), redactor);
+        let queue = Arc::new(EventQueue::new());
+        let writer = RecordWriter::new(Arc::clone(&queue), home.clone(), redactor);
         let thread = thread::Builder::new().name("haft-audit".into());
         let writer = thread
             .spawn(move || writer.work())
@@ -70,9 +70,9 @@ impl Archive {
     ///
     /// # Errors
     /// The record cannot be written, or the writer has ended.
-    pub fn close(&self, run: &RunId) -> BoxFuture<'_, Result<Closed, AuditError>> {
+    pub fn close(&self, run: &RunId) -> BoxFuture<'_, Result<ClosedEvent, AuditError>> {
         let (answer, closed) = oneshot::channel();
-        let message = Message::Close(run.clone(), clock::now(), answer);
+        let message = WriterMessage::Close(run.clone(), clock::now(), answer);
         let sent = self.queue.send(message);
         Box::pin(async move {
             sent?;
@@ -86,7 +86,7 @@ impl Archive {
     /// The record cannot be written, or the writer has ended.
     pub fn suspend(&self, run: &RunId) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, left) = oneshot::channel();
-        let sent = self.queue.send(Message::Leave(run.clone(), answer));
+        let sent = self.queue.send(WriterMessage::Leave(run.clone(), answer));
         Box::pin(async move {
             sent?;
             left.await.unwrap_or_else(|_| Err(writer_gone()))
@@ -108,7 +108,7 @@ impl Archive {
     /// An earlier write failed, or the writer has ended.
     pub fn flush(&self) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, flushed) = oneshot::channel();
-        let sent = self.queue.send(Message::Flush(answer));
+        let sent = self.queue.send(WriterMessage::Flush(answer));
         Box::pin(async move {
             sent?;
             flushed.await.map_err(|_| writer_gone())
@@ -131,13 +131,13 @@ fn writer_gone() -> AuditError {
 }
 
 impl AuditSink for Archive {
-    fn record(&self, event: Event) -> Result<(), AuditError> {
-        self.queue.send(Message::Event(event, None))
+    fn record(&self, event: AuditEvent) -> Result<(), AuditError> {
+        self.queue.send(WriterMessage::Event(event, None))
     }
 
-    fn record_durably(&self, event: Event) -> BoxFuture<'_, Result<(), AuditError>> {
+    fn record_durably(&self, event: AuditEvent) -> BoxFuture<'_, Result<(), AuditError>> {
         let (answer, durable) = oneshot::channel();
-        let sent = self.queue.send(Message::Event(event, Some(answer)));
+        let sent = self.queue.send(WriterMessage::Event(event, Some(answer)));
         Box::pin(async move {
             sent?;
             durable.await.unwrap_or_else(|_| Err(writer_gone()))

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::RunStart;
 use crate::call::{Principal, RunId};
-use crate::error::Failure;
+use crate::error::HostFailure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 use crate::result::Status;
 
 /// How an archive was closed: the content of its `closed` event, and the hash of that event itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Closed {
+pub struct ClosedEvent {
     /// Number of lines before the `closed` event.
     pub count: u64,
     /// Hash of the last line before it.
@@ -63,7 +63,7 @@ pub struct RunEntry {
     /// Number of calls so far.
     pub calls: u64,
     /// How its archive was closed.
-    pub closed: Option<Closed>,
+    pub closed: Option<ClosedEvent>,
     /// Notes on its calls; `None` if no process wrote any.
     pub notes: Option<RunNotes>,
 }
@@ -264,7 +264,7 @@ pub enum IndexError {
     NotOpen(RunId),
     /// The underlying store failed.
     #[error("run index: {0}")]
-    Store(#[source] Failure),
+    Store(#[source] HostFailure),
 }
 
 /// Stores the index of runs. Several processes may use it at the same time.
@@ -289,7 +289,7 @@ pub trait RunIndex: Send + Sync {
     fn close<'a>(
         &'a self,
         run: &'a RunId,
-        closed: &'a Closed,
+        closed: &'a ClosedEvent,
         at: i128,
     ) -> BoxFuture<'a, Result<(), IndexError>>;
 

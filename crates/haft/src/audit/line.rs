@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::id::ApprovalId;
 use crate::audit::redact::Redactor;
-use crate::audit::{CallEnd, CallRecord, Event, EventKind, RunStart};
-use crate::budget::Uses;
+use crate::audit::{AuditEvent, CallEnd, CallRecord, EventKind, RunStart};
+use crate::budget::EffectCounts;
 use crate::clock;
 use crate::json::canonical::args_digest;
 use crate::permission::Verdict;
@@ -50,7 +50,7 @@ pub(super) mod kind {
 
 /// A line's position in the record.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct LinePosition<'a> {
     pub(super) run: &'a str,
     pub(super) seq: u64,
     pub(super) prev: &'a str,
@@ -58,7 +58,7 @@ pub(super) struct Place<'a> {
 
 /// All possible members of a line, in the order of writing; absent ones are left out.
 #[derive(Debug, Default, Serialize)]
-struct Line<'a> {
+struct RecordLine<'a> {
     v: u32,
     seq: u64,
     ts: &'a str,
@@ -100,8 +100,8 @@ struct Line<'a> {
     approval: Option<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     untrusted: Vec<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Uses::is_none")]
-    uses: Uses,
+    #[serde(skip_serializing_if = "EffectCounts::is_none")]
+    uses: EffectCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +111,7 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<LineError<'a>>,
+    error: Option<LineErrorMembers<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     artifacts: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,14 +125,14 @@ struct Line<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct LineError<'a> {
+struct LineErrorMembers<'a> {
     kind: &'static str,
     message: Cow<'a, str>,
 }
 
 /// What the writer must know about a line that it wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum LineClass {
     /// A line of the run itself, or a call's start.
     Plain,
     /// A call's end, for the view of calls, and for the view of errors if it is one.
@@ -153,11 +153,11 @@ pub(super) struct LineWriter {
     /// The last second written, and its text up to the milliseconds.
     second: (i128, String),
     /// Started calls, keyed by the address of their record: they end with the same arguments.
-    running: HashMap<usize, Known, RandomState>,
+    running: HashMap<usize, RedactedArguments, RandomState>,
 }
 
 /// What was computed from a call's arguments when it started.
-struct Known {
+struct RedactedArguments {
     /// Held so that no other record gets the same address.
     _call: Arc<CallRecord>,
     digest: String,
@@ -186,9 +186,9 @@ impl LineWriter {
         format!("{}{milliseconds:03}Z", self.second.1)
     }
 
-    fn know(&self, call: &Arc<CallRecord>) -> Known {
+    fn know(&self, call: &Arc<CallRecord>) -> RedactedArguments {
         let arguments = self.redactor.redact_within(&call.arguments, MAX_ARGUMENTS);
-        Known {
+        RedactedArguments {
             digest: args_digest(&call.arguments),
             arguments: arguments.into_owned(),
             _call: Arc::clone(call),
@@ -199,9 +199,9 @@ impl LineWriter {
     pub(super) fn write(
         &mut self,
         out: &mut Vec<u8>,
-        place: Place<'_>,
-        event: &Event,
-    ) -> io::Result<Written> {
+        place: LinePosition<'_>,
+        event: &AuditEvent,
+    ) -> io::Result<LineClass> {
         let ts = self.time(event.at);
         let pen = |redactor| LineBuilder { redactor, place };
         match &event.what {
@@ -229,29 +229,29 @@ impl LineWriter {
                 let line = pen.call(&ts, kind::CALL_ENDED, call, &known);
                 serde_json::to_writer(out, &pen.ended(line, end))?;
                 let error = is_error(end.status.as_str());
-                return Ok(Written::Ended { error });
+                return Ok(LineClass::Ended { error });
             }
             EventKind::RunClosed => {
                 return Err(io::Error::other("a closed event is the archive's own"));
             }
         }
-        Ok(Written::Plain)
+        Ok(LineClass::Plain)
     }
 }
 
 /// Writes the line that ends a record.
 pub(super) fn write_closed(
     out: &mut Vec<u8>,
-    place: Place<'_>,
+    place: LinePosition<'_>,
     at: i128,
     calls: u64,
 ) -> io::Result<()> {
     let ts = clock::rfc3339(at);
-    let line = Line {
+    let line = RecordLine {
         calls: Some(calls),
         count: Some(place.seq - 1),
         head: Some(place.prev),
-        ..Line::new(place, &ts, kind::CLOSED)
+        ..RecordLine::new(place, &ts, kind::CLOSED)
     };
     Ok(serde_json::to_writer(out, &line)?)
 }
@@ -262,8 +262,8 @@ pub(super) fn hash(line: &[u8]) -> String {
     hex(&Sha256::digest(line))
 }
 
-impl<'a> Line<'a> {
-    fn new(place: Place<'a>, ts: &'a str, kind: &'static str) -> Self {
+impl<'a> RecordLine<'a> {
+    fn new(place: LinePosition<'a>, ts: &'a str, kind: &'static str) -> Self {
         Self {
             v: VERSION,
             seq: place.seq,
@@ -279,7 +279,7 @@ impl<'a> Line<'a> {
 /// Builds lines: redacts and bounds everything that callers supplied.
 struct LineBuilder<'a> {
     redactor: &'a Redactor,
-    place: Place<'a>,
+    place: LinePosition<'a>,
 }
 
 impl<'a> LineBuilder<'a> {
@@ -292,14 +292,14 @@ impl<'a> LineBuilder<'a> {
         few.map(|text| self.name(text)).collect()
     }
 
-    fn run(&self, ts: &'a str, kind: &'static str, start: &'a RunStart) -> Line<'a> {
-        Line {
+    fn run(&self, ts: &'a str, kind: &'static str, start: &'a RunStart) -> RecordLine<'a> {
+        RecordLine {
             principal: Some(start.principal.to_string().into()),
             door: Some(self.name(&start.entry_point)),
             workspace: start.workspace.as_deref().map(|w| self.name(w)),
             profile: Some(self.name(&start.profile)),
             haft: Some(env!("CARGO_PKG_VERSION")),
-            ..Line::new(self.place, ts, kind)
+            ..RecordLine::new(self.place, ts, kind)
         }
     }
 
@@ -308,10 +308,10 @@ impl<'a> LineBuilder<'a> {
         ts: &'a str,
         kind: &'static str,
         call: &'a CallRecord,
-        known: &'a Known,
-    ) -> Line<'a> {
+        known: &'a RedactedArguments,
+    ) -> RecordLine<'a> {
         let principal = call.principal.to_string();
-        Line {
+        RecordLine {
             call: Some(self.name(call.call.as_str())),
             parent: call.parent.as_ref().map(|p| self.name(p.as_str())),
             tool: Some(self.name(&call.tool)),
@@ -326,11 +326,11 @@ impl<'a> LineBuilder<'a> {
             approval: call.approval.as_ref().map(ApprovalId::as_str),
             untrusted: self.names(&call.untrusted),
             uses: call.uses,
-            ..Line::new(self.place, ts, kind)
+            ..RecordLine::new(self.place, ts, kind)
         }
     }
 
-    fn ended(&self, mut line: Line<'a>, end: &'a CallEnd) -> Line<'a> {
+    fn ended(&self, mut line: RecordLine<'a>, end: &'a CallEnd) -> RecordLine<'a> {
         let mut untrusted = std::mem::take(&mut line.untrusted);
         for name in self.names(&end.untrusted) {
             if !untrusted.contains(&name) {
@@ -338,7 +338,7 @@ impl<'a> LineBuilder<'a> {
             }
         }
         let sentence = |text: &'a str| self.redactor.redact_within(text, MAX_SENTENCE);
-        Line {
+        RecordLine {
             status: Some(end.status.as_str()),
             duration_ms: Some(milliseconds(end.duration)),
             summary: (!end.summary.is_empty()).then(|| sentence(&end.summary)),
@@ -347,7 +347,7 @@ impl<'a> LineBuilder<'a> {
                 .as_deref()
                 .filter(|text| !text.is_empty())
                 .map(sentence),
-            error: end.error.as_ref().map(|(kind, message)| LineError {
+            error: end.error.as_ref().map(|(kind, message)| LineErrorMembers {
                 kind: kind.as_str(),
                 message: sentence(message),
             }),
@@ -367,7 +367,7 @@ fn cut(mut name: String) -> String {
 
 /// A parsed line: the members that verifying and listing need; others are ignored.
 #[derive(Debug, Deserialize)]
-pub(super) struct ReadLine<'a> {
+pub(super) struct ParsedLine<'a> {
     pub(super) v: u32,
     pub(super) seq: u64,
     #[serde(borrow)]
@@ -393,7 +393,7 @@ pub(super) struct ReadLine<'a> {
     #[serde(borrow, default)]
     pub(super) untrusted: Vec<Cow<'a, str>>,
     #[serde(default)]
-    pub(super) uses: Uses,
+    pub(super) uses: EffectCounts,
     #[serde(borrow, default)]
     pub(super) status: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -404,7 +404,7 @@ pub(super) struct ReadLine<'a> {
     pub(super) head: Option<Cow<'a, str>>,
 }
 
-impl<'a> ReadLine<'a> {
+impl<'a> ParsedLine<'a> {
     /// Parses a line without its newline.
     pub(super) fn parse(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()

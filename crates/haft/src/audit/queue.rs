@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
-use crate::audit::index::Closed;
-use crate::audit::{AuditError, Event, EventKind};
+use crate::audit::index::ClosedEvent;
+use crate::audit::{AuditError, AuditEvent, EventKind};
 use crate::call::RunId;
 
 /// Maximum number of queued messages.
@@ -25,11 +25,15 @@ const BATCH_DELAY: Duration = Duration::from_millis(5);
 const MAX_IDLE_BATCHES: u32 = 200;
 
 /// A message to the writer.
-pub(super) enum Message {
+pub(super) enum WriterMessage {
     /// Write this event; answer when it is durable, if a sender is given.
-    Event(Event, Option<oneshot::Sender<Result<(), AuditError>>>),
+    Event(AuditEvent, Option<oneshot::Sender<Result<(), AuditError>>>),
     /// End this run's record, at this time, and answer with how it was closed.
-    Close(RunId, i128, oneshot::Sender<Result<Closed, AuditError>>),
+    Close(
+        RunId,
+        i128,
+        oneshot::Sender<Result<ClosedEvent, AuditError>>,
+    ),
     /// Leave this run's record open so that it can be resumed; answer when all of it is on disk.
     Leave(RunId, oneshot::Sender<Result<(), AuditError>>),
     /// Answer when all earlier messages are written.
@@ -47,8 +51,8 @@ enum WriterState {
     Asleep,
 }
 
-struct State {
-    waiting: Vec<Message>,
+struct QueueState {
+    waiting: Vec<WriterMessage>,
     weight: usize,
     /// Whether a sender waits for an answer, so that the writer must not nap.
     urgent: bool,
@@ -60,18 +64,18 @@ struct State {
     shut: bool,
 }
 
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct EventQueue {
+    state: Mutex<QueueState>,
     /// Signals the writer that there is work.
     work: Condvar,
     /// Signals senders that there is room.
     room: Condvar,
 }
 
-impl Queue {
+impl EventQueue {
     pub(super) fn new() -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(QueueState {
                 waiting: Vec::new(),
                 weight: 0,
                 urgent: false,
@@ -85,12 +89,12 @@ impl Queue {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock()
     }
 
     /// Queues a message, waiting for room. Refuses messages of a run that is not open or could not be written.
-    pub(super) fn send(&self, message: Message) -> Result<(), AuditError> {
+    pub(super) fn send(&self, message: WriterMessage) -> Result<(), AuditError> {
         let weight = message.weight();
         let mut state = self.state();
         while state.is_full(weight) && !state.shut {
@@ -100,7 +104,7 @@ impl Queue {
         }
         state.admit(&message)?;
         state.weight += weight;
-        state.urgent |= !matches!(message, Message::Event(_, None));
+        state.urgent |= !matches!(message, WriterMessage::Event(_, None));
         state.waiting.push(message);
         let wake = match state.writer {
             WriterState::Busy => false,
@@ -116,7 +120,7 @@ impl Queue {
     }
 
     /// For the writer: swaps the queued messages into `batch`, which is empty. Returns false once the queue is shut and empty.
-    pub(super) fn receive(&self, batch: &mut Vec<Message>) -> bool {
+    pub(super) fn receive(&self, batch: &mut Vec<WriterMessage>) -> bool {
         let mut state = self.state();
         let mut naps = 0;
         while !state.shut && !state.urgent && !state.is_half_full() {
@@ -173,7 +177,7 @@ impl Queue {
     }
 }
 
-impl State {
+impl QueueState {
     fn is_full(&self, more: usize) -> bool {
         // A single message may exceed the limit: it waits until the queue is empty.
         let heavy = self.weight + more > MAX_BYTES && !self.waiting.is_empty();
@@ -187,20 +191,20 @@ impl State {
     }
 
     /// Returns whether the message's run accepts it; opens and closes runs.
-    fn admit(&mut self, message: &Message) -> Result<(), AuditError> {
+    fn admit(&mut self, message: &WriterMessage) -> Result<(), AuditError> {
         if self.shut {
             return Err(AuditError::new("the archive is shut"));
         }
         match message {
-            Message::Flush(_) => Ok(()),
+            WriterMessage::Flush(_) => Ok(()),
             // Only the writer knows whether the run exists or existed.
-            Message::Close(run, ..) => check(run, self.runs.remove(run).or(Some(Ok(())))),
-            Message::Leave(run, _) => check(run, self.runs.remove(run)),
-            Message::Event(event, _) => self.admit_event(event),
+            WriterMessage::Close(run, ..) => check(run, self.runs.remove(run).or(Some(Ok(())))),
+            WriterMessage::Leave(run, _) => check(run, self.runs.remove(run)),
+            WriterMessage::Event(event, _) => self.admit_event(event),
         }
     }
 
-    fn admit_event(&mut self, event: &Event) -> Result<(), AuditError> {
+    fn admit_event(&mut self, event: &AuditEvent) -> Result<(), AuditError> {
         let run = &event.run;
         match event.what {
             EventKind::RunStarted(_) | EventKind::RunResumed(_) if self.runs.contains_key(run) => {
@@ -227,7 +231,7 @@ fn check(run: &RunId, state: Option<Result<(), AuditError>>) -> Result<(), Audit
     }
 }
 
-impl Message {
+impl WriterMessage {
     /// Returns its approximate size in memory.
     fn weight(&self) -> usize {
         let texts = match self {
@@ -257,13 +261,13 @@ mod tests {
     fn senders_that_were_let_in_and_have_not_come_yet_are_no_end() {
         // More than the queue holds: no sender ends without having waited.
         let each = 2 * MAX_MESSAGES;
-        let queue = Queue::new();
+        let queue = EventQueue::new();
         thread::scope(|scope| {
             for _ in 0..SENDERS {
                 scope.spawn(|| {
                     for _ in 0..each {
                         let (tell, _) = oneshot::channel();
-                        queue.send(Message::Flush(tell)).unwrap();
+                        queue.send(WriterMessage::Flush(tell)).unwrap();
                     }
                 });
             }

@@ -15,7 +15,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use shapes::Shape;
+use shapes::SecretShape;
 pub use stream::RedactedStream;
 
 /// The replacement for a secret.
@@ -30,11 +30,11 @@ const MIN_SECRET: usize = 4;
 /// shapes: bearer tokens, authorization headers, private keys, passwords in URLs, `password=` pairs, the keys of well-known
 /// services. Clones share the values: what one learns, all know.
 #[derive(Clone, Default)]
-pub struct Redactor(Arc<ArcSwap<Known>>);
+pub struct Redactor(Arc<ArcSwap<KnownSecrets>>);
 
 /// The known values, and the search for them.
 #[derive(Default)]
-struct Known {
+struct KnownSecrets {
     /// Permanent values.
     lasting: Needles,
     /// Replaceable values, by their purpose.
@@ -42,7 +42,7 @@ struct Known {
     /// All values together.
     all: Needles,
     /// Built on first use: most short runs of the program never write a line. `None` if it cannot be built.
-    search: OnceLock<Option<Search>>,
+    search: OnceLock<Option<SecretAutomata>>,
 }
 
 /// The texts that are searched for.
@@ -55,7 +55,7 @@ struct Needles {
 }
 
 /// The two automata: known values, and the words that shapes start with.
-struct Search {
+struct SecretAutomata {
     values: AhoCorasick,
     markers: AhoCorasick,
     /// Length of the longest known value.
@@ -102,7 +102,7 @@ impl Redactor {
             let all = passing
                 .values()
                 .fold(lasting.clone(), |all, more| all.with(more));
-            Arc::new(Known {
+            Arc::new(KnownSecrets {
                 lasting,
                 passing,
                 all,
@@ -119,14 +119,14 @@ impl Redactor {
     /// Returns the text without secrets for somebody who decides whether it may be run or written: hides known values, and of what looks
     /// like a secret only what cannot be code.
     pub fn redact_exactly<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.redact_as(text, usize::MAX, Shape::confirm_exactly)
+        self.redact_as(text, usize::MAX, SecretShape::confirm_exactly)
     }
 
     /// Returns about `limit` bytes of the text without secrets; if cut, it ends with an ellipsis.
     ///
     /// Reads little further than necessary, but recognises a secret that starts before the cut as a whole.
     pub fn redact_within<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
-        self.redact_as(text, limit, Shape::confirm)
+        self.redact_as(text, limit, SecretShape::confirm)
     }
 
     fn redact_as<'t>(&self, text: &'t str, limit: usize, confirm: Confirm) -> Cow<'t, str> {
@@ -161,10 +161,10 @@ impl Redactor {
     }
 }
 
-impl Known {
+impl KnownSecrets {
     /// Returns the search for the values; `None` if it cannot be built.
-    fn search(&self) -> Option<&Search> {
-        let build = || Search::new(&self.all.values, &self.all.cores).ok();
+    fn search(&self) -> Option<&SecretAutomata> {
+        let build = || SecretAutomata::new(&self.all.values, &self.all.cores).ok();
         self.search.get_or_init(build).as_ref()
     }
 }
@@ -194,7 +194,7 @@ impl Needles {
     }
 }
 
-impl Search {
+impl SecretAutomata {
     fn new(values: &[String], cores: &[String]) -> Result<Self, BuildError> {
         let markers = shapes::MARKERS.iter().map(|(marker, _)| marker);
         let mut builder = AhoCorasick::builder();
@@ -235,20 +235,20 @@ fn joined(known: &[String], new: &[String]) -> Vec<String> {
 }
 
 /// Returns the secret of a shape after its marker, if it is one.
-type Confirm = fn(Shape, &str, Range<usize>) -> Option<Range<usize>>;
+type Confirm = fn(SecretShape, &str, Range<usize>) -> Option<Range<usize>>;
 
 /// The secrets of a text from left to right, with overlapping ones merged.
 struct Spans<'s, 't> {
-    search: &'s Search,
+    search: &'s SecretAutomata,
     text: &'t str,
     confirm: Confirm,
-    values: Cursor,
-    shapes: Cursor,
+    values: MatchCursor,
+    shapes: MatchCursor,
 }
 
 /// The progress of one of the two searches.
 #[derive(Default)]
-struct Cursor {
+struct MatchCursor {
     /// No secret starts between the last match and this position.
     clear: usize,
     /// The next match.
@@ -256,13 +256,13 @@ struct Cursor {
 }
 
 impl<'s, 't> Spans<'s, 't> {
-    fn new(search: &'s Search, text: &'t str, confirm: Confirm) -> Self {
+    fn new(search: &'s SecretAutomata, text: &'t str, confirm: Confirm) -> Self {
         Self {
             search,
             text,
             confirm,
-            values: Cursor::default(),
-            shapes: Cursor::default(),
+            values: MatchCursor::default(),
+            shapes: MatchCursor::default(),
         }
     }
 
@@ -279,7 +279,7 @@ impl<'s, 't> Spans<'s, 't> {
     fn take(&mut self, horizon: usize) -> Option<Range<usize>> {
         self.find_value(horizon);
         self.find_shape(horizon);
-        let start = |cursor: &Cursor| cursor.found.as_ref().map_or(usize::MAX, |f| f.start);
+        let start = |cursor: &MatchCursor| cursor.found.as_ref().map_or(usize::MAX, |f| f.start);
         let (value, shape) = (start(&self.values), start(&self.shapes));
         if value.min(shape) >= horizon {
             return None;

@@ -5,11 +5,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::audit::Event;
-use crate::audit::index::Closed;
+use crate::audit::AuditEvent;
+use crate::audit::index::ClosedEvent;
 use crate::audit::layout::{ERRORS, FOLDERS, RECORD, STARTER_FOLDER, TOOLS};
-use crate::audit::line::{self, LineWriter, Place, Written};
-use crate::audit::verify::{self, End};
+use crate::audit::line::{self, LineClass, LinePosition, LineWriter};
+use crate::audit::verify::{self, RecordEnd};
 use crate::call::RunId;
 use crate::file_lock::{self, FileLock};
 
@@ -27,9 +27,9 @@ pub(super) struct RunFolder {
     /// Hash of the last line.
     prev: String,
     calls: u64,
-    record: Sheet,
-    tools: Sheet,
-    errors: Sheet,
+    record: LineFile,
+    tools: LineFile,
+    errors: LineFile,
     /// Whether the folder's own directory entries are on disk.
     entered: bool,
     /// Lock held while the record is written here: a second writer would break its hash chain.
@@ -51,9 +51,9 @@ impl RunFolder {
         Ok(Self {
             _lock: lock_folder(&dir, &run)?,
             _begun_here: Some(lock_folder(&dir.join(STARTER_FOLDER), &run)?),
-            record: Sheet::create(dir.join(RECORD))?,
-            tools: Sheet::create(dir.join(TOOLS))?,
-            errors: Sheet::create(dir.join(ERRORS))?,
+            record: LineFile::create(dir.join(RECORD))?,
+            tools: LineFile::create(dir.join(TOOLS))?,
+            errors: LineFile::create(dir.join(ERRORS))?,
             run,
             dir,
             seq: 0,
@@ -67,20 +67,20 @@ impl RunFolder {
     /// that process ended, and rebuilds the views from the record.
     pub(super) fn reopen(dir: PathBuf, run: RunId) -> io::Result<Self> {
         let lock = lock_folder(&dir, &run)?;
-        let End {
+        let RecordEnd {
             seq,
             prev,
             calls,
             bytes,
         } = verify::end(&dir)?;
-        let record = Sheet::existing(dir.join(RECORD), Some(bytes))?;
+        let record = LineFile::existing(dir.join(RECORD), Some(bytes))?;
         for view in [TOOLS, ERRORS] {
             verify::rewrite_view(&dir, view)?;
         }
         Ok(Self {
             record,
-            tools: Sheet::existing(dir.join(TOOLS), None)?,
-            errors: Sheet::existing(dir.join(ERRORS), None)?,
+            tools: LineFile::existing(dir.join(TOOLS), None)?,
+            errors: LineFile::existing(dir.join(ERRORS), None)?,
             run,
             dir,
             seq,
@@ -93,9 +93,9 @@ impl RunFolder {
     }
 
     /// Adds an event's line; writes full batches.
-    pub(super) fn append(&mut self, event: &Event, scribe: &mut LineWriter) -> io::Result<()> {
+    pub(super) fn append(&mut self, event: &AuditEvent, scribe: &mut LineWriter) -> io::Result<()> {
         let start = self.record.buffer.len();
-        let place = Place {
+        let place = LinePosition {
             run: self.run.as_str(),
             seq: self.seq + 1,
             prev: &self.prev,
@@ -103,7 +103,7 @@ impl RunFolder {
         let written = scribe.write(&mut self.record.buffer, place, event)?;
         self.finish_line(start);
         let line = &self.record.buffer[start..];
-        if let Written::Ended { error } = written {
+        if let LineClass::Ended { error } = written {
             self.calls += 1;
             self.tools.buffer.extend_from_slice(line);
             if error {
@@ -145,10 +145,10 @@ impl RunFolder {
     }
 
     /// Ends the record with its `closed` line and syncs everything to disk.
-    pub(super) fn close(mut self, at: i128) -> io::Result<Closed> {
+    pub(super) fn close(mut self, at: i128) -> io::Result<ClosedEvent> {
         let (count, head) = (self.seq, self.prev.clone());
         let start = self.record.buffer.len();
-        let place = Place {
+        let place = LinePosition {
             run: self.run.as_str(),
             seq: self.seq + 1,
             prev: &self.prev,
@@ -158,7 +158,7 @@ impl RunFolder {
         self.sync()?;
         self.tools.sync()?;
         self.errors.sync()?;
-        Ok(Closed {
+        Ok(ClosedEvent {
             count,
             head,
             calls: self.calls,
@@ -183,7 +183,7 @@ fn lock_folder(dir: &Path, run: &RunId) -> io::Result<FileLock> {
 }
 
 /// A file of lines, with the lines not written yet.
-struct Sheet {
+struct LineFile {
     path: PathBuf,
     file: Option<File>,
     buffer: Vec<u8>,
@@ -191,7 +191,7 @@ struct Sheet {
     written: u64,
 }
 
-impl Sheet {
+impl LineFile {
     fn create(path: PathBuf) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = options
@@ -292,7 +292,7 @@ mod tests {
             workspace: None,
             profile: "workspace".into(),
         };
-        let event = Event {
+        let event = AuditEvent {
             run,
             at: 0,
             what: EventKind::RunStarted(start.into()),

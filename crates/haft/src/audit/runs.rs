@@ -8,10 +8,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::audit::RunStart;
-use crate::audit::index::{Closed, RunEntry, RunState};
+use crate::audit::index::{ClosedEvent, RunEntry, RunState};
 use crate::audit::layout::{self, RECORD, TOOLS};
-use crate::audit::line::{self, MAX_LINE, ReadLine, kind};
-use crate::budget::Uses;
+use crate::audit::line::{self, MAX_LINE, ParsedLine, kind};
+use crate::budget::EffectCounts;
 use crate::call::{Principal, RunId};
 use crate::file_lock;
 use crate::result::Status;
@@ -103,7 +103,7 @@ pub fn entry(home: &Path, run: &str) -> Result<Option<RunEntry>, RunsError> {
 /// Adds the end of a run's record to its start.
 fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntry {
     let (ended, closed) = last_line(dir).ok().flatten().unzip();
-    let calls = closed.as_ref().map(|closed: &Closed| closed.calls);
+    let calls = closed.as_ref().map(|closed: &ClosedEvent| closed.calls);
     RunEntry {
         run,
         start,
@@ -125,12 +125,12 @@ fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntr
 /// # Errors
 /// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
-pub fn events(home: &Path, run: &str) -> Result<Events, RunsError> {
+pub fn events(home: &Path, run: &str) -> Result<RunEvents, RunsError> {
     let path = run_dir(home, run)?.join(RECORD);
     match open(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Err(RunsError::NotFound(run.to_owned())),
-        opened => Ok(Events {
-            lines: Lines::new(opened.map_err(RunsError::at(&path))?),
+        opened => Ok(RunEvents {
+            lines: LineReader::new(opened.map_err(RunsError::at(&path))?),
             path,
         }),
     }
@@ -138,19 +138,19 @@ pub fn events(home: &Path, run: &str) -> Result<Events, RunsError> {
 
 /// Iterator over a run's events.
 #[derive(Debug)]
-pub struct Events {
-    lines: Lines,
+pub struct RunEvents {
+    lines: LineReader,
     path: PathBuf,
 }
 
-impl Iterator for Events {
+impl Iterator for RunEvents {
     type Item = Result<String, RunsError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match self.lines.next() {
-            Ok(Next::Line(line)) => Some(Ok(String::from_utf8_lossy(line).into_owned())),
-            Ok(Next::Torn | Next::End) => None,
-            Ok(Next::TooLong) => {
+            Ok(LineRead::Line(line)) => Some(Ok(String::from_utf8_lossy(line).into_owned())),
+            Ok(LineRead::Torn | LineRead::End) => None,
+            Ok(LineRead::TooLong) => {
                 let long = io::Error::other("a line longer than any that is written");
                 Some(Err(RunsError::at(&self.path)(long)))
             }
@@ -187,7 +187,8 @@ pub fn last_call(home: &Path, run: &str) -> Result<u64, RunsError> {
     let mut last = 0;
     for line in events(home, run)? {
         let line = line?;
-        let call = ReadLine::parse(line.as_bytes()).and_then(|line| line.call.map(Cow::into_owned));
+        let call =
+            ParsedLine::parse(line.as_bytes()).and_then(|line| line.call.map(Cow::into_owned));
         let number = call.and_then(|call| call.strip_prefix("call-")?.parse().ok());
         last = last.max(number.unwrap_or_default());
     }
@@ -203,7 +204,7 @@ pub fn untrusted(home: &Path, run: &str) -> Result<Vec<UntrustedSource>, RunsErr
     let mut all: Vec<UntrustedSource> = Vec::new();
     for line in events(home, run)? {
         let line = line?;
-        let read = ReadLine::parse(line.as_bytes());
+        let read = ParsedLine::parse(line.as_bytes());
         for text in read.iter().flat_map(|line| &line.untrusted) {
             let source = UntrustedSource::recorded(text);
             if !all.contains(&source) {
@@ -219,11 +220,11 @@ pub fn untrusted(home: &Path, run: &str) -> Result<Vec<UntrustedSource>, RunsErr
 /// # Errors
 /// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
 /// record cannot be read.
-pub fn uses(home: &Path, run: &str) -> Result<Uses, RunsError> {
-    let mut all = Uses::NONE;
+pub fn uses(home: &Path, run: &str) -> Result<EffectCounts, RunsError> {
+    let mut all = EffectCounts::NONE;
     for line in events(home, run)? {
         let line = line?;
-        let read = ReadLine::parse(line.as_bytes());
+        let read = ParsedLine::parse(line.as_bytes());
         if let Some(line) = read.filter(|line| line.kind == kind::CALL_STARTED) {
             all = all.plus(line.uses);
         }
@@ -241,7 +242,7 @@ pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
     let mut all = BTreeSet::new();
     for line in events(home, run)? {
         let line = line?;
-        let Some(line) = ReadLine::parse(line.as_bytes()) else {
+        let Some(line) = ParsedLine::parse(line.as_bytes()) else {
             continue;
         };
         let suspended = line.status.as_deref() == Some(Status::Suspended.as_str());
@@ -258,12 +259,12 @@ pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
 ///
 /// # Errors
 /// The record cannot be read.
-pub fn closed(dir: &Path) -> io::Result<Option<Closed>> {
+pub fn closed(dir: &Path) -> io::Result<Option<ClosedEvent>> {
     Ok(last_line(dir)?.map(|(_, closed)| closed))
 }
 
 /// Returns when the record was closed, and how.
-fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
+fn last_line(dir: &Path) -> io::Result<Option<(String, ClosedEvent)>> {
     let mut file = open(&dir.join(RECORD))?;
     let length = file.metadata()?.len();
     let from = length.saturating_sub(MAX_LINE as u64 + 1);
@@ -275,9 +276,9 @@ fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
     }
     let start = memchr::memrchr(b'\n', &tail).map_or(0, |at| at + 1);
     let text = &tail[start..];
-    let parsed = ReadLine::parse(text).filter(|line| line.kind == kind::CLOSED);
+    let parsed = ParsedLine::parse(text).filter(|line| line.kind == kind::CLOSED);
     Ok(parsed.and_then(|line| {
-        let closed = Closed {
+        let closed = ClosedEvent {
             count: line.count?,
             head: line.head.as_deref()?.to_owned(),
             calls: line.calls?,
@@ -289,11 +290,11 @@ fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
 
 /// Returns the content of a run's first line.
 fn read_start(dir: &Path) -> io::Result<Option<(RunId, String, RunStart)>> {
-    let mut lines = Lines::new(open(&dir.join(RECORD))?);
-    let Next::Line(text) = lines.next()? else {
+    let mut lines = LineReader::new(open(&dir.join(RECORD))?);
+    let LineRead::Line(text) = lines.next()? else {
         return Ok(None);
     };
-    let Some(line) = ReadLine::parse(text).filter(|line| line.kind == kind::RUN_STARTED) else {
+    let Some(line) = ParsedLine::parse(text).filter(|line| line.kind == kind::RUN_STARTED) else {
         return Ok(None);
     };
     let text = |member: Option<std::borrow::Cow<'_, str>>| member.unwrap_or_default().into_owned();
@@ -342,15 +343,15 @@ fn open(path: &Path) -> io::Result<File> {
 
 /// Reads a file line by line, with a limit on each.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LineReader {
     /// `None` if there is no file, which reads like an empty one.
     reader: Option<BufReader<File>>,
     line: Vec<u8>,
 }
 
-/// The next item of `Lines`.
+/// The next item of `LineReader`.
 #[derive(Debug)]
-pub(super) enum Next<'a> {
+pub(super) enum LineRead<'a> {
     /// A complete line, without its newline.
     Line(&'a [u8]),
     /// The end of the file, after an incomplete line.
@@ -361,7 +362,7 @@ pub(super) enum Next<'a> {
     End,
 }
 
-impl Lines {
+impl LineReader {
     fn new(file: File) -> Self {
         Self {
             reader: Some(BufReader::with_capacity(64 << 10, file)),
@@ -380,19 +381,19 @@ impl Lines {
         }
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Next<'_>> {
+    pub(super) fn next(&mut self) -> io::Result<LineRead<'_>> {
         let Some(reader) = &mut self.reader else {
-            return Ok(Next::End);
+            return Ok(LineRead::End);
         };
         self.line.clear();
         reader
             .take(MAX_LINE as u64 + 1)
             .read_until(b'\n', &mut self.line)?;
         Ok(match self.line.split_last() {
-            Some((b'\n', line)) => Next::Line(line),
-            Some(_) if self.line.len() > MAX_LINE => Next::TooLong,
-            Some(_) => Next::Torn,
-            None => Next::End,
+            Some((b'\n', line)) => LineRead::Line(line),
+            Some(_) if self.line.len() > MAX_LINE => LineRead::TooLong,
+            Some(_) => LineRead::Torn,
+            None => LineRead::End,
         })
     }
 }

@@ -8,17 +8,17 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::audit::index::{Closed, RunState};
+use crate::audit::index::{ClosedEvent, RunState};
 use crate::audit::layout::{ERRORS, RECORD, TOOLS};
-use crate::audit::line::{self, GENESIS, ReadLine, VERSION, kind};
-use crate::audit::runs::{Lines, Next};
+use crate::audit::line::{self, GENESIS, ParsedLine, VERSION, kind};
+use crate::audit::runs::{LineRead, LineReader};
 
 #[cfg(test)]
 mod tests;
 
 /// The result of verifying.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct VerifyReport {
     /// The run, as its folder is named.
     pub run: String,
     /// `Closed` if the record or the index says so.
@@ -37,12 +37,12 @@ pub struct Report {
     pub torn: bool,
     /// Calls that started but did not end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub in_doubt: Vec<InDoubt>,
+    pub in_doubt: Vec<InDoubtCall>,
 }
 
 /// A call that started but has no recorded end: it may have run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct InDoubt {
+pub struct InDoubtCall {
     /// The call.
     pub call: String,
     /// Its tool.
@@ -65,15 +65,15 @@ fn is_false(flag: &bool) -> bool {
 ///
 /// # Errors
 /// The folder or one of its files cannot be read.
-pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
-    let mut check = Check::new(dir)?;
+pub fn verify(dir: &Path, known: Option<&ClosedEvent>) -> io::Result<VerifyReport> {
+    let mut check = RecordVerifier::new(dir)?;
     let torn = check.read(dir)?;
     if !dir.join(RECORD).exists() {
         check.fault(1, "the record is missing");
     }
     check.finish(known, torn)?;
     let closed = check.closed.is_some() || known.is_some();
-    Ok(Report {
+    Ok(VerifyReport {
         run: check.run,
         state: if closed {
             RunState::Closed
@@ -91,7 +91,7 @@ pub fn verify(dir: &Path, known: Option<&Closed>) -> io::Result<Report> {
 
 /// The end of an open record.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct End {
+pub(super) struct RecordEnd {
     /// Number of the last line.
     pub(super) seq: u64,
     /// Hash of the last line.
@@ -103,8 +103,8 @@ pub(super) struct End {
 }
 
 /// Returns the end of a valid, open record; otherwise an error that describes the problem.
-pub(super) fn end(dir: &Path) -> io::Result<End> {
-    let mut check = Check::new(dir)?;
+pub(super) fn end(dir: &Path) -> io::Result<RecordEnd> {
+    let mut check = RecordVerifier::new(dir)?;
     let torn = check.read(dir)?;
     check.finish(None, torn)?;
     let wrong = match (&check.bad, &check.closed) {
@@ -112,7 +112,7 @@ pub(super) fn end(dir: &Path) -> io::Result<End> {
         (None, Some(_)) => "the run is closed".to_owned(),
         (None, None) if check.seq == 0 => "the record is empty".to_owned(),
         (None, None) => {
-            return Ok(End {
+            return Ok(RecordEnd {
                 seq: check.seq,
                 prev: check.prev,
                 calls: check.ended,
@@ -130,10 +130,10 @@ pub(super) fn rewrite_view(dir: &Path, view: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(true).mode(0o600);
     let mut out = BufWriter::new(file.open(&fresh)?);
-    let mut record = Lines::open(&dir.join(RECORD))?;
-    while let Next::Line(text) = record.next()? {
-        let ended = ReadLine::parse(text).filter(|line| line.kind == kind::CALL_ENDED);
-        let belongs = |line: &ReadLine<'_>| {
+    let mut record = LineReader::open(&dir.join(RECORD))?;
+    while let LineRead::Line(text) = record.next()? {
+        let ended = ParsedLine::parse(text).filter(|line| line.kind == kind::CALL_ENDED);
+        let belongs = |line: &ParsedLine<'_>| {
             view == TOOLS || line.status.as_deref().is_some_and(line::is_error)
         };
         if ended.as_ref().is_some_and(belongs) {
@@ -147,7 +147,7 @@ pub(super) fn rewrite_view(dir: &Path, view: &str) -> io::Result<()> {
 }
 
 /// What is known so far of the record that is being verified.
-struct Check {
+struct RecordVerifier {
     run: String,
     /// Total size of the lines read, in bytes.
     bytes: u64,
@@ -158,18 +158,18 @@ struct Check {
     /// Number of calls that ended.
     ended: u64,
     /// The closing line, once read.
-    closed: Option<Closed>,
+    closed: Option<ClosedEvent>,
     /// Calls that have started and not ended yet.
-    started: BTreeMap<String, InDoubt>,
-    tools: View,
-    errors: View,
+    started: BTreeMap<String, InDoubtCall>,
+    tools: ViewReader,
+    errors: ViewReader,
     /// Number of the first wrong line, and its problem.
     bad: Option<(u64, String)>,
     /// Hash of a line whose `prev` does not match: the next line tells which of the two was edited.
     doubted: Option<String>,
 }
 
-impl Check {
+impl RecordVerifier {
     fn new(dir: &Path) -> io::Result<Self> {
         let name = dir.file_name().unwrap_or_default().to_string_lossy();
         Ok(Self {
@@ -180,8 +180,8 @@ impl Check {
             ended: 0,
             closed: None,
             started: BTreeMap::new(),
-            tools: View::open(dir, TOOLS)?,
-            errors: View::open(dir, ERRORS)?,
+            tools: ViewReader::open(dir, TOOLS)?,
+            errors: ViewReader::open(dir, ERRORS)?,
             bad: None,
             doubted: None,
         })
@@ -189,16 +189,16 @@ impl Check {
 
     /// Reads the record; returns whether it ends within a line.
     fn read(&mut self, dir: &Path) -> io::Result<bool> {
-        let mut record = Lines::open(&dir.join(RECORD))?;
+        let mut record = LineReader::open(&dir.join(RECORD))?;
         loop {
             match record.next()? {
-                Next::End => return Ok(false),
-                Next::Torn => return Ok(true),
-                Next::TooLong => {
+                LineRead::End => return Ok(false),
+                LineRead::Torn => return Ok(true),
+                LineRead::TooLong => {
                     self.fault(self.seq + 1, "longer than any line that is written");
                     return Ok(false);
                 }
-                Next::Line(text) => {
+                LineRead::Line(text) => {
                     self.seq += 1;
                     self.bytes += text.len() as u64 + 1;
                     self.line(text)?;
@@ -214,7 +214,7 @@ impl Check {
 
     fn line(&mut self, text: &[u8]) -> io::Result<()> {
         let hash = line::hash(text);
-        let parsed = ReadLine::parse(text);
+        let parsed = ParsedLine::parse(text);
         let closing = parsed
             .as_ref()
             .is_some_and(|line| line.kind == kind::CLOSED);
@@ -242,7 +242,7 @@ impl Check {
         }
         if closing {
             let head = std::mem::take(&mut self.prev);
-            self.closed = Some(Closed {
+            self.closed = Some(ClosedEvent {
                 count: self.seq - 1,
                 head,
                 calls: self.ended,
@@ -264,7 +264,7 @@ impl Check {
     }
 
     /// Returns the problem with a line's place in the record.
-    fn links(&self, line: &ReadLine<'_>) -> Option<String> {
+    fn links(&self, line: &ParsedLine<'_>) -> Option<String> {
         if self.closed.is_some() {
             return Some("a line after the closing one".into());
         }
@@ -285,11 +285,11 @@ impl Check {
     }
 
     /// Updates the state from a valid line.
-    fn apply(&mut self, line: &ReadLine<'_>, text: &[u8]) -> io::Result<()> {
+    fn apply(&mut self, line: &ParsedLine<'_>, text: &[u8]) -> io::Result<()> {
         let call = || line.call.as_deref().unwrap_or_default().to_owned();
         match line.kind.as_ref() {
             kind::CALL_STARTED => {
-                let doubt = InDoubt {
+                let doubt = InDoubtCall {
                     call: call(),
                     tool: line.tool.as_deref().unwrap_or_default().to_owned(),
                     seq: self.seq,
@@ -322,7 +322,7 @@ impl Check {
     }
 
     /// Makes the checks that are only possible at the end.
-    fn finish(&mut self, known: Option<&Closed>, torn: bool) -> io::Result<()> {
+    fn finish(&mut self, known: Option<&ClosedEvent>, torn: bool) -> io::Result<()> {
         let end = self.seq + 1;
         match (&self.closed, known) {
             (None, Some(known)) => {
@@ -362,16 +362,16 @@ impl Check {
 }
 
 /// A view, read along with the record.
-struct View {
-    lines: Lines,
+struct ViewReader {
+    lines: LineReader,
     /// The record's line from which on the view is empty.
     missing_since: Option<u64>,
 }
 
-impl View {
+impl ViewReader {
     fn open(dir: &Path, name: &str) -> io::Result<Self> {
         Ok(Self {
-            lines: Lines::open(&dir.join(name))?,
+            lines: LineReader::open(&dir.join(name))?,
             missing_since: None,
         })
     }
@@ -382,9 +382,9 @@ impl View {
             return Ok(true);
         }
         match self.lines.next()? {
-            Next::Line(line) => Ok(line == text),
-            Next::TooLong => Ok(false),
-            Next::Torn | Next::End => {
+            LineRead::Line(line) => Ok(line == text),
+            LineRead::TooLong => Ok(false),
+            LineRead::Torn | LineRead::End => {
                 self.missing_since = Some(seq);
                 Ok(true)
             }
@@ -394,9 +394,9 @@ impl View {
     /// Returns whether the view has no more lines; an incomplete line does not count unless the run was closed.
     fn is_at_end(&mut self, closed: bool) -> io::Result<bool> {
         Ok(match self.lines.next()? {
-            Next::End => true,
-            Next::Torn => !closed,
-            Next::Line(_) | Next::TooLong => false,
+            LineRead::End => true,
+            LineRead::Torn => !closed,
+            LineRead::Line(_) | LineRead::TooLong => false,
         })
     }
 }

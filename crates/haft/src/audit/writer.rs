@@ -9,12 +9,12 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
-use crate::audit::index::Closed;
+use crate::audit::index::ClosedEvent;
 use crate::audit::line::LineWriter;
-use crate::audit::queue::{Message, Queue};
+use crate::audit::queue::{EventQueue, WriterMessage};
 use crate::audit::redact::Redactor;
 use crate::audit::run_folder::RunFolder;
-use crate::audit::{AuditError, Event, EventKind, runs};
+use crate::audit::{AuditError, AuditEvent, EventKind, runs};
 use crate::call::RunId;
 
 /// Maximum number of runs whose files stay open: three files each, well below the usual limit of 1,024.
@@ -27,8 +27,8 @@ const MAX_RETAINED_CAPACITY: usize = 4096;
 /// Answers a waiter once a line is durable.
 type Ack = oneshot::Sender<Result<(), AuditError>>;
 
-pub(super) struct Writer {
-    queue: Arc<Queue>,
+pub(super) struct RecordWriter {
+    queue: Arc<EventQueue>,
     home: PathBuf,
     scribe: LineWriter,
     folders: HashMap<RunId, RunFolder, RandomState>,
@@ -39,8 +39,8 @@ pub(super) struct Writer {
     flushed: Vec<oneshot::Sender<()>>,
 }
 
-impl Writer {
-    pub(super) fn new(queue: Arc<Queue>, home: PathBuf, redactor: Redactor) -> Self {
+impl RecordWriter {
+    pub(super) fn new(queue: Arc<EventQueue>, home: PathBuf, redactor: Redactor) -> Self {
         Self {
             queue,
             home,
@@ -55,7 +55,7 @@ impl Writer {
 
     /// Writes until the queue is shut and empty.
     pub(super) fn work(mut self) {
-        let _gone = Gone(Arc::clone(&self.queue));
+        let _gone = AbandonGuard(Arc::clone(&self.queue));
         let mut batch = Vec::new();
         while self.queue.receive(&mut batch) {
             for message in batch.drain(..) {
@@ -73,19 +73,19 @@ impl Writer {
         }
     }
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, message: WriterMessage) {
         match message {
-            Message::Flush(answer) => self.flushed.push(answer),
-            Message::Close(run, at, answer) => {
+            WriterMessage::Flush(answer) => self.flushed.push(answer),
+            WriterMessage::Close(run, at, answer) => {
                 let closed = self.close(&run, at);
                 // The receiver may be dropped; the run is closed anyway.
                 let _ = answer.send(closed);
             }
-            Message::Leave(run, answer) => {
+            WriterMessage::Leave(run, answer) => {
                 let left = self.leave(&run);
                 let _ = answer.send(left);
             }
-            Message::Event(event, ack) => {
+            WriterMessage::Event(event, ack) => {
                 let written = match event.what {
                     EventKind::RunClosed => self.close(&event.run, event.at).map(drop),
                     _ => self.append(&event),
@@ -101,7 +101,7 @@ impl Writer {
         }
     }
 
-    fn append(&mut self, event: &Event) -> Result<(), AuditError> {
+    fn append(&mut self, event: &AuditEvent) -> Result<(), AuditError> {
         let run = &event.run;
         let appended = match self.folders.get_mut(run) {
             Some(folder) => folder.append(event, &mut self.scribe),
@@ -130,7 +130,7 @@ impl Writer {
         }
     }
 
-    fn open(&self, event: &Event) -> io::Result<RunFolder> {
+    fn open(&self, event: &AuditEvent) -> io::Result<RunFolder> {
         let run = &event.run;
         let dir = runs::run_dir(&self.home, run.as_str()).map_err(io::Error::other)?;
         match event.what {
@@ -139,7 +139,7 @@ impl Writer {
         }
     }
 
-    fn close(&mut self, run: &RunId, at: i128) -> Result<Closed, AuditError> {
+    fn close(&mut self, run: &RunId, at: i128) -> Result<ClosedEvent, AuditError> {
         let Some(folder) = self.folders.remove(run) else {
             // If its session closed it before, the record itself tells how.
             let closed = runs::run_dir(&self.home, run.as_str())
@@ -227,9 +227,9 @@ impl Writer {
 }
 
 /// Abandons the queue when the writer ends or panics.
-struct Gone(Arc<Queue>);
+struct AbandonGuard(Arc<EventQueue>);
 
-impl Drop for Gone {
+impl Drop for AbandonGuard {
     fn drop(&mut self) {
         self.0.abandon();
     }

@@ -1,4 +1,4 @@
-//! `Budget`: bytes that many holders share: each has some reserved, and none takes more of the rest than it leaves free.
+//! `ByteBudget`: bytes that many holders share: each has some reserved, and none takes more of the rest than it leaves free.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use tokio::sync::Notify;
 ///
 /// Each holder has some reserved bytes, so one that needs little is never locked out. Beyond these, a holder may grow while it takes
 /// no more of the shared bytes than it leaves free. The number of holders must be limited elsewhere, for example by
-/// [`Places`](super::Places).
+/// [`ConcurrencyLimit`](super::ConcurrencyLimit).
 #[derive(Debug)]
-pub struct Budget {
+pub struct ByteBudget {
     shared: usize,
     own: usize,
     /// Number of shared bytes in use.
@@ -23,11 +23,11 @@ pub struct Budget {
 /// A holder's share of a budget; returned when dropped.
 #[derive(Debug)]
 pub struct Charge {
-    budget: Arc<Budget>,
+    budget: Arc<ByteBudget>,
     held: usize,
 }
 
-impl Budget {
+impl ByteBudget {
     /// Creates a budget with `shared` bytes for all, in addition to `own` reserved bytes per holder.
     pub fn new(shared: usize, own: usize) -> Arc<Self> {
         Arc::new(Self {
@@ -130,11 +130,11 @@ impl Drop for Charge {
 mod tests {
     use std::time::Duration;
 
-    use super::Budget;
+    use super::ByteBudget;
 
     #[test]
     fn greedy_holders_keep_nobody_from_its_own_bytes_and_never_exceed_the_shared_ones() {
-        let budget = Budget::new(1000, 10);
+        let budget = ByteBudget::new(1000, 10);
         let mut holders = Vec::new();
         for _ in 0..50 {
             let mut charge = budget.charge();
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_takes_nothing() {
-        let budget = Budget::new(100, 5);
+        let budget = ByteBudget::new(100, 5);
         let mut charge = budget.charge();
         for bytes in [56, 100, usize::MAX] {
             assert!(!charge.grow(bytes), "{bytes}");
@@ -167,7 +167,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_holder_waits_for_what_others_give_back_and_not_for_ever() {
-        let budget = Budget::new(100, 0);
+        let budget = ByteBudget::new(100, 0);
         let mut first = budget.charge();
         assert!(first.grow(50));
         let mut second = budget.charge();

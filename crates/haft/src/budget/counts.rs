@@ -1,10 +1,10 @@
 //! The use of each budget, as text.
 
-use super::{Budgets, Counted, EffectLimits, Ledger, Period, Uses};
+use super::{Budgets, CountedEffect, EffectCounts, EffectLimits, Ledger, Period};
 
 impl Budgets {
     /// Describes each budget and its use: `deletions a day: 3 of 20 used`.
-    pub(crate) fn counts(&self, of_run: Uses) -> String {
+    pub(crate) fn counts(&self, of_run: EffectCounts) -> String {
         let mut each = lines(self.run(), Period::Run, of_run);
         match self.ledger().map(Ledger::today) {
             None => {}
@@ -17,11 +17,11 @@ impl Budgets {
     }
 }
 
-fn lines(limits: &EffectLimits, period: Period, used: Uses) -> Vec<String> {
-    let one = |counted: Counted| {
+fn lines(limits: &EffectLimits, period: Period, used: EffectCounts) -> Vec<String> {
+    let one = |counted: CountedEffect| {
         let (limit, used) = (limits.get(counted)?, used.get(counted));
         let (what, period) = (counted.as_str(), period.as_str());
         Some(format!("{what} a {period}: {used} of {limit} used"))
     };
-    Counted::ALL.into_iter().filter_map(one).collect()
+    CountedEffect::ALL.into_iter().filter_map(one).collect()
 }

@@ -1,20 +1,20 @@
-//! `Today`: the counts of a day, as stored in the ledger's file.
+//! `DayCounts`: the counts of a day, as stored in the ledger's file.
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::Uses;
+use super::EffectCounts;
 
 /// The version of the file.
 const VERSION: u32 = 1;
 
 /// The counts of a day.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Today {
+pub struct DayCounts {
     /// The day in UTC.
     pub day: Date,
     /// What calls used on it.
-    pub uses: Uses,
+    pub uses: EffectCounts,
     /// The money that models cost on it, in the currency of their prices.
     pub money: f64,
 }
@@ -22,7 +22,7 @@ pub struct Today {
 /// The single object in the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct DayFile {
     v: u32,
     day: String,
     deletions: u64,
@@ -31,19 +31,19 @@ struct Written {
     money: f64,
 }
 
-impl Today {
+impl DayCounts {
     /// Creates a day without any use.
     pub(super) fn begun(day: Date) -> Self {
         Self {
             day,
-            uses: Uses::NONE,
+            uses: EffectCounts::NONE,
             money: 0.0,
         }
     }
 
     /// Parses the file's content.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
-        let written: Written = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+        let written: DayFile = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         if written.v != VERSION {
             return Err(format!(
                 "it has version {}, but this haft reads version {VERSION}",
@@ -57,7 +57,7 @@ impl Today {
         let day = day.map_err(|_| format!("invalid day {:?}", written.day))?;
         Ok(Self {
             day,
-            uses: Uses {
+            uses: EffectCounts {
                 deletions: written.deletions,
                 sends: written.sends,
                 commands: written.commands,
@@ -68,12 +68,12 @@ impl Today {
 
     /// Returns the file's content.
     pub(super) fn write(&self) -> Result<Vec<u8>, String> {
-        let Uses {
+        let EffectCounts {
             deletions,
             sends,
             commands,
         } = self.uses;
-        let written = Written {
+        let written = DayFile {
             v: VERSION,
             day: self.day.to_string(),
             deletions,

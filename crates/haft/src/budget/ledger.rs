@@ -16,10 +16,10 @@ use jiff::{Timestamp, ToSpan as _};
 use parking_lot::Mutex;
 use rustix::fs::OFlags;
 
-use super::day::Today;
-use super::{EffectLimits, NoRoom, Period, Uses};
+use super::day::DayCounts;
+use super::{BudgetError, EffectCounts, EffectLimits, Period};
 use crate::clock;
-use crate::error::Failure;
+use crate::error::HostFailure;
 use crate::file_lock::FileLock;
 
 /// Maximum size of the file, in bytes.
@@ -39,7 +39,7 @@ pub struct Ledger {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]
 pub struct LedgerError {
-    why: Failure,
+    why: HostFailure,
 }
 
 impl LedgerError {
@@ -66,7 +66,7 @@ impl Ledger {
     ///
     /// # Errors
     /// The file cannot be read or is not a ledger file.
-    pub fn today(&self) -> Result<Today, LedgerError> {
+    pub fn today(&self) -> Result<DayCounts, LedgerError> {
         self.on(day())
     }
 
@@ -74,7 +74,7 @@ impl Ledger {
     ///
     /// # Errors
     /// It cannot be counted.
-    pub fn spend(&self, money: f64) -> Result<Today, LedgerError> {
+    pub fn spend(&self, money: f64) -> Result<DayCounts, LedgerError> {
         let money = if money.is_finite() {
             money.max(0.0)
         } else {
@@ -85,29 +85,33 @@ impl Ledger {
             Ok(())
         })
         .map_err(|no_room| match no_room {
-            NoRoom::Unknown(error) => error,
+            BudgetError::Unknown(error) => error,
             no_room => self.error(&no_room.to_string()),
         })
     }
 
     /// Counts these if there is room for all of them; always without limits. Returns the day.
-    pub(super) fn take(&self, uses: Uses, limits: Option<&EffectLimits>) -> Result<Date, NoRoom> {
+    pub(super) fn take(
+        &self,
+        uses: EffectCounts,
+        limits: Option<&EffectLimits>,
+    ) -> Result<Date, BudgetError> {
         self.reserve_on(day(), uses, limits)
     }
 
     fn reserve_on(
         &self,
         day: Date,
-        uses: Uses,
+        uses: EffectCounts,
         limits: Option<&EffectLimits>,
-    ) -> Result<Date, NoRoom> {
+    ) -> Result<Date, BudgetError> {
         let counted = self.change(day, |today| {
             let no_room = limits.and_then(|limits| {
                 let used = today.uses;
                 limits.first_exceeded(Period::Day, used, uses)
             });
             if let Some(used_up) = no_room {
-                return Err(NoRoom::UsedUp(used_up));
+                return Err(BudgetError::UsedUp(used_up));
             }
             today.uses = today.uses.plus(uses);
             Ok(())
@@ -116,7 +120,7 @@ impl Ledger {
     }
 
     /// Removes these counts, if that day is not over.
-    pub(super) fn give_back(&self, uses: Uses, day: Date) -> Result<(), NoRoom> {
+    pub(super) fn give_back(&self, uses: EffectCounts, day: Date) -> Result<(), BudgetError> {
         self.change(day, |today| {
             if today.day == day {
                 today.uses = today.uses.minus(uses);
@@ -127,15 +131,17 @@ impl Ledger {
     }
 
     /// Returns the counts as of this day.
-    fn on(&self, day: Date) -> Result<Today, LedgerError> {
+    fn on(&self, day: Date) -> Result<DayCounts, LedgerError> {
         let text = match self.read() {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Today::begun(day)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(DayCounts::begun(day));
+            }
             Err(error) => return Err(self.error(&error.to_string())),
         };
-        let known = Today::read(&text).map_err(|why| self.error(&why))?;
+        let known = DayCounts::read(&text).map_err(|why| self.error(&why))?;
         if known.day < day {
-            return Ok(Today::begun(day));
+            return Ok(DayCounts::begun(day));
         }
         // A clock that is set back does not start the day anew.
         let tomorrow = day.checked_add(1.day()).unwrap_or(day);
@@ -167,8 +173,8 @@ impl Ledger {
     fn change(
         &self,
         day: Date,
-        change: impl FnOnce(&mut Today) -> Result<(), NoRoom>,
-    ) -> Result<Today, NoRoom> {
+        change: impl FnOnce(&mut DayCounts) -> Result<(), BudgetError>,
+    ) -> Result<DayCounts, BudgetError> {
         let _counting = self.counting.lock();
         let _locked = self.lock().map_err(|e| self.error(&e.to_string()))?;
         let mut today = self.on(day)?;
@@ -205,7 +211,7 @@ impl Ledger {
     pub(super) fn error(&self, why: &str) -> LedgerError {
         let file = self.file();
         LedgerError {
-            why: Failure::new(format!("{}: {why}", file.display())),
+            why: HostFailure::new(format!("{}: {why}", file.display())),
         }
     }
 }

@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 
-use super::{Budgets, Ledger, NoRoom, RunUses, Uses, Wanted};
+use super::{BudgetError, Budgets, EffectCounts, EffectEstimate, Ledger, RunEffectCounts};
 use crate::future::run_blocking;
 
 /// What a call has reserved. Dropping it returns this, unless the call has started.
 #[derive(Debug, Default)]
 pub(crate) struct Reservation {
-    uses: Uses,
-    run: Option<Arc<RunUses>>,
+    uses: EffectCounts,
+    run: Option<Arc<RunEffectCounts>>,
     day: Option<(Ledger, Date)>,
 }
 
 /// What a call needs from the budgets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Want<'a> {
+pub(crate) struct BudgetRequest<'a> {
     /// What it would use up.
-    pub(crate) call: Wanted,
+    pub(crate) call: EffectEstimate,
     /// The counts of its run.
-    pub(crate) run: &'a Arc<RunUses>,
+    pub(crate) run: &'a Arc<RunEffectCounts>,
     /// The budgets, if there are any.
     pub(crate) budgets: Option<&'a Budgets>,
     /// Whether a user agreed: it is counted, but always has room.
@@ -33,7 +33,7 @@ impl Reservation {
     ///
     /// # Errors
     /// There is no room for it, or today's counts are unknown.
-    pub(crate) async fn take(want: Want<'_>) -> Result<Self, NoRoom> {
+    pub(crate) async fn take(want: BudgetRequest<'_>) -> Result<Self, BudgetError> {
         let mut reserved = Self::of_run(want)?;
         let ledger = |budgets: &'_ Budgets| budgets.ledger_for(want.call.uses).cloned();
         let (Some(ledger), Some(budgets)) = (want.budgets.and_then(ledger), want.budgets) else {
@@ -46,7 +46,7 @@ impl Reservation {
         let counted = counted.map_err(|error| ledger.error(&error.to_string()))?;
         match counted {
             Ok(day) => reserved.day = Some((ledger, day)),
-            Err(NoRoom::Unknown(error)) if want.agreed => {
+            Err(BudgetError::Unknown(error)) if want.agreed => {
                 tracing::warn!(%error, "a call that a person agreed to was not counted for the day");
             }
             Err(no_room) => return Err(no_room),
@@ -55,7 +55,7 @@ impl Reservation {
     }
 
     /// Reserves it if only the run counts; `None` if the day counts, too.
-    pub(crate) fn reserve_in_run(want: Want<'_>) -> Option<Result<Self, NoRoom>> {
+    pub(crate) fn reserve_in_run(want: BudgetRequest<'_>) -> Option<Result<Self, BudgetError>> {
         if want.call.uses.is_none() {
             return Some(Ok(Self::default()));
         }
@@ -66,14 +66,14 @@ impl Reservation {
         Some(Self::of_run(want))
     }
 
-    fn of_run(want: Want<'_>) -> Result<Self, NoRoom> {
+    fn of_run(want: BudgetRequest<'_>) -> Result<Self, BudgetError> {
         if want.call.uncounted && !want.agreed {
-            return Err(NoRoom::Uncounted);
+            return Err(BudgetError::Uncounted);
         }
         match want.budgets.filter(|_| !want.agreed) {
             Some(budgets) => {
                 let counted = want.run.add_within(budgets.run(), want.call.uses);
-                counted.map_err(NoRoom::UsedUp)?;
+                counted.map_err(BudgetError::UsedUp)?;
             }
             None => want.run.add(want.call.uses),
         }
@@ -85,7 +85,7 @@ impl Reservation {
     }
 
     /// Returns what was reserved.
-    pub(crate) fn uses(&self) -> Uses {
+    pub(crate) fn uses(&self) -> EffectCounts {
         self.uses
     }
 

@@ -1,27 +1,31 @@
-//! `RunUses`: the counts of a run, shared by all of its calls.
+//! `RunEffectCounts`: the counts of a run, shared by all of its calls.
 
 use parking_lot::Mutex;
 
-use super::{EffectLimits, Period, UsedUp, Uses};
+use super::{EffectCounts, EffectLimits, ExhaustedBudget, Period};
 
 /// The counts of a run.
 #[derive(Debug, Default)]
-pub(crate) struct RunUses(Mutex<Uses>);
+pub(crate) struct RunEffectCounts(Mutex<EffectCounts>);
 
-impl RunUses {
+impl RunEffectCounts {
     /// Returns the counts so far.
-    pub(crate) fn now(&self) -> Uses {
+    pub(crate) fn now(&self) -> EffectCounts {
         *self.0.lock()
     }
 
     /// Counts these, regardless of budgets.
-    pub(crate) fn add(&self, uses: Uses) {
+    pub(crate) fn add(&self, uses: EffectCounts) {
         let mut now = self.0.lock();
         *now = now.plus(uses);
     }
 
     /// Counts these if there is room for all of them.
-    pub(crate) fn add_within(&self, limits: &EffectLimits, uses: Uses) -> Result<(), UsedUp> {
+    pub(crate) fn add_within(
+        &self,
+        limits: &EffectLimits,
+        uses: EffectCounts,
+    ) -> Result<(), ExhaustedBudget> {
         let mut now = self.0.lock();
         if let Some(used_up) = limits.first_exceeded(Period::Run, *now, uses) {
             return Err(used_up);
@@ -31,7 +35,7 @@ impl RunUses {
     }
 
     /// Removes these counts.
-    pub(crate) fn give_back(&self, uses: Uses) {
+    pub(crate) fn give_back(&self, uses: EffectCounts) {
         let mut now = self.0.lock();
         *now = now.minus(uses);
     }

@@ -23,8 +23,8 @@ fn other(kind: &str) -> Effect {
     }
 }
 
-fn uses(deletions: u64, sends: u64, commands: u64) -> Uses {
-    Uses {
+fn uses(deletions: u64, sends: u64, commands: u64) -> EffectCounts {
+    EffectCounts {
         deletions,
         sends,
         commands,
@@ -42,12 +42,12 @@ fn each_effect_counts_as_what_it_does() {
     };
     let page = Effect::connect("https://example.com/", "example.com");
     let rows = [
-        (false, vec![], Uses::NONE),
+        (false, vec![], EffectCounts::NONE),
         (true, vec![], uses(0, 1, 0)),
         (
             false,
             vec![Effect::Read(file()), Effect::Write(file())],
-            Uses::NONE,
+            EffectCounts::NONE,
         ),
         (
             false,
@@ -59,14 +59,14 @@ fn each_effect_counts_as_what_it_does() {
         (true, vec![page.clone()], uses(0, 1, 0)),
         (false, vec![page.clone(), page], uses(0, 2, 0)),
         (true, vec![other(SERVER_EFFECT)], uses(0, 1, 0)),
-        (false, vec![other(SERVER_EFFECT)], Uses::NONE),
+        (false, vec![other(SERVER_EFFECT)], EffectCounts::NONE),
         (false, vec![other("search")], uses(0, 1, 0)),
         (
             false,
             vec![other(PROPOSED_RULE), other(BUDGET_EFFECT)],
-            Uses::NONE,
+            EffectCounts::NONE,
         ),
-        (false, vec![Effect::Question], Uses::NONE),
+        (false, vec![Effect::Question], EffectCounts::NONE),
     ];
     for (open_world, effects, expected) in rows {
         let permission = |effect: &Effect| Permission {
@@ -74,7 +74,7 @@ fn each_effect_counts_as_what_it_does() {
             risk: Risk::High,
         };
         let permissions: Vec<_> = effects.iter().map(permission).collect();
-        let found = Uses::of(&spec(open_world), &permissions);
+        let found = EffectCounts::of(&spec(open_world), &permissions);
         assert_eq!(found, expected, "{open_world} {effects:?}");
     }
 }
@@ -122,11 +122,11 @@ fn a_budget_that_is_used_up_is_said_with_its_numbers() {
 #[test]
 fn what_the_record_has_of_a_call_is_read_back() {
     for (uses, text) in [
-        (Uses::NONE, "{}"),
+        (EffectCounts::NONE, "{}"),
         (uses(3, 0, 1), r#"{"deletions":3,"commands":1}"#),
     ] {
         assert_eq!(serde_json::to_string(&uses).unwrap(), text);
-        assert_eq!(serde_json::from_str::<Uses>(text).unwrap(), uses);
+        assert_eq!(serde_json::from_str::<EffectCounts>(text).unwrap(), uses);
     }
 }
 
@@ -170,8 +170,11 @@ fn a_command_is_uncounted_or_a_send_where_its_work_is_not_seen() {
         let wanted = budgets.wanted(&spec(false), std::slice::from_ref(&permission));
         let found = (wanted.uncounted, wanted.uses);
         assert_eq!(found, (uncounted, uses(0, sends, 1)), "{permission:?}");
-        let standing = budgets.standing(Uses::NONE, wanted);
-        let uncounted_is_said = matches!(standing.of(Counted::Deletions), Some(NoRoom::Uncounted));
+        let standing = budgets.standing(EffectCounts::NONE, wanted);
+        let uncounted_is_said = matches!(
+            standing.of(CountedEffect::Deletions),
+            Some(BudgetError::Uncounted)
+        );
         assert_eq!(uncounted_is_said, uncounted, "{permission:?}");
     }
     // Another program's tool declares what its command removes: a folder counts as one.

@@ -1,23 +1,23 @@
-//! `Wanted`: what a call would use of the budgets, and whether this is known before it runs.
+//! `EffectEstimate`: what a call would use of the budgets, and whether this is known before it runs.
 
-use super::{Budgets, Counted, Uses};
+use super::{Budgets, CountedEffect, EffectCounts};
 use crate::permission::{Effect, Permission};
 use crate::spec::{Risk, ToolSpec};
 
 /// What a call would use.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct EffectEstimate {
     /// The part that can be counted.
-    pub(crate) uses: Uses,
+    pub(crate) uses: EffectCounts,
     /// Whether it may delete files that cannot be counted, although there is a budget of deletions.
     pub(crate) uncounted: bool,
 }
 
-impl Wanted {
+impl EffectEstimate {
     /// Returns the counts of a call without budgets.
     pub(crate) fn unlimited(spec: &ToolSpec, permissions: &[Permission]) -> Self {
         Self {
-            uses: Uses::of(spec, permissions),
+            uses: EffectCounts::of(spec, permissions),
             uncounted: false,
         }
     }
@@ -25,11 +25,11 @@ impl Wanted {
 
 impl Budgets {
     /// Returns what a call would use of the budgets.
-    pub(crate) fn wanted(&self, spec: &ToolSpec, permissions: &[Permission]) -> Wanted {
-        let mut uses = Uses::of(spec, permissions);
+    pub(crate) fn wanted(&self, spec: &ToolSpec, permissions: &[Permission]) -> EffectEstimate {
+        let mut uses = EffectCounts::of(spec, permissions);
         let sends = permissions.iter().filter(|one| self.is_send(one)).count();
         uses.sends = uses.sends.saturating_add(sends as u64);
-        Wanted {
+        EffectEstimate {
             uses,
             uncounted: permissions
                 .iter()
@@ -43,12 +43,12 @@ impl Budgets {
         spec: &ToolSpec,
         permissions: &[Permission],
         permission: &Permission,
-    ) -> impl Iterator<Item = Counted> {
-        let own = Counted::of(spec, permissions, &permission.effect);
+    ) -> impl Iterator<Item = CountedEffect> {
+        let own = CountedEffect::of(spec, permissions, &permission.effect);
         let deletes = self
             .is_uncounted(permissions, permission)
-            .then_some(Counted::Deletions);
-        let sends = self.is_send(permission).then_some(Counted::Sends);
+            .then_some(CountedEffect::Deletions);
+        let sends = self.is_send(permission).then_some(CountedEffect::Sends);
         [deletes, own, sends].into_iter().flatten()
     }
 

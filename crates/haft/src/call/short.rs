@@ -12,10 +12,10 @@ const MAX_INLINE: usize = 22;
 
 /// A text that is cheap to copy.
 #[derive(Clone)]
-pub(super) struct ShortText(Form);
+pub(super) struct ShortText(TextRepr);
 
 #[derive(Clone)]
-enum Form {
+enum TextRepr {
     Inline { length: u8, bytes: [u8; MAX_INLINE] },
     Shared(Arc<str>),
 }
@@ -23,7 +23,7 @@ enum Form {
 impl ShortText {
     /// Copies a text.
     pub(super) fn of(text: &str) -> Self {
-        Self::inline(text).unwrap_or_else(|| Self(Form::Shared(text.into())))
+        Self::inline(text).unwrap_or_else(|| Self(TextRepr::Shared(text.into())))
     }
 
     fn inline(text: &str) -> Option<Self> {
@@ -32,16 +32,16 @@ impl ShortText {
             .get_mut(..text.len())?
             .copy_from_slice(text.as_bytes());
         let length = u8::try_from(text.len()).ok()?;
-        Some(Self(Form::Inline { length, bytes }))
+        Some(Self(TextRepr::Inline { length, bytes }))
     }
 
     pub(super) fn as_str(&self) -> &str {
         match &self.0 {
-            Form::Inline { length, bytes } => {
+            TextRepr::Inline { length, bytes } => {
                 let bytes = bytes.get(..usize::from(*length)).unwrap_or_default();
                 std::str::from_utf8(bytes).unwrap_or_default()
             }
-            Form::Shared(text) => text,
+            TextRepr::Shared(text) => text,
         }
     }
 }
@@ -54,7 +54,7 @@ impl AsRef<str> for ShortText {
 
 impl From<Arc<str>> for ShortText {
     fn from(text: Arc<str>) -> Self {
-        Self::inline(&text).unwrap_or(Self(Form::Shared(text)))
+        Self::inline(&text).unwrap_or(Self(TextRepr::Shared(text)))
     }
 }
 

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Stat};
 
 use crate::change::state::state_at;
-use crate::change::{Changer, State};
+use crate::change::{Changer, EntryState};
 use crate::workspace::{
-    Change, FileRemoval, FileStamp, Import, Kind, OutsideFile, Place, Workspace, WorkspaceError,
+    EntryKind, FileRemoval, FileStamp, FileUpdate, Import, OutsideFile, ResolvedPath, Workspace,
+    WorkspaceError,
 };
 
 /// Maximum number of files changed atomically: larger sets cost fewer syncs.
@@ -24,13 +25,13 @@ const WRITE_BITS: u32 = 0o300;
 
 /// The desired state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum TargetState {
     /// Nothing exists there.
     Nothing,
     /// A file.
     File {
         /// Its content.
-        content: Content,
+        content: ContentSource,
         /// Its permission bits; `None` leaves them unchanged.
         mode: Option<u32>,
     },
@@ -42,7 +43,7 @@ pub enum Target {
 
 /// The source of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum ContentSource {
     /// These bytes.
     Bytes(Arc<[u8]>),
     /// A file outside the workspace.
@@ -57,7 +58,7 @@ pub(super) trait TargetList {
     fn paths(&self) -> Box<dyn Iterator<Item = &Path> + '_>;
 
     /// Returns all paths with their targets.
-    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, Target>)> + '_>;
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, TargetState>)> + '_>;
 
     /// Returns whether a path has a target.
     fn contains(&self, path: &Path) -> bool;
@@ -68,7 +69,7 @@ pub(super) trait TargetList {
 
 /// Targets in memory, with the states of files.
 pub(super) struct TargetMap<'a> {
-    pub(super) all: &'a BTreeMap<PathBuf, Target>,
+    pub(super) all: &'a BTreeMap<PathBuf, TargetState>,
     pub(super) stamps: &'a HashMap<PathBuf, FileStamp>,
 }
 
@@ -77,7 +78,7 @@ impl TargetList for TargetMap<'_> {
         Box::new(self.all.keys().map(PathBuf::as_path))
     }
 
-    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, Target>)> + '_> {
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, TargetState>)> + '_> {
         let each = self.all.iter();
         Box::new(each.map(|(path, target)| (path.as_path(), Cow::Borrowed(target))))
     }
@@ -93,18 +94,18 @@ impl TargetList for TargetMap<'_> {
 
 /// The target states of several paths.
 #[derive(Clone, Copy)]
-pub(super) struct Targets<'a> {
+pub(super) struct TargetStates<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) changer: &'a Changer,
     pub(super) all: &'a dyn TargetList,
 }
 
 /// What exists at each path of some targets, in their order.
-type Kinds = [Option<Kind>];
+type EntryKinds = [Option<EntryKind>];
 /// The modes of folders.
-type Modes = BTreeMap<PathBuf, u32>;
+type FolderModes = BTreeMap<PathBuf, u32>;
 
-impl<'a> Targets<'a> {
+impl<'a> TargetStates<'a> {
     /// Brings each path to its target. Deletes files in the same set as writing others where possible.
     ///
     /// # Errors
@@ -134,23 +135,24 @@ impl<'a> Targets<'a> {
     /// Calls `apply` while the owner may write to all folders above the paths.
     fn with_open_folders(
         &self,
-        apply: impl FnOnce(&Targets<'_>, &Modes) -> Result<(), WorkspaceError>,
+        apply: impl FnOnce(&TargetStates<'_>, &FolderModes) -> Result<(), WorkspaceError>,
     ) -> Result<(), WorkspaceError> {
         let open = self.open_folders()?;
         let changer = &self.changer.with_modes(open.clone());
-        let done = apply(&Targets { changer, ..*self }, &open);
+        let done = apply(&TargetStates { changer, ..*self }, &open);
         self.close_folders(open).and(done)
     }
 
     /// Lets the owner write to the folders of all paths. Returns their previous modes.
-    fn open_folders(&self) -> Result<Modes, WorkspaceError> {
+    fn open_folders(&self) -> Result<FolderModes, WorkspaceError> {
         let parents: BTreeSet<&Path> = self.all.paths().filter_map(Path::parent).collect();
-        let mut open = Modes::new();
+        let mut open = FolderModes::new();
         for path in parents {
             let Ok(stat) = self.workspace.stat(path) else {
                 continue;
             };
-            let folder = Kind::of(FileType::from_raw_mode(stat.st_mode)) == Kind::Directory;
+            let folder =
+                EntryKind::of(FileType::from_raw_mode(stat.st_mode)) == EntryKind::Directory;
             if folder && stat.st_mode & WRITE_BITS != WRITE_BITS {
                 self.workspace.set_bits(path, stat.st_mode | WRITE_BITS)?;
                 open.insert(path.to_owned(), stat.st_mode & 0o7777);
@@ -160,14 +162,14 @@ impl<'a> Targets<'a> {
     }
 
     /// Restores the modes of folders, except those that have a target.
-    fn close_folders(&self, open: Modes) -> Result<(), WorkspaceError> {
+    fn close_folders(&self, open: FolderModes) -> Result<(), WorkspaceError> {
         for (path, mode) in open.into_iter().rev() {
             let stays = !self.all.contains(&path);
             if stays
                 && self
                     .workspace
                     .look(&path)
-                    .is_some_and(|(kind, _)| kind == Kind::Directory)
+                    .is_some_and(|(kind, _)| kind == EntryKind::Directory)
             {
                 self.workspace.set_bits(&path, mode)?;
             }
@@ -175,12 +177,13 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    fn apply_at_once(&self, kinds: &Kinds, open: &Modes) -> Result<(), WorkspaceError> {
+    fn apply_at_once(&self, kinds: &EntryKinds, open: &FolderModes) -> Result<(), WorkspaceError> {
         self.remove_links(kinds)?;
-        let in_the_way = |(target, kind): (Cow<'_, Target>, Option<Kind>)| match &*target {
-            Target::File { .. } => kind == Some(Kind::Directory),
-            Target::Folder(_) | Target::Link(_) => kind == Some(Kind::File),
-            Target::Nothing => false,
+        let in_the_way = |(target, kind): (Cow<'_, TargetState>, Option<EntryKind>)| match &*target
+        {
+            TargetState::File { .. } => kind == Some(EntryKind::Directory),
+            TargetState::Folder(_) | TargetState::Link(_) => kind == Some(EntryKind::File),
+            TargetState::Nothing => false,
         };
         let mut each = self.each_with(kinds);
         if each.any(|(_, target, kind)| in_the_way((target, kind))) {
@@ -195,14 +198,18 @@ impl<'a> Targets<'a> {
         }
     }
 
-    fn apply_deletes_first(&self, kinds: &Kinds, open: &Modes) -> Result<(), WorkspaceError> {
+    fn apply_deletes_first(
+        &self,
+        kinds: &EntryKinds,
+        open: &FolderModes,
+    ) -> Result<(), WorkspaceError> {
         self.change(&self.deletes(kinds)?)?;
         self.remove_empty_folders(kinds)?;
         self.apply_rest(open)
     }
 
     /// Creates folders, files and links.
-    fn apply_rest(&self, open: &Modes) -> Result<(), WorkspaceError> {
+    fn apply_rest(&self, open: &FolderModes) -> Result<(), WorkspaceError> {
         let modes = self.make_folders(open)?;
         self.change(&self.writes()?)?;
         self.import()?;
@@ -210,10 +217,11 @@ impl<'a> Targets<'a> {
     }
 
     /// Removes the files whose target is not a file.
-    fn remove_files(&self, kinds: &Kinds) -> Result<(), WorkspaceError> {
+    fn remove_files(&self, kinds: &EntryKinds) -> Result<(), WorkspaceError> {
         let removed = || {
             self.each_with(kinds).filter_map(|(path, target, kind)| {
-                let stays = matches!(*target, Target::File { .. }) || kind != Some(Kind::File);
+                let stays =
+                    matches!(*target, TargetState::File { .. }) || kind != Some(EntryKind::File);
                 (!stays).then_some(path)
             })
         };
@@ -236,8 +244,8 @@ impl<'a> Targets<'a> {
     /// Returns all paths with their targets, and what exists there.
     fn each_with(
         &self,
-        kinds: &Kinds,
-    ) -> impl Iterator<Item = (&'a Path, Cow<'a, Target>, Option<Kind>)> {
+        kinds: &EntryKinds,
+    ) -> impl Iterator<Item = (&'a Path, Cow<'a, TargetState>, Option<EntryKind>)> {
         let each = self.all.each().zip(kinds);
         each.map(|((path, target), kind)| (path, target, *kind))
     }
@@ -249,7 +257,7 @@ impl<'a> Targets<'a> {
     pub(super) fn delete_files(&self) -> Result<(), WorkspaceError> {
         let kinds = self.kinds();
         for (path, kind) in self.all.paths().zip(&kinds) {
-            if *kind == Some(Kind::Link) {
+            if *kind == Some(EntryKind::Link) {
                 let place = self.workspace.real_place(path)?;
                 self.changer.remove(&place, false)?;
             }
@@ -265,20 +273,20 @@ impl<'a> Targets<'a> {
         self.remove_empty_folders(&self.kinds())
     }
 
-    fn kinds(&self) -> Vec<Option<Kind>> {
+    fn kinds(&self) -> Vec<Option<EntryKind>> {
         let mut stat = self.workspace.stat_near();
-        let kind = |stat: Stat| Kind::of(FileType::from_raw_mode(stat.st_mode));
+        let kind = |stat: Stat| EntryKind::of(FileType::from_raw_mode(stat.st_mode));
         let each = self.all.paths();
         each.map(|path| stat(path).map(kind)).collect()
     }
 
     /// Removes what is neither a file nor a folder, unless it already matches its target.
-    fn remove_links(&self, kinds: &Kinds) -> Result<(), WorkspaceError> {
+    fn remove_links(&self, kinds: &EntryKinds) -> Result<(), WorkspaceError> {
         for (path, target, kind) in self.each_with(kinds) {
             let removed = match kind {
-                Some(Kind::Link) => !self.link_matches(path, &target),
-                Some(Kind::Pipe | Kind::Socket | Kind::Device) => true,
-                Some(Kind::File | Kind::Directory) | None => false,
+                Some(EntryKind::Link) => !self.link_matches(path, &target),
+                Some(EntryKind::Pipe | EntryKind::Socket | EntryKind::Device) => true,
+                Some(EntryKind::File | EntryKind::Directory) | None => false,
             };
             if removed {
                 let place = self.workspace.real_place(path)?;
@@ -289,15 +297,18 @@ impl<'a> Targets<'a> {
     }
 
     /// Creates the missing folders before their content. Returns the modes to set at the end.
-    fn make_folders(&self, open: &Modes) -> Result<Vec<(&'a Path, Option<u32>)>, WorkspaceError> {
+    fn make_folders(
+        &self,
+        open: &FolderModes,
+    ) -> Result<Vec<(&'a Path, Option<u32>)>, WorkspaceError> {
         let mut modes = Vec::new();
         for (path, target) in self.all.each() {
-            let Target::Folder(mode) = *target else {
+            let TargetState::Folder(mode) = *target else {
                 continue;
             };
             let opened = open.get(path).copied();
             let now = state_at(self.workspace, path, &mut |_| Ok(None))?;
-            if let Some(State::Folder { mode: now }) = now {
+            if let Some(EntryState::Folder { mode: now }) = now {
                 if opened.is_some() || mode.is_some() && now != mode {
                     modes.push((path, mode.or(opened)));
                 }
@@ -311,10 +322,10 @@ impl<'a> Targets<'a> {
     }
 
     /// Returns the files to delete.
-    fn deletes(&self, kinds: &Kinds) -> Result<Vec<FileStep>, WorkspaceError> {
+    fn deletes(&self, kinds: &EntryKinds) -> Result<Vec<FileStep>, WorkspaceError> {
         let mut steps = Vec::new();
         for (path, target, kind) in self.each_with(kinds) {
-            if matches!(*target, Target::File { .. }) || kind != Some(Kind::File) {
+            if matches!(*target, TargetState::File { .. }) || kind != Some(EntryKind::File) {
                 continue;
             }
             steps.push(FileStep {
@@ -330,8 +341,8 @@ impl<'a> Targets<'a> {
     fn writes(&self) -> Result<Vec<FileStep>, WorkspaceError> {
         let mut steps = Vec::new();
         for (path, target) in self.all.each() {
-            if let Target::File { content, mode } = &*target
-                && let Content::Bytes(bytes) = content
+            if let TargetState::File { content, mode } = &*target
+                && let ContentSource::Bytes(bytes) = content
             {
                 steps.push(FileStep {
                     place: self.workspace.real_place(path)?,
@@ -358,8 +369,8 @@ impl<'a> Targets<'a> {
     /// Imports the files from outside, and sets the modes of files whose content does not change.
     fn import(&self) -> Result<(), WorkspaceError> {
         for (path, target) in self.all.each() {
-            if let Target::File {
-                content: Content::Unchanged,
+            if let TargetState::File {
+                content: ContentSource::Unchanged,
                 mode,
             } = *target
             {
@@ -386,14 +397,14 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    fn remove_empty_folders(&self, kinds: &Kinds) -> Result<(), WorkspaceError> {
+    fn remove_empty_folders(&self, kinds: &EntryKinds) -> Result<(), WorkspaceError> {
         let folders = self.each_with(kinds).filter(|(_, target, kind)| {
-            *kind == Some(Kind::Directory) && !matches!(**target, Target::Folder(_))
+            *kind == Some(EntryKind::Directory) && !matches!(**target, TargetState::Folder(_))
         });
         let folders: Vec<&Path> = folders.map(|(path, ..)| path).collect();
         for path in folders.into_iter().rev() {
             let place = self.workspace.real_place(path)?;
-            if place.kind() == Some(Kind::Directory) && self.workspace.is_empty(&place) {
+            if place.kind() == Some(EntryKind::Directory) && self.workspace.is_empty(&place) {
                 self.changer.remove(&place, false)?;
             }
         }
@@ -403,7 +414,7 @@ impl<'a> Targets<'a> {
     /// Creates the links, then sets the modes of folders.
     fn finish(&self, modes: Vec<(&Path, Option<u32>)>) -> Result<(), WorkspaceError> {
         for (path, target) in self.all.each() {
-            if let Target::Link(text) = &*target
+            if let TargetState::Link(text) = &*target
                 && !self.link_matches(path, &target)
             {
                 let place = self.workspace.real_place(path)?;
@@ -418,10 +429,10 @@ impl<'a> Targets<'a> {
     }
 
     /// Whether a link already has its target text.
-    fn link_matches(&self, path: &Path, target: &Target) -> bool {
+    fn link_matches(&self, path: &Path, target: &TargetState) -> bool {
         let now = state_at(self.workspace, path, &mut |_| Ok(None));
         match (target, now) {
-            (Target::Link(text), Ok(Some(State::Link { target }))) => target.0 == *text,
+            (TargetState::Link(text), Ok(Some(EntryState::Link { target }))) => target.0 == *text,
             _ => false,
         }
     }
@@ -430,11 +441,11 @@ impl<'a> Targets<'a> {
 /// Returns the path, the file and its permission bits if a file from outside is the target.
 fn outside_file<'a>(
     path: &'a Path,
-    target: Cow<'a, Target>,
+    target: Cow<'a, TargetState>,
 ) -> Option<(&'a Path, OutsideFile, u32)> {
     match target.into_owned() {
-        Target::File {
-            content: Content::Outside(file),
+        TargetState::File {
+            content: ContentSource::Outside(file),
             mode,
         } => Some((path, file, mode.unwrap_or(NEW_MODE))),
         _ => None,
@@ -454,15 +465,15 @@ fn batch_len(steps: &[FileStep]) -> usize {
 
 /// A file to delete, or to write from memory.
 struct FileStep {
-    place: Place,
+    place: ResolvedPath,
     bytes: Option<Arc<[u8]>>,
     mode: Option<u32>,
 }
 
 impl FileStep {
-    fn change(&self, all: &dyn TargetList) -> Change<'_> {
+    fn change(&self, all: &dyn TargetList) -> FileUpdate<'_> {
         let stamp = || all.stamp(self.place.real());
-        Change {
+        FileUpdate {
             place: &self.place,
             content: self.bytes.as_deref(),
             expected: self.place.kind().and_then(|_| stamp()),

@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 use crate::call::{CallId, RunId};
 use crate::change::log::{BegunSet, ChangeLog, ChangesMade, OpenSet};
 use crate::change::state::{hash_open_file, state_at};
-use crate::change::{ChangeEntry, FileHash, State};
+use crate::change::{ChangeEntry, EntryState, FileHash};
 use crate::workspace::{
-    Change, FileRemoval, FileStamp, Import, Kind, Place, Workspace, WorkspaceError, WriteMode,
-    Written,
+    EntryKind, FileRemoval, FileStamp, FileUpdate, Import, ResolvedPath, Workspace, WorkspaceError,
+    WriteMode, WriteReceipt,
 };
 
 /// Maximum number of entries in a folder that is deleted.
@@ -44,7 +44,7 @@ struct PlannedSet {
 /// Changes to record as one set, in the order in which they are made: deletions first.
 pub(super) trait ChangesToRecord {
     /// Returns each path with its state afterwards.
-    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Option<State>)> + '_>;
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Option<EntryState>)> + '_>;
 
     /// Returns whether a path is among them.
     fn contains(&self, path: &Path) -> bool;
@@ -134,11 +134,11 @@ impl Changer {
     /// The place may not be changed, is not a file, or is in a different state than expected; or the disk is full.
     pub fn write(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         content: &[u8],
         mode: WriteMode,
         expected: Option<&FileStamp>,
-    ) -> Result<Written, WorkspaceError> {
+    ) -> Result<WriteReceipt, WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let real = place.real();
             let before = self.save_state(recorder, real)?;
@@ -165,7 +165,10 @@ impl Changer {
     ///
     /// # Errors
     /// A file is not in the expected state, or cannot be changed; [`WorkspaceError::NotPutBack`] says that some changes remain.
-    pub fn change(&self, changes: &[Change<'_>]) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
+    pub fn change(
+        &self,
+        changes: &[FileUpdate<'_>],
+    ) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let mut all = Vec::with_capacity(changes.len());
             let mut made = HashSet::new();
@@ -200,7 +203,12 @@ impl Changer {
     ///
     /// # Errors
     /// Something is in the way, or may not be changed.
-    pub fn rename(&self, from: &Place, to: &Place, overwrite: bool) -> Result<(), WorkspaceError> {
+    pub fn rename(
+        &self,
+        from: &ResolvedPath,
+        to: &ResolvedPath,
+        overwrite: bool,
+    ) -> Result<(), WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let mut changes = missing_parents(to);
             changes.push(ChangeEntry {
@@ -222,10 +230,10 @@ impl Changer {
     ///
     /// # Errors
     /// It may not be deleted, is not empty, or contains more than 100,000 entries.
-    pub fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
+    pub fn remove(&self, place: &ResolvedPath, recursive: bool) -> Result<(), WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let mut below = Vec::new();
-            if recursive && place.kind() == Some(Kind::Directory) {
+            if recursive && place.kind() == Some(EntryKind::Directory) {
                 below = self.below(place)?;
             }
             // In the order of deletion: the content of a folder before the folder.
@@ -245,12 +253,12 @@ impl Changer {
     /// Creates the folder at an empty place, and its parents. The caller must still [set](Self::set_mode) its mode.
     pub(crate) fn make_folder(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         mode: Option<u32>,
     ) -> Result<(), WorkspaceError> {
         let planned = |_: &CallRecorder| {
             let mut changes = missing_parents(place);
-            let folder = State::Folder { mode };
+            let folder = EntryState::Folder { mode };
             changes.push(change_entry(place.real(), None, Some(folder)));
             Ok(PlannedSet {
                 changes,
@@ -261,10 +269,14 @@ impl Changer {
     }
 
     /// Sets the mode of the folder at a place, without set-id bits; without a mode, the one of a new folder.
-    pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
+    pub(crate) fn set_mode(
+        &self,
+        place: &ResolvedPath,
+        mode: Option<u32>,
+    ) -> Result<(), WorkspaceError> {
         let planned = |recorder: &CallRecorder| {
             let before = self.save_state(recorder, place.real())?;
-            let after = Some(State::Folder { mode });
+            let after = Some(EntryState::Folder { mode });
             Ok(PlannedSet {
                 changes: vec![change_entry(place.real(), before, after)],
                 atomic: true,
@@ -274,14 +286,18 @@ impl Changer {
     }
 
     /// Creates a link at an empty place, and its parents.
-    pub(crate) fn make_link(&self, place: &Place, target: &Path) -> Result<(), WorkspaceError> {
+    pub(crate) fn make_link(
+        &self,
+        place: &ResolvedPath,
+        target: &Path,
+    ) -> Result<(), WorkspaceError> {
         let planned = |_: &CallRecorder| {
             let mut changes = missing_parents(place);
             let target = target.into();
             changes.push(change_entry(
                 place.real(),
                 None,
-                Some(State::Link { target }),
+                Some(EntryState::Link { target }),
             ));
             Ok(PlannedSet {
                 changes,
@@ -314,7 +330,7 @@ impl Changer {
             for import in files {
                 let folders = missing_parents(&self.workspace.real_place(import.path)?).into_iter();
                 changes.extend(folders.filter(|folder| made.insert(folder.path.clone())));
-                let after = State::File {
+                let after = EntryState::File {
                     sha256: import.file.sha256,
                     bytes: import.file.stamp.bytes(),
                     mode: Some(import.mode & 0o777),
@@ -333,7 +349,7 @@ impl Changer {
     /// Sets the permission bits of the file at a place, and changes nothing else.
     pub(super) fn set_file_mode(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         mode: u32,
         expected: Option<&FileStamp>,
     ) -> Result<(), WorkspaceError> {
@@ -403,7 +419,7 @@ impl Changer {
                 add(change_entry(
                     parent,
                     None,
-                    Some(State::Folder { mode: None }),
+                    Some(EntryState::Folder { mode: None }),
                 ))?;
             }
             let before = self.save_state(recorder, path)?;
@@ -432,26 +448,28 @@ impl Changer {
         &self,
         recorder: &CallRecorder,
         real: &Path,
-    ) -> Result<Option<State>, WorkspaceError> {
+    ) -> Result<Option<EntryState>, WorkspaceError> {
         let state = state_at(&self.workspace, real, &mut |mut open| {
             let kept = recorder.log.save_file(&recorder.run, &mut open.file);
             kept.map_err(WorkspaceError::NotNoted)
         })?;
         Ok(match (state, self.modes.get(real)) {
-            (Some(State::Folder { .. }), Some(mode)) => Some(State::Folder { mode: Some(*mode) }),
+            (Some(EntryState::Folder { .. }), Some(mode)) => {
+                Some(EntryState::Folder { mode: Some(*mode) })
+            }
             (state, _) => state,
         })
     }
 
     /// Returns the state of a path whose content the operation keeps.
-    fn current_state(&self, real: &Path) -> Result<Option<State>, WorkspaceError> {
+    fn current_state(&self, real: &Path) -> Result<Option<EntryState>, WorkspaceError> {
         state_at(&self.workspace, real, &mut |open| {
             hash_open_file(open, real)
         })
     }
 
     /// Returns the bytes of the file at a place; empty if there is none.
-    fn read_bytes(&self, place: &Place) -> Result<Vec<u8>, WorkspaceError> {
+    fn read_bytes(&self, place: &ResolvedPath) -> Result<Vec<u8>, WorkspaceError> {
         if place.kind().is_none() {
             return Ok(Vec::new());
         }
@@ -462,7 +480,7 @@ impl Changer {
         Ok(bytes)
     }
 
-    fn below(&self, place: &Place) -> Result<Vec<PathBuf>, WorkspaceError> {
+    fn below(&self, place: &ResolvedPath) -> Result<Vec<PathBuf>, WorkspaceError> {
         let below = self.workspace.tree(place, MAX_ENTRIES)?;
         let below = below.ok_or_else(|| {
             WorkspaceError::Malformed(place.display(), "it holds more than 100,000 entries")
@@ -471,7 +489,7 @@ impl Changer {
     }
 }
 
-fn change_entry(real: &Path, before: Option<State>, after: Option<State>) -> ChangeEntry {
+fn change_entry(real: &Path, before: Option<EntryState>, after: Option<EntryState>) -> ChangeEntry {
     ChangeEntry {
         path: real.into(),
         from: None,
@@ -481,38 +499,38 @@ fn change_entry(real: &Path, before: Option<State>, after: Option<State>) -> Cha
 }
 
 /// Returns the missing parent folders of a place, outermost first.
-fn missing_parents(place: &Place) -> Vec<ChangeEntry> {
+fn missing_parents(place: &ResolvedPath) -> Vec<ChangeEntry> {
     let missing = place.missing().saturating_sub(1);
     let above = place.real().ancestors().skip(1).take(missing);
     let mut made: Vec<_> = above
-        .map(|folder| change_entry(folder, None, Some(State::Folder { mode: None })))
+        .map(|folder| change_entry(folder, None, Some(EntryState::Folder { mode: None })))
         .collect();
     made.reverse();
     made
 }
 
 /// Returns the state of a file with these bytes and the mode of `before`.
-fn file_state(parts: &[&[u8]], before: Option<&State>) -> State {
+fn file_state(parts: &[&[u8]], before: Option<&EntryState>) -> EntryState {
     let mut hasher = Sha256::new();
     let mut bytes = 0;
     for part in parts {
         hasher.update(part);
         bytes += part.len() as u64;
     }
-    State::File {
+    EntryState::File {
         sha256: Some(FileHash::finish(hasher)),
         bytes,
         mode: match before {
             // Without set-id bits.
-            Some(State::File { mode, .. }) => mode.map(|mode| mode & 0o777),
+            Some(EntryState::File { mode, .. }) => mode.map(|mode| mode & 0o777),
             _ => None,
         },
     }
 }
 
-fn with_mode(state: State, mode: u32) -> State {
+fn with_mode(state: EntryState, mode: u32) -> EntryState {
     match state {
-        State::File { sha256, bytes, .. } => State::File {
+        EntryState::File { sha256, bytes, .. } => EntryState::File {
             sha256,
             bytes,
             mode: Some(mode),

@@ -22,15 +22,15 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::approval::preview::FileChange;
-use crate::change::net::Action;
-use crate::change::{PathText, State};
+use crate::change::net::ChangeKind;
+use crate::change::{EntryState, PathText};
 use crate::text::hex;
-use crate::workspace::{FileStamp, Kind, Workspace, WorkspaceError};
+use crate::workspace::{EntryKind, FileStamp, Workspace, WorkspaceError};
 
 pub use list::ChangeList;
 
 use self::upper::Upper;
-use self::walk::Walk;
+use self::walk::UpperWalk;
 
 /// Maximum number of entries in the upper folder, including those of folders deleted with their content.
 pub const MAX_ENTRIES: usize = 200_000;
@@ -41,11 +41,11 @@ pub struct ViewChange<'a> {
     /// The path below the root, without links.
     pub path: &'a Path,
     /// The kind of the change.
-    pub action: Action,
+    pub action: ChangeKind,
     /// The state in the workspace; `None` for something new.
-    pub before: Option<State>,
+    pub before: Option<EntryState>,
     /// The state that the command left; `None` for something it deleted.
-    pub after: Option<State>,
+    pub after: Option<EntryState>,
     /// The reason if the change must not be applied: another program changed the same file.
     pub conflict: Option<&'static str>,
     stamps: Stamps,
@@ -53,7 +53,7 @@ pub struct ViewChange<'a> {
 
 /// An entry that is never applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedEntry {
     /// The path below the root.
     pub path: PathBuf,
     /// The reason, as a clause about the entry: "it is a socket".
@@ -62,14 +62,14 @@ pub struct Dropped {
 
 /// The time when a view was created, by the clock of its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Since {
+pub struct ViewCreation {
     /// Seconds since 1970.
     seconds: i64,
     /// Nanoseconds of the second.
     nanoseconds: i64,
 }
 
-impl Since {
+impl ViewCreation {
     /// Returns the change time of a folder: a view's own folder, right after its creation.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ pub fn open_sides(
         Err(errno) => return Err(errno.into()),
     };
     let before = match workspace.look(path) {
-        Some((Kind::File, _)) => {
+        Some((EntryKind::File, _)) => {
             let open = workspace.open_file(path);
             Some(open.map_err(io::Error::other)?.file)
         }
@@ -166,11 +166,11 @@ pub enum CollectError {
 
 /// All changes of a command on a view.
 #[derive(Debug)]
-pub struct Collected {
+pub struct CollectedChanges {
     /// The changes that can be applied. Whatever knows more about them can share them.
     pub changes: Arc<ChangeList>,
     /// The entries that are never applied.
-    pub dropped: Vec<Dropped>,
+    pub dropped: Vec<DroppedEntry>,
     upper: Upper,
     /// Whether something may have been applied.
     touched: AtomicBool,
@@ -185,7 +185,7 @@ struct Stamps {
     upper: Option<FileStamp>,
 }
 
-impl Collected {
+impl CollectedChanges {
     /// Reads what a command changed. The command must have ended, and nothing may write to `upper` any more. `since` is a time before
     /// the command began: a file that another program changed differently in the workspace after it is a conflict.
     ///
@@ -194,7 +194,7 @@ impl Collected {
     pub fn collect(
         workspace: &Workspace,
         upper: &Path,
-        since: Since,
+        since: ViewCreation,
     ) -> Result<Self, CollectError> {
         Self::walk(workspace, upper, since, false)
     }
@@ -207,7 +207,7 @@ impl Collected {
     pub fn collect_again(
         workspace: &Workspace,
         upper: &Path,
-        since: Since,
+        since: ViewCreation,
     ) -> Result<Self, CollectError> {
         Self::walk(workspace, upper, since, true)
     }
@@ -215,11 +215,11 @@ impl Collected {
     fn walk(
         workspace: &Workspace,
         upper: &Path,
-        since: Since,
+        since: ViewCreation,
         again: bool,
     ) -> Result<Self, CollectError> {
         let upper = Upper::open(upper)?;
-        let mut walk = Walk::new(workspace, &upper, since, again);
+        let mut walk = UpperWalk::new(workspace, &upper, since, again);
         walk.run()?;
         let (changes, mut dropped) = walk.finish();
         dropped.sort_by(|a, b| a.path.cmp(&b.path));
@@ -237,8 +237,11 @@ impl Collected {
         let mut hasher = Sha256::new();
         for change in self.changes.iter().filter(|change| select(change.path)) {
             let Stamps { lower, upper } = &change.stamps;
-            let unhashed = |state: &Option<State>| {
-                matches!(state, Some(State::File { sha256: None, .. } | State::Other))
+            let unhashed = |state: &Option<EntryState>| {
+                matches!(
+                    state,
+                    Some(EntryState::File { sha256: None, .. } | EntryState::Other)
+                )
             };
             let before = lower.as_ref().filter(|_| unhashed(&change.before));
             let after = upper.as_ref().filter(|_| unhashed(&change.after));
@@ -359,6 +362,6 @@ impl Collected {
     /// Returns the selected changes that [`apply`](Self::apply) leaves out, each with the reason: a conflict, or a dependency on a
     /// change that is not selected.
     pub fn left_out(&self, select: &dyn Fn(&Path) -> bool) -> Vec<(&Path, &'static str)> {
-        apply::Selection::new(&self.changes, select).left_out
+        apply::ApplicableChanges::new(&self.changes, select).left_out
     }
 }

@@ -113,7 +113,7 @@ pub enum LogError {
 /// A line of the log.
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Line {
+enum ChangeLogLine {
     /// A change set begins.
     Set {
         v: u32,
@@ -199,7 +199,8 @@ impl ChangeLog {
     /// Records the end of a set.
     pub(super) fn end(&self, run: &RunId, set: &BegunSet, done: bool) -> io::Result<()> {
         let set = set.name.clone();
-        self.append(run, &Line::End { set, done }).map(drop)
+        self.append(run, &ChangeLogLine::End { set, done })
+            .map(drop)
     }
 
     /// Syncs the log of a run and these saved files to disk; for many files, the whole file system.
@@ -224,7 +225,7 @@ impl ChangeLog {
     }
 
     /// Appends a line and returns its length.
-    fn append(&self, run: &RunId, line: &Line) -> io::Result<u64> {
+    fn append(&self, run: &RunId, line: &ChangeLogLine) -> io::Result<u64> {
         let path = self.ensure_folder(run)?.join(LOG_FILE);
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
@@ -343,7 +344,7 @@ impl ChangeLog {
     pub fn read(&self, run: &RunId) -> Result<Vec<ChangeSet>, LogError> {
         let (mut sets, mut names) = (Vec::<ChangeSet>::new(), HashMap::new());
         self.each_line(run, |line| match line {
-            Line::Set {
+            ChangeLogLine::Set {
                 set,
                 call,
                 at,
@@ -358,12 +359,12 @@ impl ChangeLog {
                     done: None,
                 });
             }
-            Line::More { set, changes } => {
+            ChangeLogLine::More { set, changes } => {
                 if let Some(at) = names.get(&set).and_then(|at| sets.get_mut(*at)) {
                     at.changes.extend(changes);
                 }
             }
-            Line::End { set, done } => {
+            ChangeLogLine::End { set, done } => {
                 if let Some(at) = names.get(&set).and_then(|at| sets.get_mut(*at)) {
                     at.done = Some(done);
                 }
@@ -386,16 +387,16 @@ impl ChangeLog {
     pub fn count_paths(&self, run: &RunId) -> Result<u64, LogError> {
         let (hashes, mut paths) = (RandomState::new(), HashSet::new());
         self.each_line(run, |line| match line {
-            Line::Set { changes, .. } | Line::More { changes, .. } => {
+            ChangeLogLine::Set { changes, .. } | ChangeLogLine::More { changes, .. } => {
                 paths.extend(changes.iter().map(|change| hashes.hash_one(&*change.path)));
             }
-            Line::End { .. } => {}
+            ChangeLogLine::End { .. } => {}
         })?;
         Ok(paths.len() as u64)
     }
 
     /// Passes the lines of a run's log to `each`.
-    fn each_line(&self, run: &RunId, mut each: impl FnMut(Line)) -> Result<(), LogError> {
+    fn each_line(&self, run: &RunId, mut each: impl FnMut(ChangeLogLine)) -> Result<(), LogError> {
         let path = self.folder(run)?.join(LOG_FILE);
         let failed = |source| LogError::Io {
             path: path.clone(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::change::log::ChangeSet;
-use crate::change::{ChangeEntry, State};
+use crate::change::{ChangeEntry, EntryState};
 
 /// A path and the state of what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct PathState {
     /// The path below the root, without links.
     pub path: PathBuf,
     /// What is there.
-    pub state: State,
+    pub state: EntryState,
 }
 
 /// The sum of all changes to one file, link or folder.
@@ -33,7 +33,7 @@ pub struct NetChange {
 /// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum ChangeKind {
     /// A new file, link or folder.
     Create,
     /// Different content.
@@ -48,7 +48,7 @@ pub enum Action {
     Chmod,
 }
 
-impl Action {
+impl ChangeKind {
     /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -64,22 +64,22 @@ impl Action {
 
 impl NetChange {
     /// Returns the kind of the change.
-    pub fn action(&self) -> Action {
+    pub fn action(&self) -> ChangeKind {
         match (&self.before, &self.after) {
-            (None, _) => Action::Create,
-            (_, None) => Action::Delete,
-            (Some(was), Some(is)) if was.path != is.path => Action::Move,
+            (None, _) => ChangeKind::Create,
+            (_, None) => ChangeKind::Delete,
+            (Some(was), Some(is)) if was.path != is.path => ChangeKind::Move,
             (Some(was), Some(is)) => match (&was.state, &is.state) {
-                (State::File { sha256: a, .. }, State::File { sha256: b, .. }) => {
+                (EntryState::File { sha256: a, .. }, EntryState::File { sha256: b, .. }) => {
                     if a.is_some() && a == b {
-                        Action::Chmod
+                        ChangeKind::Chmod
                     } else {
-                        Action::Modify
+                        ChangeKind::Modify
                     }
                 }
-                (State::Link { .. }, State::Link { .. }) => Action::Modify,
-                (State::Folder { .. }, State::Folder { .. }) => Action::Chmod,
-                _ => Action::Replace,
+                (EntryState::Link { .. }, EntryState::Link { .. }) => ChangeKind::Modify,
+                (EntryState::Folder { .. }, EntryState::Folder { .. }) => ChangeKind::Chmod,
+                _ => ChangeKind::Replace,
             },
         }
     }
@@ -93,7 +93,7 @@ impl NetChange {
     /// Returns the current and the previous path of a moved folder.
     pub(super) fn moved_folder(&self) -> Option<(&Path, &Path)> {
         let (was, is) = (self.before.as_ref()?, self.after.as_ref()?);
-        let folder = |lies: &PathState| matches!(lies.state, State::Folder { .. });
+        let folder = |lies: &PathState| matches!(lies.state, EntryState::Folder { .. });
         let moved = was.path != is.path && folder(was) && folder(is);
         moved.then_some((&*is.path, &*was.path))
     }
@@ -107,7 +107,7 @@ impl NetChange {
             (None, None) => true,
             (Some(was), Some(is)) if was.path != is.path => false,
             (Some(was), Some(is)) => match (&was.state, &is.state) {
-                (State::Folder { mode: a }, State::Folder { mode: b }) => a == b,
+                (EntryState::Folder { mode: a }, EntryState::Folder { mode: b }) => a == b,
                 (was, is) => was.is_same(is),
             },
             _ => false,
@@ -215,7 +215,7 @@ impl NetChanges {
             self.set_current(at, from, Some(state.clone()));
         }
         let below: Vec<usize> = match state {
-            State::Folder { .. } => {
+            EntryState::Folder { .. } => {
                 let is_below =
                     |(path, at): (&PathBuf, &usize)| path.starts_with(from).then_some(*at);
                 self.at.iter().filter_map(is_below).collect()
@@ -261,7 +261,7 @@ impl NetChanges {
     }
 
     /// Flags a change whose `before` differs from the last known state.
-    fn flag_if_foreign(&mut self, at: usize, met: Option<&State>) {
+    fn flag_if_foreign(&mut self, at: usize, met: Option<&EntryState>) {
         let Some(net) = self.all.get_mut(at) else {
             return;
         };
@@ -279,7 +279,7 @@ impl NetChanges {
     }
 
     /// Sets the current path and state.
-    fn set_current(&mut self, at: usize, path: &Path, state: Option<State>) {
+    fn set_current(&mut self, at: usize, path: &Path, state: Option<EntryState>) {
         let Some(net) = self.all.get_mut(at) else {
             return;
         };
@@ -292,7 +292,7 @@ impl NetChanges {
     }
 }
 
-fn path_state(path: &Path, state: State) -> PathState {
+fn path_state(path: &Path, state: EntryState) -> PathState {
     PathState {
         path: path.to_owned(),
         state,

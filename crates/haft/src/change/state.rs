@@ -1,4 +1,4 @@
-//! `State`: what is at a path, as far as haft can compare and restore it.
+//! `EntryState`: what is at a path, as far as haft can compare and restore it.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::change::{FileHash, PathText, log};
-use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
+use crate::workspace::{EntryKind, OpenFile, Workspace, WorkspaceError};
 
 /// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum State {
+pub enum EntryState {
     /// A regular file.
     File {
         /// The SHA-256 of its bytes; `None` for a file over the size limit.
@@ -39,7 +39,7 @@ pub enum State {
     Other,
 }
 
-impl State {
+impl EntryState {
     /// Whether both have the same content and mode. An unknown mode equals any mode; folder modes are not compared.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
@@ -62,15 +62,15 @@ impl State {
 }
 
 /// Computes the SHA-256 of a file; `None` if it is too large.
-pub(super) type Digest<'a> =
+pub(super) type FileHashFn<'a> =
     &'a mut dyn FnMut(OpenFile) -> Result<Option<FileHash>, WorkspaceError>;
 
 /// Returns the state of a real path of a workspace.
 pub(super) fn state_at(
     workspace: &Workspace,
     real: &Path,
-    digest: Digest<'_>,
-) -> Result<Option<State>, WorkspaceError> {
+    digest: FileHashFn<'_>,
+) -> Result<Option<EntryState>, WorkspaceError> {
     let to_error = |e: Errno| WorkspaceError::from_errno("look at", real, e);
     let stat = match workspace.stat(real) {
         Ok(stat) => stat,
@@ -79,26 +79,26 @@ pub(super) fn state_at(
         Err(e) => return Err(to_error(e)),
     };
     Ok(Some(
-        match Kind::of(FileType::from_raw_mode(stat.st_mode)) {
-            Kind::Directory => State::Folder {
+        match EntryKind::of(FileType::from_raw_mode(stat.st_mode)) {
+            EntryKind::Directory => EntryState::Folder {
                 mode: Some(stat.st_mode & 0o7777),
             },
-            Kind::Link => State::Link {
+            EntryKind::Link => EntryState::Link {
                 target: workspace.link_text(real)?.as_path().into(),
             },
-            Kind::File => match workspace.open_file(real) {
+            EntryKind::File => match workspace.open_file(real) {
                 Ok(open) => {
                     let bytes = open.stamp.bytes();
-                    State::File {
+                    EntryState::File {
                         sha256: digest(open)?,
                         bytes,
                         mode: Some(stat.st_mode & 0o7777),
                     }
                 }
-                Err(WorkspaceError::Io { .. }) => State::Other,
+                Err(WorkspaceError::Io { .. }) => EntryState::Other,
                 Err(error) => return Err(error),
             },
-            Kind::Pipe | Kind::Socket | Kind::Device => State::Other,
+            EntryKind::Pipe | EntryKind::Socket | EntryKind::Device => EntryState::Other,
         },
     ))
 }

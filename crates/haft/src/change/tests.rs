@@ -9,11 +9,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::net::{Action, NetChange, net_changes};
-use super::undo::{Changed, Plan, plan};
+use super::net::{ChangeKind, NetChange, net_changes};
+use super::undo::{LaterChangePolicy, UndoSteps, plan};
 use super::*;
 use crate::call::{CallId, RunId};
-use crate::workspace::{Place, Workspace, WriteMode};
+use crate::workspace::{ResolvedPath, Workspace, WriteMode};
 
 mod force;
 
@@ -62,7 +62,7 @@ impl Scene {
         )
     }
 
-    fn entry(&self, path: &str) -> Place {
+    fn entry(&self, path: &str) -> ResolvedPath {
         self.workspace.entry(path).unwrap()
     }
 
@@ -70,11 +70,11 @@ impl Scene {
         net_changes(&self.log.read(&RunId::new(run)).unwrap())
     }
 
-    fn plan(&self, run: &str) -> Plan {
-        self.plan_with(run, Changed::Refuse)
+    fn plan(&self, run: &str) -> UndoSteps {
+        self.plan_with(run, LaterChangePolicy::Refuse)
     }
 
-    fn plan_with(&self, run: &str, changed: Changed) -> Plan {
+    fn plan_with(&self, run: &str, changed: LaterChangePolicy) -> UndoSteps {
         let (nets, run) = (self.nets(run), RunId::new(run));
         plan(&nets, &self.workspace, &self.log, &run, changed).unwrap()
     }
@@ -175,21 +175,21 @@ proptest! {
 
 #[test]
 fn what_was_changed_is_told_in_one_word() {
-    type Row = (&'static [Does], &'static [(&'static str, Action)]);
+    type Row = (&'static [Does], &'static [(&'static str, ChangeKind)]);
     let rows: [Row; 8] = [
-        (&[Does::Write("a", "new\n")], &[("a", Action::Modify)]),
-        (&[Does::Write("c", "new\n")], &[("c", Action::Create)]),
-        (&[Does::Remove("a")], &[("a", Action::Delete)]),
-        (&[Does::Move("a", "c")], &[("c", Action::Move)]),
+        (&[Does::Write("a", "new\n")], &[("a", ChangeKind::Modify)]),
+        (&[Does::Write("c", "new\n")], &[("c", ChangeKind::Create)]),
+        (&[Does::Remove("a")], &[("a", ChangeKind::Delete)]),
+        (&[Does::Move("a", "c")], &[("c", ChangeKind::Move)]),
         (&[Does::Write("c", "x"), Does::Remove("c")], &[]),
         (&[Does::Write("a", "x"), Does::Write("a", "one\n")], &[]),
         (
             &[Does::Remove("a"), Does::Write("a", "new\n")],
-            &[("a", Action::Modify)],
+            &[("a", ChangeKind::Modify)],
         ),
         (
             &[Does::Remove("d/l"), Does::Write("d/l", "")],
-            &[("d/l", Action::Replace)],
+            &[("d/l", ChangeKind::Replace)],
         ),
     ];
     for (all, expect) in rows {
@@ -343,7 +343,13 @@ fn what_is_kept_is_a_plain_file_and_its_size_is_not_believed() {
         .unwrap();
     let undo = |scene: &Scene| {
         let nets = scene.nets("r1");
-        plan(&nets, &scene.workspace, &scene.log, &run, Changed::Refuse)
+        plan(
+            &nets,
+            &scene.workspace,
+            &scene.log,
+            &run,
+            LaterChangePolicy::Refuse,
+        )
     };
     let log = fs::read_to_string(changes.join("log.jsonl")).unwrap();
     let huge = log.replacen("\"bytes\":4,", "\"bytes\":18446744073709551615,", 1);

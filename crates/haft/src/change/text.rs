@@ -36,7 +36,7 @@ impl From<&Path> for PathText {
 /// The two JSON forms.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum PathTextJson {
     Text(String),
     Bytes(Vec<u8>),
 }
@@ -44,8 +44,8 @@ enum Written {
 impl Serialize for PathText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let written = match self.0.to_str() {
-            Some(text) => Written::Text(text.to_owned()),
-            None => Written::Bytes(self.0.as_os_str().as_bytes().to_vec()),
+            Some(text) => PathTextJson::Text(text.to_owned()),
+            None => PathTextJson::Bytes(self.0.as_os_str().as_bytes().to_vec()),
         };
         written.serialize(serializer)
     }
@@ -53,9 +53,9 @@ impl Serialize for PathText {
 
 impl<'de> Deserialize<'de> for PathText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(match Written::deserialize(deserializer)? {
-            Written::Text(text) => text.into(),
-            Written::Bytes(bytes) => OsString::from_vec(bytes).into(),
+        Ok(Self(match PathTextJson::deserialize(deserializer)? {
+            PathTextJson::Text(text) => text.into(),
+            PathTextJson::Bytes(bytes) => OsString::from_vec(bytes).into(),
         }))
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::call::RunId;
-pub use crate::change::apply::{Content, Target};
-use crate::change::apply::{TargetMap, Targets};
+pub use crate::change::apply::{ContentSource, TargetState};
+use crate::change::apply::{TargetMap, TargetStates};
 use crate::change::log::{ChangeLog, LogError};
 use crate::change::net::{NetChange, PathState};
 use crate::change::state::{hash_open_file, state_at};
-use crate::change::{Changer, State};
+use crate::change::{Changer, EntryState};
 use crate::workspace::{FileStamp, Workspace, WorkspaceError, draft_name, is_git};
 
 /// Maximum number of bytes of files that one undo restores.
@@ -28,7 +28,7 @@ pub enum UndoError {
 
 /// How an undo treats a file or link that was changed after the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Changed {
+pub enum LaterChangePolicy {
     /// As a conflict.
     #[default]
     Refuse,
@@ -47,17 +47,17 @@ pub struct Conflict {
 
 /// The steps of an undo.
 #[derive(Debug, Default)]
-pub struct Plan {
+pub struct UndoSteps {
     /// Files and links changed after the run: current path, and the free path beside it to which each is renamed first.
     pub set_aside: Vec<(PathBuf, PathBuf)>,
     /// Files to remove from moved folders before these move back: new files, and changed files, which are then restored.
-    pub removals: BTreeMap<PathBuf, Target>,
+    pub removals: BTreeMap<PathBuf, TargetState>,
     /// The target of each path outside moved folders.
-    pub direct: BTreeMap<PathBuf, Target>,
+    pub direct: BTreeMap<PathBuf, TargetState>,
     /// Folders to move back: current path, previous path.
     pub moves: Vec<(PathBuf, PathBuf)>,
     /// The target of each path in moved folders, applied after the moves.
-    pub in_moved_folders: BTreeMap<PathBuf, Target>,
+    pub in_moved_folders: BTreeMap<PathBuf, TargetState>,
     /// Paths in a repository's `.git`, which only git can undo.
     pub left_alone: Vec<PathBuf>,
     /// What prevents the undo. If there is any conflict, nothing is touched.
@@ -75,9 +75,9 @@ pub fn plan(
     workspace: &Workspace,
     log: &ChangeLog,
     run: &RunId,
-    changed: Changed,
-) -> Result<Plan, UndoError> {
-    let mut planning = Planning {
+    changed: LaterChangePolicy,
+) -> Result<UndoSteps, UndoError> {
+    let mut planning = UndoPlanner {
         workspace,
         log,
         run,
@@ -85,7 +85,7 @@ pub fn plan(
         nets,
         occupied: nets.iter().filter_map(occupied_path).collect(),
         moved: nets.iter().filter_map(NetChange::moved_folder).collect(),
-        plan: Plan::default(),
+        plan: UndoSteps::default(),
         bytes: 0,
     };
     let mut to_undo = Vec::with_capacity(nets.len());
@@ -106,17 +106,17 @@ pub fn plan(
     Ok(planning.plan)
 }
 
-struct Planning<'a> {
+struct UndoPlanner<'a> {
     workspace: &'a Workspace,
     log: &'a ChangeLog,
     run: &'a RunId,
-    changed: Changed,
+    changed: LaterChangePolicy,
     nets: &'a [NetChange],
     /// Paths outside moved folders at which these changes left something.
     occupied: HashSet<&'a Path>,
     /// Folders that they moved: current path, previous path.
     moved: Vec<(&'a Path, &'a Path)>,
-    plan: Plan,
+    plan: UndoSteps,
     bytes: u64,
 }
 
@@ -126,7 +126,7 @@ fn occupied_path(net: &NetChange) -> Option<&Path> {
     is.map(|is| &*is.path)
 }
 
-impl Planning<'_> {
+impl UndoPlanner<'_> {
     /// Whether a file is as the changes left it, so it must be restored. Skips a file that is already restored; any
     /// other state is a conflict.
     fn needs_undo(&mut self, net: &NetChange) -> Result<bool, UndoError> {
@@ -134,7 +134,7 @@ impl Planning<'_> {
             Some(is) => self.state_at(&is.path)?,
             None => None,
         };
-        let is = |lies: Option<&PathState>, now: Option<&State>| match (lies, now) {
+        let is = |lies: Option<&PathState>, now: Option<&EntryState>| match (lies, now) {
             (Some(lies), Some(now)) => lies.state.is_same(now),
             (None, None) => true,
             _ => false,
@@ -154,7 +154,7 @@ impl Planning<'_> {
                 return Ok(false);
             }
             let why = match net.after.as_ref().map(|is| &is.state) {
-                Some(State::File { sha256: None, .. }) => "it is too large to compare",
+                Some(EntryState::File { sha256: None, .. }) => "it is too large to compare",
                 _ => "it was changed after the run",
             };
             if !self.set_aside(net.path(), now.as_ref(), why)? {
@@ -186,13 +186,16 @@ impl Planning<'_> {
     fn set_aside(
         &mut self,
         path: &Path,
-        now: Option<&State>,
+        now: Option<&EntryState>,
         why: &'static str,
     ) -> Result<bool, UndoError> {
         let mut moved = self.moved.iter();
         let in_moved = moved.any(|(is, was)| path.starts_with(is) || path.starts_with(was));
-        let may = matches!(now, None | Some(State::File { .. } | State::Link { .. }));
-        if self.changed == Changed::Refuse || !may || in_moved {
+        let may = matches!(
+            now,
+            None | Some(EntryState::File { .. } | EntryState::Link { .. })
+        );
+        if self.changed == LaterChangePolicy::Refuse || !may || in_moved {
             self.conflict(path, why);
             return Ok(false);
         }
@@ -269,7 +272,9 @@ impl Planning<'_> {
             } else {
                 &mut self.plan.direct
             };
-            removals.entry(is.path.clone()).or_insert(Target::Nothing);
+            removals
+                .entry(is.path.clone())
+                .or_insert(TargetState::Nothing);
         }
         Ok(())
     }
@@ -279,13 +284,13 @@ impl Planning<'_> {
         &mut self,
         was: &PathState,
         is: Option<&PathState>,
-    ) -> Result<Result<Target, &'static str>, UndoError> {
+    ) -> Result<Result<TargetState, &'static str>, UndoError> {
         let (sha256, mode) = match &was.state {
-            State::Folder { mode } => return Ok(Ok(Target::Folder(*mode))),
-            State::Link { target } => return Ok(Ok(Target::Link(target.0.clone()))),
-            State::Other => return Ok(Err("it was a pipe, a socket, a device or unreadable")),
-            State::File { sha256: None, .. } => return Ok(Err("it was too large to save")),
-            State::File {
+            EntryState::Folder { mode } => return Ok(Ok(TargetState::Folder(*mode))),
+            EntryState::Link { target } => return Ok(Ok(TargetState::Link(target.0.clone()))),
+            EntryState::Other => return Ok(Err("it was a pipe, a socket, a device or unreadable")),
+            EntryState::File { sha256: None, .. } => return Ok(Err("it was too large to save")),
+            EntryState::File {
                 sha256: Some(sha256),
                 bytes,
                 mode,
@@ -304,8 +309,8 @@ impl Planning<'_> {
             None => self.read_moved_file(was, is)?,
         };
         Ok(match found {
-            Some(bytes) => Ok(Target::File {
-                content: Content::Bytes(bytes.into()),
+            Some(bytes) => Ok(TargetState::File {
+                content: ContentSource::Bytes(bytes.into()),
                 mode,
             }),
             None => Err("its earlier state was not saved"),
@@ -338,7 +343,7 @@ impl Planning<'_> {
         Ok(now.is_some_and(|now| now.is_same(&is.state)))
     }
 
-    fn state_at(&mut self, path: &Path) -> Result<Option<State>, WorkspaceError> {
+    fn state_at(&mut self, path: &Path) -> Result<Option<EntryState>, WorkspaceError> {
         let stamps = &mut self.plan.stamps;
         state_at(self.workspace, path, &mut |open| {
             stamps.insert(path.to_owned(), open.stamp);
@@ -352,14 +357,14 @@ impl Planning<'_> {
     }
 }
 
-impl Plan {
+impl UndoSteps {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.set_aside.is_empty() && self.moves.is_empty() && self.targets().next().is_none()
     }
 
     /// Returns all targets, in the order in which they are applied.
-    pub fn targets(&self) -> impl Iterator<Item = (&PathBuf, &Target)> {
+    pub fn targets(&self) -> impl Iterator<Item = (&PathBuf, &TargetState)> {
         self.removals
             .iter()
             .chain(&self.direct)
@@ -367,7 +372,7 @@ impl Plan {
     }
 
     /// Returns the final target of each path, without removals of files that are restored after their folder moved back.
-    pub fn summary(&self) -> impl Iterator<Item = (&PathBuf, &Target)> {
+    pub fn summary(&self) -> impl Iterator<Item = (&PathBuf, &TargetState)> {
         let again = |path: &Path| {
             let moved = self.moves.iter();
             let mut there =
@@ -397,7 +402,7 @@ impl Plan {
             stamps: &self.stamps,
         };
         let removals = &list(&self.removals);
-        let removals = Targets {
+        let removals = TargetStates {
             workspace,
             changer,
             all: removals,
@@ -413,13 +418,13 @@ impl Plan {
             changer.rename(&place(is)?, &place(aside)?, false)?;
         }
         let all = direct;
-        Targets { all, ..removals }.apply()?;
+        TargetStates { all, ..removals }.apply()?;
         moves.sort_by(|a, b| a.1.cmp(b.1));
         for (_, was, aside) in &moves {
             changer.rename(&place(aside)?, &place(was)?, false)?;
         }
         let all = in_moved_folders;
-        Targets { all, ..removals }.apply()
+        TargetStates { all, ..removals }.apply()
     }
 }
 

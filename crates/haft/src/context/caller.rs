@@ -11,13 +11,13 @@ use super::CallContext;
 use crate::caller::{Caller, CallerError, CallerRequest, LogLevel, RequestKind};
 use crate::json;
 use crate::session::lane::Lane;
-use crate::session::nest::Nest;
+use crate::session::nest::CallScope;
 
 /// The program that made a running call. It may be kept while the call runs; later requests to it fail.
 #[derive(Debug, Clone)]
 pub struct CallerHandle {
     caller: Arc<dyn Caller>,
-    nest: Arc<Nest>,
+    nest: Arc<CallScope>,
     lane: Lane,
     cancelled: CancellationToken,
     patience: Duration,
@@ -79,7 +79,7 @@ impl CallerHandle {
     /// Sends a log message, if the caller wants this level. `data` is any JSON value.
     pub fn log<T: Serialize + ?Sized>(&self, level: LogLevel, logger: Option<&str>, data: &T) {
         #[derive(Serialize)]
-        struct Message<'a, T: ?Sized> {
+        struct LogMessage<'a, T: ?Sized> {
             level: LogLevel,
             #[serde(skip_serializing_if = "Option::is_none")]
             logger: Option<&'a str>,
@@ -88,7 +88,7 @@ impl CallerHandle {
         if !self.wants_log(level) {
             return;
         }
-        let message = Message {
+        let message = LogMessage {
             level,
             logger,
             data,

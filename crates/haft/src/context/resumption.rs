@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::session::nest::Nest;
+use crate::session::nest::CallScope;
 
 /// A resumed call. It can be resumed again until its tool marks it as over or returns a result.
 #[derive(Debug, Clone)]
 pub struct Resumption {
-    nest: Arc<Nest>,
+    nest: Arc<CallScope>,
     leaving: CancellationToken,
     by_host: bool,
 }
 
 impl Resumption {
     /// Creates the resumption of a call. `leaving` is cancelled when the session leaves its calls to be resumed later.
-    pub(crate) fn new(nest: &Arc<Nest>, leaving: &CancellationToken, by_host: bool) -> Self {
+    pub(crate) fn new(nest: &Arc<CallScope>, leaving: &CancellationToken, by_host: bool) -> Self {
         Self {
             nest: Arc::clone(nest),
             leaving: leaving.clone(),

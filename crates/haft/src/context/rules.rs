@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CallContext, Host};
+use super::{CallContext, NestedExecutor};
 use crate::arguments::Arguments;
 use crate::json::canonical::args_digest;
 use crate::permission::{Effect, Permission, Verdict};
@@ -15,7 +15,7 @@ use crate::untrusted::{COMMAND, UntrustedSource};
 /// each verdict.
 #[derive(Clone)]
 pub struct CurrentRules {
-    host: Arc<dyn Host>,
+    host: Arc<dyn NestedExecutor>,
     session: Session,
 }
 

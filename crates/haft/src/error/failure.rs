@@ -1,4 +1,4 @@
-//! `Failure`: why a part of the host failed.
+//! `HostFailure`: why a part of the host failed.
 
 use std::error::Error;
 use std::fmt;
@@ -20,12 +20,12 @@ use std::sync::Arc;
 /// assert!(failure.source().is_some_and(|source| source.is::<std::io::Error>()));
 /// ```
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub struct HostFailure {
     message: String,
     source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-impl Failure {
+impl HostFailure {
     /// Creates a failure with this message: what happened, the value, what to do.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
@@ -46,34 +46,34 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for HostFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Error for Failure {
+impl Error for HostFailure {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         // Returns the error itself rather than the `Arc`, so that it can be downcast.
         self.source.as_deref().map(|source| source as _)
     }
 }
 
-impl PartialEq for Failure {
+impl PartialEq for HostFailure {
     fn eq(&self, other: &Self) -> bool {
         self.message == other.message
     }
 }
 
-impl Eq for Failure {}
+impl Eq for HostFailure {}
 
-impl From<String> for Failure {
+impl From<String> for HostFailure {
     fn from(message: String) -> Self {
         Self::new(message)
     }
 }
 
-impl From<&str> for Failure {
+impl From<&str> for HostFailure {
     fn from(message: &str) -> Self {
         Self::new(message)
     }

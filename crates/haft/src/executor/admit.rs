@@ -7,11 +7,11 @@ use crate::approval::ApprovalRequest;
 use crate::arguments::Arguments;
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
-use crate::executor::Parts;
+use crate::executor::ExecutorParts;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::{self, ToolInput};
 use crate::executor::exit::OpenCall;
-use crate::executor::named::{self, Fault};
+use crate::executor::named::{self, ResolveError};
 use crate::executor::refs::{self, RefObject};
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
@@ -22,7 +22,7 @@ use crate::toolset::lazy::CALL_TOOL;
 use crate::toolset::{ToolBackend, ToolEntry};
 
 /// A call of an existing tool with arguments that fit. Only this module creates it.
-pub(super) struct Admitted {
+pub(super) struct AdmittedCall {
     entry: Arc<ToolEntry>,
     input: ToolInput,
     written: Option<Arc<str>>,
@@ -30,7 +30,7 @@ pub(super) struct Admitted {
     internal: bool,
 }
 
-impl Admitted {
+impl AdmittedCall {
     /// Returns whether the tool is one of the executor's internal tools.
     pub(super) fn is_internal(&self) -> bool {
         self.internal
@@ -64,7 +64,7 @@ impl Admitted {
             entry: self.entry,
             internal: self.internal,
         };
-        Unbound::new(found, text).admit(open).await
+        UnboundCall::new(found, text).admit(open).await
     }
 
     /// Splits the call into its parts, for the one place that runs it.
@@ -74,7 +74,7 @@ impl Admitted {
 }
 
 /// Arguments that fit a tool.
-struct Fit {
+struct ValidArguments {
     arguments: Arguments,
     /// The caller's own text, if it differs from what runs.
     written: Option<Arc<str>>,
@@ -83,12 +83,12 @@ struct Fit {
 }
 
 /// Why arguments do not fit, with their text for the record.
-struct Refused {
+struct ArgumentsRefusal {
     stop: EarlyEnd,
     text: String,
 }
 
-impl Refused {
+impl ArgumentsRefusal {
     /// Records arguments, as the caller wrote them, that the tool's schema rejects.
     fn record_rejected(self, open: &mut OpenCall<'_>) -> EarlyEnd {
         open.record.keep_arguments(self.text);
@@ -102,12 +102,12 @@ impl Refused {
     }
 }
 
-impl Fit {
+impl ValidArguments {
     /// Returns the admitted call, once the tool has parsed the arguments.
-    fn admitted(self, found: FoundTool) -> Result<Admitted, Box<Refused>> {
+    fn admitted(self, found: FoundTool) -> Result<AdmittedCall, Box<ArgumentsRefusal>> {
         let written = self.written;
         match effects::prepare(&found.tool, &self.arguments) {
-            Ok(prepared) => Ok(Admitted {
+            Ok(prepared) => Ok(AdmittedCall {
                 entry: found.entry,
                 input: ToolInput::new(found.tool, self.arguments, prepared)
                     .with_input(found.has_input),
@@ -117,7 +117,7 @@ impl Fit {
             Err(stop) => {
                 let text = written.as_deref().unwrap_or(self.arguments.as_str());
                 let text = text.to_owned();
-                Err(Box::new(Refused { stop, text }))
+                Err(Box::new(ArgumentsRefusal { stop, text }))
             }
         }
     }
@@ -134,13 +134,13 @@ struct FoundTool {
 }
 
 /// A call of an existing tool whose arguments may name artifacts that are not read yet.
-pub(super) struct Unbound {
+pub(super) struct UnboundCall {
     found: FoundTool,
     text: String,
     refs: Vec<RefObject>,
 }
 
-impl Unbound {
+impl UnboundCall {
     fn new(found: FoundTool, text: String) -> Self {
         let text = if text.is_empty() {
             "{}".to_owned()
@@ -152,12 +152,12 @@ impl Unbound {
     }
 
     /// Reads the artifacts and admits the call.
-    pub(super) async fn admit(self, open: &mut OpenCall<'_>) -> Result<Admitted, EarlyEnd> {
+    pub(super) async fn admit(self, open: &mut OpenCall<'_>) -> Result<AdmittedCall, EarlyEnd> {
         let (found, fit) = self.bind(open.parts(), open.session()).await;
         found.admit(fit, open)
     }
 
-    async fn bind(self, parts: &Parts, session: &Session) -> (FoundTool, Checked) {
+    async fn bind(self, parts: &ExecutorParts, session: &Session) -> (FoundTool, ArgumentsCheck) {
         let Self { found, text, refs } = self;
         if refs.is_empty() {
             let fit = check(&found.entry, text, None);
@@ -165,14 +165,14 @@ impl Unbound {
         }
         let fit = match refs::bind(parts, session, &found.entry, &text, &refs).await {
             Ok(bound) => check(&found.entry, bound, Some(text)),
-            Err(stop) => Err(Box::new(Refused { stop, text })),
+            Err(stop) => Err(Box::new(ArgumentsRefusal { stop, text })),
         };
         (found, fit)
     }
 }
 
 impl FoundTool {
-    fn admit(self, fit: Checked, open: &mut OpenCall<'_>) -> Result<Admitted, EarlyEnd> {
+    fn admit(self, fit: ArgumentsCheck, open: &mut OpenCall<'_>) -> Result<AdmittedCall, EarlyEnd> {
         let mut fit = fit.map_err(|refused| refused.record_rejected(open))?;
         open.record.coerced = std::mem::take(&mut fit.coerced);
         fit.admitted(self)
@@ -182,14 +182,14 @@ impl FoundTool {
 
 /// The result of admission without waiting.
 pub(super) enum Admission {
-    Admitted(Admitted),
+    Admitted(AdmittedCall),
     /// Artifacts named in the arguments must be read first.
-    Unbound(Box<Unbound>),
+    Unbound(Box<UnboundCall>),
 }
 
 /// Admits a call, or returns why it cannot.
 pub(super) fn admit(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     open: &mut OpenCall<'_>,
 ) -> Result<Admission, EarlyEnd> {
@@ -226,7 +226,7 @@ pub(super) fn admit(
         return Err(names_no_tool(&fault));
     }
     let found = look_up(parts, session, name, internal)?;
-    let call = Unbound::new(found, open.record.take_arguments());
+    let call = UnboundCall::new(found, open.record.take_arguments());
     if call.refs.is_empty() {
         let fit = check(&call.found.entry, call.text, None);
         return call.found.admit(fit, open).map(Admission::Admitted);
@@ -238,23 +238,23 @@ pub(super) fn admit(
 
 /// Like [`admit`], but for a call that is only inspected: spends nothing.
 pub(super) async fn look(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     call: ToolCall,
     internal: bool,
-) -> Result<Admitted, EarlyEnd> {
+) -> Result<AdmittedCall, EarlyEnd> {
     let found = look_up(parts, session, &call.name, internal)?;
-    let (found, fit) = Unbound::new(found, call.arguments)
+    let (found, fit) = UnboundCall::new(found, call.arguments)
         .bind(parts, session)
         .await;
     let fit = fit.map_err(|refused| refused.stop)?;
     fit.admitted(found).map_err(|refused| refused.stop)
 }
 
-type Lookup = Result<(Arc<ToolEntry>, Arc<dyn Tool>), EarlyEnd>;
+type ToolLookup = Result<(Arc<ToolEntry>, Arc<dyn Tool>), EarlyEnd>;
 
 fn look_up(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     name: &str,
     internal: bool,
@@ -273,7 +273,7 @@ fn look_up(
 }
 
 /// Returns the entry of a name, if this session may call it.
-fn find(session: &Session, name: &str) -> Lookup {
+fn find(session: &Session, name: &str) -> ToolLookup {
     let reach = session.reach();
     let entry = reach
         .entry(name)
@@ -306,7 +306,7 @@ fn find(session: &Session, name: &str) -> Lookup {
     Ok((Arc::clone(entry), local_tool(entry)?))
 }
 
-impl Parts {
+impl ExecutorParts {
     /// Returns whether a request is for one of the executor's internal tools, not for a session's tool of the same name.
     pub(super) fn is_internal(&self, request: &ApprovalRequest) -> bool {
         let tools = self.internal.snapshot();
@@ -327,7 +327,7 @@ impl Parts {
     }
 
     /// Looks up one of the executor's internal tools, which only other tools call.
-    fn lookup_internal(&self, name: &str) -> Lookup {
+    fn lookup_internal(&self, name: &str) -> ToolLookup {
         let tools = self.internal.snapshot();
         let absent = || {
             EarlyEnd::failed(
@@ -353,10 +353,10 @@ fn local_tool(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
 }
 
 /// The failure of a `call_tool` call that does not name another tool correctly.
-fn names_no_tool(fault: &Fault) -> EarlyEnd {
+fn names_no_tool(fault: &ResolveError) -> EarlyEnd {
     let stop = match fault {
-        Fault::Arguments(entry, violations) => invalid(entry, violations),
-        Fault::Itself => EarlyEnd::failed(
+        ResolveError::Arguments(entry, violations) => invalid(entry, violations),
+        ResolveError::Itself => EarlyEnd::failed(
             ErrorKind::InvalidArguments,
             format!("{CALL_TOOL} calls other tools, not itself"),
         ),
@@ -374,23 +374,23 @@ fn only_forwards(entry: &ToolEntry) -> EarlyEnd {
 }
 
 /// Arguments that fit, or why they do not.
-type Checked = Result<Fit, Box<Refused>>;
+type ArgumentsCheck = Result<ValidArguments, Box<ArgumentsRefusal>>;
 
 /// Fills in bound values, parses strict JSON, coerces and checks the schema. `written` is the caller's own text if refs in it were
 /// bound.
-fn check(entry: &ToolEntry, text: String, written: Option<String>) -> Checked {
+fn check(entry: &ToolEntry, text: String, written: Option<String>) -> ArgumentsCheck {
     match effective(entry, &text) {
         Ok((changed, coerced)) => {
             let filled = || entry.bound.is_some().then(|| text.clone());
             let written = written.or_else(filled).map(Arc::from);
             let arguments = Arguments::new(changed.unwrap_or(text));
-            Ok(Fit {
+            Ok(ValidArguments {
                 arguments,
                 written,
                 coerced,
             })
         }
-        Err(violations) => Err(Box::new(Refused {
+        Err(violations) => Err(Box::new(ArgumentsRefusal {
             stop: invalid(entry, &violations),
             text: written.unwrap_or(text),
         })),
@@ -398,9 +398,9 @@ fn check(entry: &ToolEntry, text: String, written: Option<String>) -> Checked {
 }
 
 /// The changed text, if any, and the paths of coerced values.
-type Effective = Result<(Option<String>, Vec<String>), Vec<Violation>>;
+type CoercionResult = Result<(Option<String>, Vec<String>), Vec<Violation>>;
 
-fn effective(entry: &ToolEntry, text: &str) -> Effective {
+fn effective(entry: &ToolEntry, text: &str) -> CoercionResult {
     match &entry.bound {
         None => entry.input.admit(text, true).map(|admitted| {
             let owned = match admitted.text {

@@ -18,9 +18,9 @@ use crate::executor::exit::OpenCall;
 use crate::executor::journaled::JournaledCall;
 use crate::executor::running;
 use crate::executor::settlement::Settlement;
-use crate::executor::{How, Parts};
+use crate::executor::{CallMode, ExecutorParts};
 use crate::session::Session;
-use crate::session::at_work::Present;
+use crate::session::at_work::RunningCallGuard;
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
@@ -28,13 +28,13 @@ use crate::toolset::ToolEntry as Tool;
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What is known about a call that may have been made before.
-enum Before {
+enum EarlierCall {
     /// It was not made before, or another client has already received its outcome.
     New,
     /// The outcome, and the approval that preceded it.
     Ended(EarlyEnd, ApprovalId),
     /// The call continues in this run, under its earlier id.
-    Here(CallId, Present),
+    Here(CallId, RunningCallGuard),
 }
 
 /// Checks whether a call of a resumable tool was suspended before. Returns the session in which it continues, if that is not this
@@ -49,12 +49,12 @@ pub(super) async fn before(
         return resume(open, settlement, key).await.map(|()| None);
     }
     let (call, present) = match look_up(parts, session, &key, Suspension::Within).await? {
-        Before::Ended(stop, approval) => {
+        EarlierCall::Ended(stop, approval) => {
             open.record.approval = Some(approval);
             return Err(stop);
         }
-        Before::Here(call, present) => (call, present),
-        Before::New => {
+        EarlierCall::Here(call, present) => (call, present),
+        EarlierCall::New => {
             let present = session.at_work().enter(open.id()).await;
             settlement.journaled = Some(JournaledCall::new(key, Some(present)));
             return Ok(None);
@@ -77,9 +77,11 @@ async fn resume(
     let present = enter(session, open.id()).await?;
     let noted = parts.suspended.get(session.run(), open.id()).await;
     let noted = noted.map_err(|e| unknown(&e))?;
-    let ended = noted.as_ref().map_or(open.how() == How::Resumed, |call| {
-        call.outcome.is_some() && open.how() != How::Asked
-    });
+    let ended = noted
+        .as_ref()
+        .map_or(open.how() == CallMode::Resumed, |call| {
+            call.outcome.is_some() && open.how() != CallMode::Asked
+        });
     if ended {
         let message = format!("{} has already been resumed and has ended", open.id());
         let stop = EarlyEnd::failed(ErrorKind::Conflict, message);
@@ -88,13 +90,13 @@ async fn resume(
     if let Some(noted) = noted.as_ref().filter(|call| call.outcome.is_some()) {
         // The call ended between the client's look and this one.
         let ended = collect(parts, session, noted).await?;
-        if let Before::Ended(stop, approval) = ended {
+        if let EarlierCall::Ended(stop, approval) = ended {
             open.record.approval = Some(approval);
             return Err(stop);
         }
     }
     let noted = noted.filter(|call| call.within);
-    if noted.is_some() || open.how() != How::Asked {
+    if noted.is_some() || open.how() != CallMode::Asked {
         open.mark_resumable();
     }
     settlement.journaled = Some(match noted {
@@ -122,11 +124,11 @@ pub(super) async fn earlier_outcome(
     // In its own run the inbox knows the call, unless another call asked for approval.
     let before = match (session.others(), tool.spec().suspension) {
         // The call that was made before is this one, which runs now.
-        _ if settlement.has_claimed() => Before::New,
-        (None, Suspension::Before | Suspension::Within) => Before::New,
+        _ if settlement.has_claimed() => EarlierCall::New,
+        (None, Suspension::Before | Suspension::Within) => EarlierCall::New,
         (_, suspension) => look_up(parts, session, &key, suspension).await?,
     };
-    if let Before::Ended(stop, approval) = before {
+    if let EarlierCall::Ended(stop, approval) = before {
         open.record.approval = Some(approval);
         return Err(stop);
     }
@@ -137,7 +139,7 @@ pub(super) async fn earlier_outcome(
 }
 
 /// Returns the key that identifies a call when it is made again.
-pub(super) fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str) -> String {
+pub(super) fn of(parts: &ExecutorParts, session: &Session, tool: &Tool, arguments: &str) -> String {
     let policy = parts.policy.now();
     let workspace = policy.workspace_root().unwrap_or_default();
     let arguments = identifying_arguments(tool, arguments);
@@ -150,13 +152,13 @@ pub(super) fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str)
 }
 
 async fn look_up(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     key: &str,
     suspension: Suspension,
-) -> Result<Before, EarlyEnd> {
+) -> Result<EarlierCall, EarlyEnd> {
     if !session.has_asked() && session.others().is_none() {
-        return Ok(Before::New);
+        return Ok(EarlierCall::New);
     }
     let found = parts.suspended.find(key).await.map_err(|e| unknown(&e))?;
     for call in found {
@@ -169,11 +171,11 @@ async fn look_up(
         } else {
             continue;
         };
-        if !matches!(before, Before::New) {
+        if !matches!(before, EarlierCall::New) {
             return Ok(before);
         }
     }
-    Ok(Before::New)
+    Ok(EarlierCall::New)
 }
 
 /// Returns whether a call of this session may receive the outcome of another run's call. A command's call is a run of its own: only
@@ -196,26 +198,30 @@ fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
 
 /// Looks up a call of this run. The inbox knows about one that did not begin.
 async fn from_this_run(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     call: SuspendedCall,
-) -> Result<Before, EarlyEnd> {
+) -> Result<EarlierCall, EarlyEnd> {
     if !call.within {
         forget(parts, &call).await;
-        return Ok(Before::New);
+        return Ok(EarlierCall::New);
     }
     let present = enter(session, &call.call).await?;
     let known = parts.suspended.get(&call.run, &call.call).await;
     match known.map_err(|e| unknown(&e))? {
-        Some(SuspendedCall { outcome: None, .. }) => Ok(Before::Here(call.call, present)),
+        Some(SuspendedCall { outcome: None, .. }) => Ok(EarlierCall::Here(call.call, present)),
         Some(ended) => collect(parts, session, &ended).await,
         // Another client received the outcome: this is a new call.
-        None => Ok(Before::New),
+        None => Ok(EarlierCall::New),
     }
 }
 
 /// Looks up a call of this run that was suspended after it ran: the tool continues it unless its request has an outcome.
-async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
+async fn after(
+    parts: &ExecutorParts,
+    session: &Session,
+    call: &SuspendedCall,
+) -> Result<EarlierCall, EarlyEnd> {
     let entry = running::wait(parts, session, &call.approval).await;
     let entry = entry.map_err(|e| ask::not_recorded(&e))?;
     let came =
@@ -229,22 +235,22 @@ async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result
             Err(still_pending(parts, call, Some(known)))
         }
         // The tool reports what it had when a user denies the request.
-        _ => Ok(Before::New),
+        _ => Ok(EarlierCall::New),
     }
 }
 
 /// A call of another run that another process resumes: waits for its end until the deadline.
 async fn from_other_run(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     call: SuspendedCall,
-) -> Result<Before, EarlyEnd> {
+) -> Result<EarlierCall, EarlyEnd> {
     let deadline = Instant::now() + session.limits().approval_timeout;
     let mut changes = parts.inbox.changes();
     loop {
         let known = parts.suspended.get(&call.run, &call.call).await;
         let Some(known) = known.map_err(|e| unknown(&e))? else {
-            return Ok(Before::New);
+            return Ok(EarlierCall::New);
         };
         if known.outcome.is_some() {
             return collect(parts, session, &known).await;
@@ -294,10 +300,14 @@ fn is_pending(entry: &StoredApproval) -> bool {
 }
 
 /// Handles a call that can neither continue nor be resumed. It may have ended in the meantime.
-async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
+async fn over(
+    parts: &ExecutorParts,
+    session: &Session,
+    call: &SuspendedCall,
+) -> Result<EarlierCall, EarlyEnd> {
     let known = parts.suspended.get(&call.run, &call.call).await;
     match known.map_err(|e| unknown(&e))? {
-        None => Ok(Before::New),
+        None => Ok(EarlierCall::New),
         Some(ended) if ended.outcome.is_some() => collect(parts, session, &ended).await,
         Some(_) => {
             forget(parts, call).await;
@@ -316,11 +326,11 @@ async fn can_be_resumed(session: &Session, call: &SuspendedCall) -> bool {
 
 /// Returns the outcome of a direct call from the inbox, once: to the first client that makes the call again.
 async fn direct(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     call: &SuspendedCall,
     entry: Option<&StoredApproval>,
-) -> Result<Before, EarlyEnd> {
+) -> Result<EarlierCall, EarlyEnd> {
     let ended = entry.filter(|entry| {
         let in_doubt = entry.status == RequestStatus::InDoubt;
         (entry.outcome.is_some() || in_doubt) && !entry.delivered
@@ -332,7 +342,7 @@ async fn direct(
     };
     forget(parts, call).await;
     let Some(entry) = ended.filter(|_| first) else {
-        return Ok(Before::New);
+        return Ok(EarlierCall::New);
     };
     let stop = match entry.outcome.as_deref() {
         None => ask::in_doubt(&call.approval, parts.phrases(&entry.request)),
@@ -341,23 +351,23 @@ async fn direct(
             note_earlier_run(repeated, session, call, Some(entry))
         }
     };
-    Ok(Before::Ended(stop, call.approval.clone()))
+    Ok(EarlierCall::Ended(stop, call.approval.clone()))
 }
 
 /// Collects the outcome of a resumed call, unless another client was first.
 async fn collect(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     call: &SuspendedCall,
-) -> Result<Before, EarlyEnd> {
+) -> Result<EarlierCall, EarlyEnd> {
     let outcome = parts.suspended.collect(&call.run, &call.call).await;
     let Some(outcome) = outcome.map_err(|e| unknown(&e))? else {
-        return Ok(Before::New);
+        return Ok(EarlierCall::New);
     };
     let entry = parts.inbox.get(&call.approval).await.ok().flatten();
     let repeated = repeat_outcome(&call.approval, Some(&outcome));
     let repeated = note_earlier_run(repeated, session, call, entry.as_ref());
-    Ok(Before::Ended(repeated, call.approval.clone()))
+    Ok(EarlierCall::Ended(repeated, call.approval.clone()))
 }
 
 /// Adds a note that the outcome belongs to an earlier run's call and that nothing ran now.
@@ -386,7 +396,7 @@ fn note_earlier_run(
     ))
 }
 
-async fn enter(session: &Session, call: &CallId) -> Result<Present, EarlyEnd> {
+async fn enter(session: &Session, call: &CallId) -> Result<RunningCallGuard, EarlyEnd> {
     tokio::select! {
         present = session.at_work().enter(call) => Ok(present),
         () = session.cancellation().cancelled() => {
@@ -395,7 +405,7 @@ async fn enter(session: &Session, call: &CallId) -> Result<Present, EarlyEnd> {
     }
 }
 
-async fn forget(parts: &Parts, call: &SuspendedCall) {
+async fn forget(parts: &ExecutorParts, call: &SuspendedCall) {
     if let Err(error) = parts.suspended.forget(&call.run, &call.call).await {
         // The call is looked up again, but its outcome is not delivered twice.
         tracing::warn!(%error, call = %call.call, "forget a suspended call");
@@ -412,7 +422,11 @@ pub(super) fn unknown(error: &SuspendedError) -> EarlyEnd {
 }
 
 /// The end of a call that waits for what an earlier one waits for: says what that is, and what the user can do.
-fn still_pending(parts: &Parts, call: &SuspendedCall, entry: Option<&StoredApproval>) -> EarlyEnd {
+fn still_pending(
+    parts: &ExecutorParts,
+    call: &SuspendedCall,
+    entry: Option<&StoredApproval>,
+) -> EarlyEnd {
     let id = &call.approval;
     let undecided = entry.filter(|entry| entry.is_open());
     let (now, operator) = match undecided {

@@ -3,14 +3,14 @@
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::admit::{self, Admission};
-use crate::executor::call_result::CallResult;
+use crate::executor::call_result::OutcomeContent;
 use crate::executor::clear;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge;
 use crate::executor::settlement::Settlement;
 use crate::executor::unasked;
-use crate::executor::{Executor, How};
+use crate::executor::{CallMode, Executor};
 use crate::permission::Verdict;
 use crate::result::{Outcome, Status};
 use crate::session::Session;
@@ -21,9 +21,9 @@ impl Executor {
     /// process, and claims once.
     pub async fn ask_ahead(&self, session: &Session, call: ToolCall) -> Outcome {
         let mut settlement = Settlement::default();
-        let mut open = OpenCall::new(&self.parts, session, How::Asked.incoming(call));
+        let mut open = OpenCall::new(&self.parts, session, CallMode::Asked.incoming(call));
         let end = clear_ahead(&mut open, &mut settlement).await;
-        let end = end.unwrap_or_else(CallResult::from);
+        let end = end.unwrap_or_else(OutcomeContent::from);
         if settlement.is_owing() {
             return settlement.settle(&mut open, end, true).await;
         }
@@ -35,7 +35,7 @@ impl Executor {
 async fn clear_ahead(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-) -> Result<CallResult, EarlyEnd> {
+) -> Result<OutcomeContent, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     parts.open(session)?;
     let Admission::Admitted(admitted) = admit::admit(parts, session, open)? else {
@@ -50,8 +50,8 @@ async fn clear_ahead(
     } else {
         clear::clear(open, settlement, judged).await?;
     }
-    Ok(CallResult {
+    Ok(OutcomeContent {
         summary: Some("it may run; nothing ran here".to_owned()),
-        ..CallResult::of(Status::Ok)
+        ..OutcomeContent::of(Status::Ok)
     })
 }

@@ -4,22 +4,22 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::approval::{ApprovalId, ApprovalRequest, Choice, Grant, HoldFor, Snapshot};
-use crate::budget::{NoRoom, Reservation};
+use crate::approval::{ApprovalId, ApprovalRequest, ApprovalScope, CallSnapshot, Choice, Grant};
+use crate::budget::{BudgetError, Reservation};
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
-use crate::executor::Parts;
-use crate::executor::admit::{self, Admitted};
+use crate::executor::ExecutorParts;
+use crate::executor::admit::{self, AdmittedCall};
 use crate::executor::again;
-use crate::executor::ask::{self, ClaimedDecision, Decided};
+use crate::executor::ask::{self, ClaimedDecision, DecidedRequest};
 use crate::executor::budgets;
-use crate::executor::call_result::CallResult;
-use crate::executor::draft::Caller;
+use crate::executor::call_result::OutcomeContent;
+use crate::executor::draft::CallIdentity;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::judge::{Cleared, Judged, denied, judge, judgement, request};
-use crate::executor::settlement::{Settlement, Ticket};
-use crate::executor::unasked::{self, Earlier, Unasked};
+use crate::executor::judge::{ClearedCall, RuledCall, denied, judge, judgement, request};
+use crate::executor::settlement::{ResumeDecision, Settlement};
+use crate::executor::unasked::{self, EarlierRequest, NoOpenRequest};
 use crate::judgement::Consent;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{PROPOSED_RULE, Policy, RuleSet, RuleText, Ruling};
@@ -30,8 +30,8 @@ use crate::session::Session;
 pub(super) async fn ask_user(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+) -> Result<ClearedCall, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     if !ask::can_get_decision(parts, session) {
         return Err(no_approver(judged.ruling()));
@@ -51,15 +51,15 @@ pub(super) async fn ask_user(
             Ok(reservation) => {
                 let why = unasked::by_other(&decision.by);
                 return match unasked::withdraw(open, judged.decided(), &why).await? {
-                    Earlier::Over(unasked) => {
-                        let decided = Decided { request, decision };
-                        let basis = Basis {
+                    EarlierRequest::Over(unasked) => {
+                        let decided = DecidedRequest { request, decision };
+                        let basis = DecisionProof {
                             reservation: Some(reservation),
                             unasked,
                         };
                         settle(open, judged, decided, basis).await
                     }
-                    Earlier::Counts => ask_inbox(open, settlement, judged, request).await,
+                    EarlierRequest::Counts => ask_inbox(open, settlement, judged, request).await,
                 };
             }
             Err(no_room) => judged = judged.raise_for_budget(open, &no_room),
@@ -72,8 +72,8 @@ pub(super) async fn ask_user(
 pub(super) async fn find_decision(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+) -> Result<ClearedCall, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     let (admitted, judgement) = (&judged.admitted, &judged.judgement);
     let request = request(parts, session, open.caller(), admitted, judgement)?;
@@ -84,9 +84,9 @@ pub(super) async fn find_decision(
 async fn ask_inbox(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
+    judged: RuledCall,
     request: ApprovalRequest,
-) -> Result<Cleared, EarlyEnd> {
+) -> Result<ClearedCall, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     let admitted = &judged.admitted;
     let entry = admitted.entry();
@@ -103,7 +103,13 @@ async fn ask_inbox(
             known: judged.judgement.shared_permissions(),
         };
         let fits = |shown: &ApprovalRequest| check_unchanged(parts, session, call, shown);
-        ask::ask(parts, session, request, ask::Wait::of(session, &fits)).await
+        ask::ask(
+            parts,
+            session,
+            request,
+            ask::DecisionWait::of(session, &fits),
+        )
+        .await
     };
     let claimed = claimed.map_err(|stop| {
         let ruling = judged.ruling();
@@ -126,7 +132,7 @@ fn proposal_in(permissions: &[Permission]) -> Option<&str> {
 }
 
 /// Refuses a rule about a tool or argument that this run does not have, and proposals beyond the limit.
-fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), EarlyEnd> {
+fn check_proposal(parts: &ExecutorParts, session: &Session, rule: &str) -> Result<(), EarlyEnd> {
     let refuse = |message: String| EarlyEnd::failed(ErrorKind::Denied, message);
     let alone = RuleSet {
         allow: vec![RuleText::new(rule)],
@@ -153,15 +159,15 @@ fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), Ea
 /// A call that is judged again.
 #[derive(Clone, Copy)]
 struct CallNow<'a> {
-    caller: Caller<'a>,
-    admitted: &'a Admitted,
+    caller: CallIdentity<'a>,
+    admitted: &'a AdmittedCall,
     /// What it would have done at an earlier moment.
     known: &'a Arc<Vec<Permission>>,
 }
 
 /// Checks that a pending call would still do what was shown, and that the current policy lets a user decide about it.
 fn check_unchanged(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     call: CallNow<'_>,
     shown: &ApprovalRequest,
@@ -181,13 +187,13 @@ fn check_unchanged(
 
 /// Checks that a decided request could run now and would do what it shows. Nothing runs and nothing is recorded.
 pub(super) async fn check(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     call: ToolCall,
     shown: &ApprovalRequest,
 ) -> Result<(), EarlyEnd> {
     let admitted = admit::look(parts, session, call, parts.is_internal(shown)).await?;
-    let caller = Caller {
+    let caller = CallIdentity {
         call: &shown.call,
         parent: shown.parent.as_ref(),
         origin: shown.origin,
@@ -201,7 +207,11 @@ pub(super) async fn check(
 }
 
 /// Checks that a request still states what the call would do, and that nothing that restricted it is missing here.
-fn fits(parts: &Parts, shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), EarlyEnd> {
+fn fits(
+    parts: &ExecutorParts,
+    shown: &ApprovalRequest,
+    now: &ApprovalRequest,
+) -> Result<(), EarlyEnd> {
     let here = parts.policy.now().safeguards();
     if let Some(missing) = shown.safeguards.missing_in(&here) {
         let difference = format!("it was requested under {missing}, which does not apply here");
@@ -215,7 +225,7 @@ fn fits(parts: &Parts, shown: &ApprovalRequest, now: &ApprovalRequest) -> Result
 }
 
 /// The failure of a call that no longer does what its approval shows.
-fn conflict(parts: &Parts, shown: &ApprovalRequest, difference: &str) -> EarlyEnd {
+fn conflict(parts: &ExecutorParts, shown: &ApprovalRequest, difference: &str) -> EarlyEnd {
     let (id, undone) = (&shown.id, parts.phrases(shown).undone);
     let message = format!("approval {id} does not apply to this call: {difference}; {undone}");
     EarlyEnd::failed(ErrorKind::Conflict, message)
@@ -225,10 +235,10 @@ fn conflict(parts: &Parts, shown: &ApprovalRequest, difference: &str) -> EarlyEn
 /// Checks that the approval that a call is resumed with still states what the call would do.
 pub(super) fn still_fits(
     open: &OpenCall<'_>,
-    judged: &Judged,
-    ticket: &Ticket,
+    judged: &RuledCall,
+    ticket: &ResumeDecision,
 ) -> Result<(), EarlyEnd> {
-    let Ticket::Approved(shown) = ticket else {
+    let ResumeDecision::Approved(shown) = ticket else {
         return Ok(());
     };
     let (admitted, judgement) = (&judged.admitted, &judged.judgement);
@@ -242,19 +252,19 @@ pub(super) fn still_fits(
 pub(super) async fn resumed(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
-    ticket: Ticket,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+    ticket: ResumeDecision,
+) -> Result<ClearedCall, EarlyEnd> {
     still_fits(open, &judged, &ticket)?;
     let claimed = match ticket {
-        Ticket::Claimed(claimed) => *claimed,
-        Ticket::Approved(shown) => claim(open.parts(), settlement, &shown.id).await?,
+        ResumeDecision::Claimed(claimed) => *claimed,
+        ResumeDecision::Approved(shown) => claim(open.parts(), settlement, &shown.id).await?,
     };
     take(open, settlement, judged, claimed).await
 }
 
 async fn claim(
-    parts: &Parts,
+    parts: &ExecutorParts,
     settlement: &mut Settlement,
     id: &ApprovalId,
 ) -> Result<ClaimedDecision, EarlyEnd> {
@@ -271,38 +281,38 @@ async fn claim(
 async fn take(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
+    judged: RuledCall,
     claimed: ClaimedDecision,
-) -> Result<Cleared, EarlyEnd> {
+) -> Result<ClearedCall, EarlyEnd> {
     open.record.approval = Some(claimed.decided.request.id.clone());
-    let basis = Basis {
+    let basis = DecisionProof {
         reservation: None,
-        unasked: Unasked::claimed(&claimed),
+        unasked: NoOpenRequest::claimed(&claimed),
     };
     settlement.claim(claimed.claimed);
     settle(open, judged, claimed.decided, basis).await
 }
 
 /// What a call that was decided rests on.
-struct Basis {
+struct DecisionProof {
     /// What it has already reserved from the budgets, if it was decided without asking.
     reservation: Option<Reservation>,
-    unasked: Unasked,
+    unasked: NoOpenRequest,
 }
 
 /// Acts on a decision.
 async fn settle(
     open: &mut OpenCall<'_>,
-    judged: Judged,
-    decided: Decided,
-    basis: Basis,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+    decided: DecidedRequest,
+    basis: DecisionProof,
+) -> Result<ClearedCall, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
-    let Basis {
+    let DecisionProof {
         reservation,
         unasked,
     } = basis;
-    let Decided {
+    let DecidedRequest {
         request: shown,
         decision,
     } = decided;
@@ -328,7 +338,7 @@ async fn settle(
             let agreed = Agreement {
                 decision: Consent { by, approval },
                 shown: seen.snapshot,
-                basis: Basis {
+                basis: DecisionProof {
                     // The user agreed to the arguments they typed, not to the ones in the request.
                     reservation: None,
                     unasked,
@@ -338,16 +348,16 @@ async fn settle(
         }
         Choice::Approve { scope, rule, .. } => {
             let lasts = !shown.is_decided_each_time();
-            if lasts && scope != HoldFor::Once {
+            if lasts && scope != ApprovalScope::Once {
                 session.grants().push(Grant::of(&shown, &by));
             }
-            if lasts && scope == HoldFor::Always {
+            if lasts && scope == ApprovalScope::Always {
                 parts.policy.keep(&shown, rule.as_deref(), &by);
             }
             let agreed = Agreement {
                 decision: Consent { by, approval },
                 shown: shown.snapshot,
-                basis: Basis {
+                basis: DecisionProof {
                     reservation,
                     unasked,
                 },
@@ -360,8 +370,8 @@ async fn settle(
 /// Who agreed, and to what.
 struct Agreement {
     decision: Consent,
-    shown: Snapshot,
-    basis: Basis,
+    shown: CallSnapshot,
+    basis: DecisionProof,
 }
 
 impl Agreement {
@@ -370,9 +380,9 @@ impl Agreement {
     async fn clear_with_consent(
         self,
         open: &OpenCall<'_>,
-        judged: Judged,
-    ) -> Result<Cleared, EarlyEnd> {
-        let Basis {
+        judged: RuledCall,
+    ) -> Result<ClearedCall, EarlyEnd> {
+        let DecisionProof {
             reservation,
             unasked,
         } = self.basis;
@@ -380,7 +390,8 @@ impl Agreement {
             reservation
         } else {
             let reserved = budgets::take(open, &judged, true).await;
-            let failed = |why: NoRoom| EarlyEnd::failed(ErrorKind::Unavailable, why.to_string());
+            let failed =
+                |why: BudgetError| EarlyEnd::failed(ErrorKind::Unavailable, why.to_string());
             reserved.map_err(failed)?
         };
         let policy = open.parts().policy.now();
@@ -400,16 +411,20 @@ impl Agreement {
 fn answered_by_user(by: &str, answers: &str) -> EarlyEnd {
     let value: Value = serde_json::from_str(answers).unwrap_or_default();
     let text = value.get("text").and_then(Value::as_str);
-    EarlyEnd::answered(CallResult {
+    EarlyEnd::answered(OutcomeContent {
         summary: Some(format!("{by} answered in place of the tool")),
         content: vec![Content::text(text.unwrap_or(answers))],
-        ..CallResult::of(Status::Ok)
+        ..OutcomeContent::of(Status::Ok)
     })
 }
 
 /// Admits and judges a call again that was approved with edited arguments; no edit lowers a deny. The user who typed them approved
 /// what they do at this moment.
-async fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result<Judged, EarlyEnd> {
+async fn edited(
+    open: &mut OpenCall<'_>,
+    judged: RuledCall,
+    text: String,
+) -> Result<RuledCall, EarlyEnd> {
     let admitted = judged.admitted.edited(text, open).await?;
     let judged = judge(open, admitted)?;
     if judged.ruling().verdict == Verdict::Deny {

@@ -11,12 +11,12 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::approval::inbox::{
-    Ending, Inbox, InboxError, RequestStatus, StoredApproval, Submission,
+    Inbox, InboxError, RequestEnding, RequestStatus, StoredApproval, Submission,
 };
-use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
+use crate::approval::{ApprovalId, ApprovalRequest, Approver, ApproverReply, Decision};
 use crate::error::ErrorKind;
-use crate::executor::Parts;
-use crate::executor::claim::{Claimed, repeat_outcome};
+use crate::executor::ExecutorParts;
+use crate::executor::claim::{RequestClaim, repeat_outcome};
 use crate::executor::early_end::EarlyEnd;
 use crate::future::BoxFuture;
 use crate::session::{Session, WaitMode};
@@ -45,7 +45,7 @@ const LATE: &str = "nobody decided while the call waited";
 const CHANGED: &str = "the call would no longer do what was shown";
 
 /// A decided request.
-pub(super) struct Decided {
+pub(super) struct DecidedRequest {
     /// The request as it was stored.
     pub(super) request: ApprovalRequest,
     pub(super) decision: Decision,
@@ -53,18 +53,18 @@ pub(super) struct Decided {
 
 /// A decision that one call has claimed and acts on.
 pub(super) struct ClaimedDecision {
-    pub(super) decided: Decided,
+    pub(super) decided: DecidedRequest,
     /// The claim, to be finished with the call's outcome.
-    pub(super) claimed: Claimed,
+    pub(super) claimed: RequestClaim,
 }
 
 impl ClaimedDecision {
     /// Wraps a decided request that was just claimed.
     pub(super) fn of(inbox: &Arc<dyn Inbox>, entry: StoredApproval) -> Result<Self, InboxError> {
         let id = &entry.request.id;
-        let claimed = Claimed::new(inbox, id);
+        let claimed = RequestClaim::new(inbox, id);
         let decision = entry.decision.ok_or_else(|| InboxError::Open(id.clone()))?;
-        let decided = Decided {
+        let decided = DecidedRequest {
             request: entry.request,
             decision,
         };
@@ -73,11 +73,11 @@ impl ClaimedDecision {
 }
 
 /// Checks whether an approval still holds for the waiting call; called before the decision is claimed.
-pub(super) type Fits<'a> = dyn Fn(&ApprovalRequest) -> Result<(), EarlyEnd> + Sync + 'a;
+pub(super) type ApprovalCheck<'a> = dyn Fn(&ApprovalRequest) -> Result<(), EarlyEnd> + Sync + 'a;
 
 /// What happens to a call that gets no decision while it waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum WaitFallback {
     /// The call is denied.
     Deny,
     /// The call is suspended if the inbox is durable, and denied otherwise.
@@ -88,7 +88,7 @@ pub(super) enum Then {
 
 /// How long to wait, and what happens afterwards.
 #[derive(Clone, Copy)]
-pub(super) struct Wait<'a> {
+pub(super) struct DecisionWait<'a> {
     /// Maximum wait.
     pub(super) limit: Duration,
     /// Do not wait at all: the operator finds the request in the inbox.
@@ -96,14 +96,14 @@ pub(super) struct Wait<'a> {
     /// Wait even if no approver of this process can answer.
     pub(super) alone: bool,
     /// What happens to the call after the wait.
-    pub(super) then: Then,
+    pub(super) then: WaitFallback,
     /// Checks whether an approval holds.
-    pub(super) fits: &'a Fits<'a>,
+    pub(super) fits: &'a ApprovalCheck<'a>,
 }
 
-impl<'a> Wait<'a> {
+impl<'a> DecisionWait<'a> {
     /// Returns the wait that this session is configured for.
-    pub(super) fn of(session: &Session, fits: &'a Fits<'a>) -> Self {
+    pub(super) fn of(session: &Session, fits: &'a ApprovalCheck<'a>) -> Self {
         let wait_mode = session.wait_mode();
         Self {
             limit: session.limits().approval_timeout,
@@ -111,10 +111,10 @@ impl<'a> Wait<'a> {
             alone: wait_mode != WaitMode::WhileAsked,
             then: match wait_mode {
                 WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce => {
-                    Then::Suspend
+                    WaitFallback::Suspend
                 }
-                WaitMode::WaitThenWithdraw => Then::Withdraw,
-                _ => Then::Deny,
+                WaitMode::WaitThenWithdraw => WaitFallback::Withdraw,
+                _ => WaitFallback::Deny,
             },
             fits,
         }
@@ -122,13 +122,17 @@ impl<'a> Wait<'a> {
 
     /// Returns the wait for the answer to a question that the tool waits for at most this long. No answer within that time is an answer,
     /// too; a session that waits less waits as for an approval.
-    pub(super) fn for_answer(session: &Session, limit: Duration, fits: &'a Fits<'a>) -> Self {
+    pub(super) fn for_answer(
+        session: &Session,
+        limit: Duration,
+        fits: &'a ApprovalCheck<'a>,
+    ) -> Self {
         let wait = Self::of(session, fits);
         if limit > wait.limit {
             return wait;
         }
         let then = match wait.then {
-            Then::Suspend => Then::Deny,
+            WaitFallback::Suspend => WaitFallback::Deny,
             then => then,
         };
         Self {
@@ -140,7 +144,7 @@ impl<'a> Wait<'a> {
 }
 
 /// Returns whether a call of this session can get a decision: from an approver now, or from an operator who opens the inbox later.
-pub(super) fn can_get_decision(parts: &Parts, session: &Session) -> bool {
+pub(super) fn can_get_decision(parts: &ExecutorParts, session: &Session) -> bool {
     if session.wait_mode() == WaitMode::DenyAtOnce {
         return false;
     }
@@ -150,7 +154,7 @@ pub(super) fn can_get_decision(parts: &Parts, session: &Session) -> bool {
 /// Returns the decision that an approver has without asking a user, if any. Where only a person may answer, nothing that decides by
 /// itself is consulted.
 pub(super) fn automatic(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     request: &ApprovalRequest,
 ) -> Option<Decision> {
@@ -163,7 +167,7 @@ pub(super) fn automatic(
 }
 
 fn approvers<'a>(
-    parts: &'a Parts,
+    parts: &'a ExecutorParts,
     session: &'a Session,
 ) -> impl Iterator<Item = &'a Arc<dyn Approver>> {
     parts.approver.iter().chain(session.approver())
@@ -171,10 +175,10 @@ fn approvers<'a>(
 
 /// Stores the request, asks, waits, and claims the decision. Identical calls of the same run share one request.
 pub(super) async fn ask(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     request: ApprovalRequest,
-    wait: Wait<'_>,
+    wait: DecisionWait<'_>,
 ) -> Result<ClaimedDecision, EarlyEnd> {
     let inbox = &parts.inbox;
     let place = session
@@ -218,7 +222,7 @@ struct OpenRequest<'a> {
     /// What is said of the call where it did not run.
     phrases: CallPhrases,
     changes: Receiver<ApprovalId>,
-    wait: Wait<'a>,
+    wait: DecisionWait<'a>,
     deadline: Instant,
     waits: bool,
 }
@@ -228,7 +232,7 @@ enum WakeReason {
     /// The request may have changed.
     Poll,
     /// An approver answered.
-    Answered(Answer),
+    Answered(ApproverReply),
     /// The deadline has passed.
     TimedOut,
     /// The session is leaving.
@@ -238,7 +242,7 @@ enum WakeReason {
 }
 
 impl OpenRequest<'_> {
-    async fn run(&mut self, parts: &Parts) -> Result<ClaimedDecision, EarlyEnd> {
+    async fn run(&mut self, parts: &ExecutorParts) -> Result<ClaimedDecision, EarlyEnd> {
         let own = self.request.clone();
         let mut asking = Box::pin(first_answer(parts, self.session, &own));
         let mut spoken = false;
@@ -255,11 +259,13 @@ impl OpenRequest<'_> {
             let woken = self.next_event((!spoken).then_some(asking.as_mut())).await;
             match woken {
                 WakeReason::Poll => {}
-                WakeReason::Answered(Answer::Later) if self.wait.then == Then::Withdraw => {
+                WakeReason::Answered(ApproverReply::Later)
+                    if self.wait.then == WaitFallback::Withdraw =>
+                {
                     return self.give_up().await;
                 }
-                WakeReason::Answered(Answer::Later) => return self.suspend().await,
-                WakeReason::Answered(Answer::Nobody) => {
+                WakeReason::Answered(ApproverReply::Later) => return self.suspend().await,
+                WakeReason::Answered(ApproverReply::Nobody) => {
                     spoken = true;
                     if !self.inbox.is_durable() {
                         return Err(self.withdraw(no_approver(&self.request)).await);
@@ -268,13 +274,16 @@ impl OpenRequest<'_> {
                         return self.suspend().await;
                     }
                 }
-                WakeReason::Answered(Answer::Decided(decision)) => {
+                WakeReason::Answered(ApproverReply::Decided(decision)) => {
                     spoken = true;
                     self.decided(&decision).await?;
                 }
                 WakeReason::TimedOut if self.suspends() => return self.suspend().await,
                 WakeReason::TimedOut => {
-                    let _ = self.inbox.end(&self.request.id, Ending::Expired, "").await;
+                    let _ = self
+                        .inbox
+                        .end(&self.request.id, RequestEnding::Expired, "")
+                        .await;
                 }
                 WakeReason::SessionLeft if self.stays_pending() => return self.suspend().await,
                 WakeReason::SessionLeft | WakeReason::Cancelled => {
@@ -289,11 +298,11 @@ impl OpenRequest<'_> {
 
     /// Returns whether the request stays pending for a later decision when the session leaves.
     fn stays_pending(&self) -> bool {
-        self.inbox.is_durable() && self.wait.then != Then::Withdraw
+        self.inbox.is_durable() && self.wait.then != WaitFallback::Withdraw
     }
 
     fn suspends(&self) -> bool {
-        self.inbox.is_durable() && self.wait.then == Then::Suspend
+        self.inbox.is_durable() && self.wait.then == WaitFallback::Suspend
     }
 
     /// Reads the request: claims the decision if there is one, and returns an error if the request has ended.
@@ -333,7 +342,7 @@ impl OpenRequest<'_> {
         let Err(conflict) = (self.wait.fits)(&entry.request) else {
             return Ok(true);
         };
-        let ended = self.end(Ending::Void, CHANGED).await;
+        let ended = self.end(RequestEnding::Void, CHANGED).await;
         ended.map_err(|error| not_recorded(&error))?;
         match self.read().await? {
             Some(entry) if entry.status != RequestStatus::Withdrawn => Ok(false),
@@ -380,7 +389,7 @@ impl OpenRequest<'_> {
     /// Waits for the first event that could matter.
     async fn next_event(
         &mut self,
-        asking: Option<Pin<&mut (dyn Future<Output = Answer> + Send + '_)>>,
+        asking: Option<Pin<&mut (dyn Future<Output = ApproverReply> + Send + '_)>>,
     ) -> WakeReason {
         let mut asking = asking;
         let asking = async {
@@ -422,7 +431,7 @@ impl OpenRequest<'_> {
     /// Withdraws a request that got no decision while the call could wait; one made at this very moment is still claimed.
     async fn give_up(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
         let stop = not_decided_in_time(&self.request);
-        if self.end(Ending::Withdrawn, LATE).await.is_err() {
+        if self.end(RequestEnding::Withdrawn, LATE).await.is_err() {
             // Dropping this tries to withdraw it again.
             return Err(stop);
         }
@@ -438,12 +447,12 @@ impl OpenRequest<'_> {
     }
 
     async fn withdraw(&mut self, stop: EarlyEnd) -> EarlyEnd {
-        let _ = self.end(Ending::Withdrawn, GONE).await;
+        let _ = self.end(RequestEnding::Withdrawn, GONE).await;
         self.over(stop)
     }
 
     /// Ends the request without its call: `why` says what ended it.
-    async fn end(&self, ending: Ending, why: &str) -> Result<(), InboxError> {
+    async fn end(&self, ending: RequestEnding, why: &str) -> Result<(), InboxError> {
         let why = because(why, self.phrases);
         self.inbox.end(&self.request.id, ending, &why).await
     }
@@ -463,7 +472,7 @@ impl Drop for OpenRequest<'_> {
                 if left {
                     inbox.attend(&id, false).await
                 } else {
-                    inbox.end(&id, Ending::Withdrawn, &gone).await
+                    inbox.end(&id, RequestEnding::Withdrawn, &gone).await
                 }
             });
         }
@@ -483,10 +492,10 @@ async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
 
 /// Returns the first answer of any approver; `Nobody` if all of them say so.
 async fn first_answer<'a>(
-    parts: &'a Parts,
+    parts: &'a ExecutorParts,
     session: &'a Session,
     request: &'a ApprovalRequest,
-) -> Answer {
+) -> ApproverReply {
     let now = session.wait_mode() == WaitMode::WaitThenWithdraw;
     let ask = |approver: &'a Arc<dyn Approver>| {
         if now {
@@ -495,20 +504,20 @@ async fn first_answer<'a>(
             approver.ask(request)
         }
     };
-    let mut answers: Vec<Option<BoxFuture<'_, Answer>>> = approvers(parts, session)
+    let mut answers: Vec<Option<BoxFuture<'_, ApproverReply>>> = approvers(parts, session)
         .map(|approver| Some(ask(approver)))
         .collect();
     poll_fn(|cx| {
         for slot in &mut answers {
             let Some(future) = slot else { continue };
             match future.as_mut().poll(cx) {
-                Poll::Ready(Answer::Nobody) => *slot = None,
+                Poll::Ready(ApproverReply::Nobody) => *slot = None,
                 Poll::Ready(answer) => return Poll::Ready(answer),
                 Poll::Pending => {}
             }
         }
         if answers.iter().all(Option::is_none) {
-            return Poll::Ready(Answer::Nobody);
+            return Poll::Ready(ApproverReply::Nobody);
         }
         Poll::Pending
     })
@@ -516,7 +525,7 @@ async fn first_answer<'a>(
 }
 
 /// Notifies the approvers, which pass requests on, that a request is pending.
-async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
+async fn notify(parts: &ExecutorParts, session: &Session, request: &ApprovalRequest) {
     for approver in approvers(parts, session) {
         let notified = pin!(approver.notify(request));
         if tokio::time::timeout(NOTIFY_TIMEOUT, notified)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::call::ToolCall;
-use crate::executor::{How, Parts, execute, named};
+use crate::executor::{CallMode, ExecutorParts, execute, named};
 use crate::result::Outcome;
 use crate::session::Session;
 
@@ -15,7 +15,7 @@ const MAX_CONCURRENT: usize = 16;
 
 /// Runs the calls and returns their outcomes in the order of the calls.
 pub(super) async fn execute_all(
-    parts: &Arc<Parts>,
+    parts: &Arc<ExecutorParts>,
     session: &Session,
     calls: Vec<ToolCall>,
 ) -> Vec<Outcome> {
@@ -30,7 +30,7 @@ pub(super) async fn execute_all(
         if safe {
             group.push(call);
         } else {
-            outcomes.push(execute(parts, session, How::Asked.incoming(call)).await);
+            outcomes.push(execute(parts, session, CallMode::Asked.incoming(call)).await);
         }
     }
     outcomes.append(&mut run_parallel(parts, session, group).await);
@@ -44,11 +44,19 @@ fn runs_in_parallel(session: &Session, name: &str) -> bool {
         .is_some_and(|entry| entry.spec().concurrency_safe)
 }
 
-async fn run_parallel(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
+async fn run_parallel(
+    parts: &Arc<ExecutorParts>,
+    session: &Session,
+    calls: Vec<ToolCall>,
+) -> Vec<Outcome> {
     type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
     let mut running: Vec<Running<'_>> = Vec::new();
     for call in calls {
-        running.push(Box::pin(execute(parts, session, How::Asked.incoming(call))));
+        running.push(Box::pin(execute(
+            parts,
+            session,
+            CallMode::Asked.incoming(call),
+        )));
     }
     let mut done: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
     poll_fn(|cx| {

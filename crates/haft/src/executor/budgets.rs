@@ -1,8 +1,8 @@
 //! Reserves from the effect budgets before a call runs.
 
-use crate::budget::{Budgets, NoRoom, Reservation, Want, Wanted};
+use crate::budget::{BudgetError, BudgetRequest, Budgets, EffectEstimate, Reservation};
 use crate::executor::exit::OpenCall;
-use crate::executor::judge::Judged;
+use crate::executor::judge::RuledCall;
 
 /// Reserves what a call uses up. If a user `agreed` to it, the call may exceed the budgets.
 ///
@@ -10,11 +10,11 @@ use crate::executor::judge::Judged;
 /// The budgets have no room for the call: it needs approval.
 pub(super) async fn take(
     open: &OpenCall<'_>,
-    judged: &Judged,
+    judged: &RuledCall,
     agreed: bool,
-) -> Result<Reservation, NoRoom> {
+) -> Result<Reservation, BudgetError> {
     let policy = open.parts().policy.now();
-    let want = Want {
+    let want = BudgetRequest {
         call: wanted(policy.budgets(), judged),
         run: open.session().run_uses(),
         budgets: policy.budgets(),
@@ -28,7 +28,7 @@ pub(super) async fn take(
 }
 
 /// Returns why the budgets have no room for a call, if they have none. Reserves nothing.
-pub(super) fn no_room(open: &OpenCall<'_>, judged: &Judged) -> Option<NoRoom> {
+pub(super) fn no_room(open: &OpenCall<'_>, judged: &RuledCall) -> Option<BudgetError> {
     let policy = open.parts().policy.now();
     let of_run = open.session().uses();
     let budgets = policy.budgets()?;
@@ -36,11 +36,11 @@ pub(super) fn no_room(open: &OpenCall<'_>, judged: &Judged) -> Option<NoRoom> {
     budgets.standing(of_run, call).first()
 }
 
-fn wanted(budgets: Option<&Budgets>, judged: &Judged) -> Wanted {
+fn wanted(budgets: Option<&Budgets>, judged: &RuledCall) -> EffectEstimate {
     let spec = judged.admitted.entry().spec();
     let permissions = judged.judgement.permissions();
     match budgets {
         Some(budgets) => budgets.wanted(spec, permissions),
-        None => Wanted::unlimited(spec, permissions),
+        None => EffectEstimate::unlimited(spec, permissions),
     }
 }

@@ -1,13 +1,13 @@
-//! `CallResult`: what a call produced, without its identity; used while a result is shaped and when a stored outcome is read.
+//! `OutcomeContent`: what a call produced, without its identity; used while a result is shaped and when a stored outcome is read.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::result::{Artifact, Content, Failure, Original, Status, TracedCall, status_of};
+use crate::result::{Artifact, Content, Failure, OriginalResult, Status, TracedCall, status_of};
 
 /// The content of an outcome: built from a tool result or an early end, or read from a call that ended before.
 #[derive(Debug, Deserialize)]
-pub(super) struct CallResult {
+pub(super) struct OutcomeContent {
     pub(super) status: Status,
     pub(super) summary: Option<String>,
     #[serde(default)]
@@ -26,7 +26,7 @@ pub(super) struct CallResult {
     /// Trace of a call that another call ran; `None` for the call's own trace.
     pub(super) calls: Option<Vec<TracedCall>>,
     /// The original response of an MCP server.
-    pub(super) original: Option<Original>,
+    pub(super) original: Option<OriginalResult>,
     /// The approval that the call waits for. Not read from stored outcomes, whose approvals are over.
     #[serde(skip)]
     pub(super) approval: Option<String>,
@@ -35,7 +35,7 @@ pub(super) struct CallResult {
     pub(super) operator: Option<String>,
 }
 
-impl CallResult {
+impl OutcomeContent {
     /// Returns an empty result with this status.
     pub(super) fn of(status: Status) -> Self {
         Self {

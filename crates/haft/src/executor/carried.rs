@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::approval::ApprovalRequest;
 use crate::arguments::Arguments;
 use crate::error::{ErrorKind, bounded};
-use crate::executor::Parts;
-use crate::executor::call_result::CallResult;
+use crate::executor::ExecutorParts;
+use crate::executor::call_result::OutcomeContent;
 use crate::executor::early_end::failure;
 use crate::executor::effects;
 use crate::result::Failure;
@@ -20,14 +20,14 @@ pub(super) struct CarriedCall {
 
 impl CarriedCall {
     /// Returns the call of this request if its tool is internal.
-    pub(super) fn of(parts: &Parts, request: &ApprovalRequest) -> Option<Self> {
+    pub(super) fn of(parts: &ExecutorParts, request: &ApprovalRequest) -> Option<Self> {
         let tool = parts.internal_tool(request)?;
         let arguments = Arguments::new(request.arguments.clone());
         Some(Self { tool, arguments })
     }
 
     /// Adds what the call that it carries on gave to the end of one that did not run.
-    pub(super) fn complete(&self, end: CallResult) -> CallResult {
+    pub(super) fn complete(&self, end: OutcomeContent) -> OutcomeContent {
         let why = match &end.error {
             _ if end.data.is_some() => return end,
             Some(why) if matches!(why.kind, ErrorKind::Denied | ErrorKind::Conflict) => why.clone(),
@@ -38,7 +38,7 @@ impl CarriedCall {
         let Some(left) = effects::without_running(&self.tool, &self.arguments, &why) else {
             return end;
         };
-        CallResult {
+        OutcomeContent {
             content: [end.content, left.content].concat(),
             data: left.data,
             data_is_for_programs: left.data_is_for_programs,
@@ -52,7 +52,7 @@ impl CarriedCall {
 }
 
 /// Returns why a call did not run that a user has answered in place of its tool.
-fn answered(end: &CallResult) -> Failure {
+fn answered(end: &OutcomeContent) -> Failure {
     let by = end.summary.as_deref().unwrap_or("answered");
     Failure {
         kind: ErrorKind::Denied,

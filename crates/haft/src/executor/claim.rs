@@ -1,4 +1,4 @@
-//! `Claimed`: a decision that one call has claimed. The inbox gets the call's outcome, whatever happens.
+//! `RequestClaim`: a decision that one call has claimed. The inbox gets the call's outcome, whatever happens.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use serde_json::json;
 use crate::approval::ApprovalId;
 use crate::approval::inbox::Inbox;
 use crate::error::ErrorKind;
-use crate::executor::call_result::CallResult;
+use crate::executor::call_result::OutcomeContent;
 use crate::executor::early_end::EarlyEnd;
 use crate::result::Outcome;
 
 /// A claim to be finished. Dropping it reports the call as cancelled.
 #[derive(Debug)]
-pub(super) struct Claimed {
+pub(super) struct RequestClaim {
     inbox: Arc<dyn Inbox>,
     id: ApprovalId,
     finished: bool,
 }
 
-impl Claimed {
+impl RequestClaim {
     /// Creates the claim of this request.
     pub(super) fn new(inbox: &Arc<dyn Inbox>, id: &ApprovalId) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Claimed {
     }
 }
 
-impl Drop for Claimed {
+impl Drop for RequestClaim {
     fn drop(&mut self) {
         if self.finished {
             return;
@@ -71,7 +71,7 @@ impl Drop for Claimed {
 
 /// Returns the outcome of a request that another call ran, as this call's own.
 pub(super) fn repeat_outcome(id: &ApprovalId, outcome: Option<&str>) -> EarlyEnd {
-    match outcome.and_then(CallResult::stored) {
+    match outcome.and_then(OutcomeContent::stored) {
         Some(result) => EarlyEnd::answered(result),
         None => EarlyEnd::failed(
             ErrorKind::Unavailable,

@@ -1,15 +1,15 @@
 //! Clear: applies the policy's verdict to a call and asks the user if needed.
 
-use crate::approval::Extent;
-use crate::budget::{NoRoom, Reservation};
+use crate::approval::GrantExtent;
+use crate::budget::{BudgetError, Reservation};
 use crate::executor::approve;
 use crate::executor::budgets;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects;
 use crate::executor::exit::OpenCall;
-use crate::executor::judge::{Cleared, Judged, denied};
+use crate::executor::judge::{ClearedCall, RuledCall, denied};
 use crate::executor::settlement::Settlement;
-use crate::executor::unasked::{self, Earlier, Unasked};
+use crate::executor::unasked::{self, EarlierRequest, NoOpenRequest};
 use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::session::Session;
@@ -19,8 +19,8 @@ use crate::tool::Depth;
 pub(super) async fn clear(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+) -> Result<ClearedCall, EarlyEnd> {
     let verdict = judged.ruling().verdict;
     if verdict == Verdict::Deny {
         // The decision that a call is resumed with stays for when the call matches it again.
@@ -49,12 +49,12 @@ pub(super) async fn clear(
         };
         let why = unasked::by_other(&format!("a grant of {by}"));
         return match unasked::withdraw(open, judged.decided(), &why).await? {
-            Earlier::Over(unasked) => {
+            EarlierRequest::Over(unasked) => {
                 open.record.decided_by = Some(by.clone());
                 let grant = Consent { by, approval: None };
                 judged.clear_with_consent(grant, None, taken, unasked)
             }
-            Earlier::Counts => approve::find_decision(open, settlement, judged).await,
+            EarlierRequest::Counts => approve::find_decision(open, settlement, judged).await,
         };
     }
     approve::ask_user(open, settlement, judged).await
@@ -64,15 +64,15 @@ pub(super) async fn clear(
 pub(super) async fn clear_allowed(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+) -> Result<ClearedCall, EarlyEnd> {
     let taken = match budgets::take(open, &judged, false).await {
         Ok(taken) => taken,
         Err(no_room) => {
             return Box::pin(clear_over_budget(open, settlement, judged, &no_room)).await;
         }
     };
-    if let Some(unasked) = Unasked::never_asked(open.session()) {
+    if let Some(unasked) = NoOpenRequest::never_asked(open.session()) {
         return judged.clear_allowed(taken, unasked);
     }
     // Boxed: few runs have asked, and the future of every call would be as large.
@@ -83,13 +83,13 @@ pub(super) async fn clear_allowed(
 async fn clear_earlier(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
+    judged: RuledCall,
     taken: Reservation,
-) -> Result<Cleared, EarlyEnd> {
+) -> Result<ClearedCall, EarlyEnd> {
     let why = unasked::by_policy(judged.ruling());
     match unasked::withdraw(open, judged.decided(), &why).await? {
-        Earlier::Over(unasked) => judged.clear_allowed(taken, unasked),
-        Earlier::Counts => approve::find_decision(open, settlement, judged).await,
+        EarlierRequest::Over(unasked) => judged.clear_allowed(taken, unasked),
+        EarlierRequest::Counts => approve::find_decision(open, settlement, judged).await,
     }
 }
 
@@ -97,12 +97,12 @@ async fn clear_earlier(
 async fn refuse(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+) -> Result<ClearedCall, EarlyEnd> {
     let why = unasked::by_policy(judged.ruling());
     match unasked::withdraw(open, judged.decided(), &why).await? {
-        Earlier::Over(_) => Err(denied(judged.ruling())),
-        Earlier::Counts => approve::find_decision(open, settlement, judged).await,
+        EarlierRequest::Over(_) => Err(denied(judged.ruling())),
+        EarlierRequest::Counts => approve::find_decision(open, settlement, judged).await,
     }
 }
 
@@ -110,16 +110,16 @@ async fn refuse(
 pub(super) async fn clear_over_budget(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
-    judged: Judged,
-    no_room: &NoRoom,
-) -> Result<Cleared, EarlyEnd> {
+    judged: RuledCall,
+    no_room: &BudgetError,
+) -> Result<ClearedCall, EarlyEnd> {
     let judged = judged.raise_for_budget(open, no_room);
     approve::ask_user(open, settlement, judged).await
 }
 
 /// Returns who granted such calls for the session, if anyone did.
-fn find_grant(session: &Session, judged: &Judged) -> Result<Option<String>, EarlyEnd> {
-    let Judged {
+fn find_grant(session: &Session, judged: &RuledCall) -> Result<Option<String>, EarlyEnd> {
+    let RuledCall {
         admitted,
         judgement,
     } = judged;
@@ -131,7 +131,7 @@ fn find_grant(session: &Session, judged: &Judged) -> Result<Option<String>, Earl
     let input = admitted.input();
     let intent = input.intent(Depth::Conditions, &mut drop)?;
     let permissions = judgement.permissions().to_vec();
-    let call = Extent {
+    let call = GrantExtent {
         tool: name.clone(),
         spec_hash: entry.spec_hash().to_owned(),
         risk: judgement.ruling().risk,

@@ -1,12 +1,14 @@
-//! `Draft`: the part of an approval request that describes the call, whatever is asked.
+//! `UndecidedCall`: the part of an approval request that describes the call, whatever is asked.
 
 use std::time::Duration;
 
-use crate::approval::{ApprovalId, ApprovalRequest, STANDS, Snapshot, fingerprint, nanoseconds};
+use crate::approval::{
+    ApprovalId, ApprovalRequest, CallSnapshot, STANDS, fingerprint, nanoseconds,
+};
 use crate::call::{CallId, Origin};
 use crate::clock;
 use crate::error::ErrorKind;
-use crate::executor::Parts;
+use crate::executor::ExecutorParts;
 use crate::executor::early_end::EarlyEnd;
 use crate::json::canonical::args_digest;
 use crate::policy::Safeguards;
@@ -16,7 +18,7 @@ use crate::toolset::ToolEntry;
 
 /// A call's identity and origin.
 #[derive(Clone, Copy)]
-pub(super) struct Caller<'a> {
+pub(super) struct CallIdentity<'a> {
     pub(super) call: &'a CallId,
     /// The call that continues after the decision, if it is not this one.
     pub(super) parent: Option<&'a CallId>,
@@ -24,17 +26,17 @@ pub(super) struct Caller<'a> {
 }
 
 /// A call that needs a decision.
-pub(super) struct Draft<'a> {
+pub(super) struct UndecidedCall<'a> {
     pub(super) entry: &'a ToolEntry,
-    pub(super) caller: Caller<'a>,
+    pub(super) caller: CallIdentity<'a>,
     pub(super) arguments: &'a str,
 }
 
-impl Draft<'_> {
+impl UndecidedCall<'_> {
     /// Returns the request without the policy's part and without a question.
     pub(super) fn request(
         &self,
-        parts: &Parts,
+        parts: &ExecutorParts,
         session: &Session,
     ) -> Result<ApprovalRequest, EarlyEnd> {
         let id = ApprovalId::generate().ok_or_else(|| {
@@ -60,7 +62,7 @@ impl Draft<'_> {
             args_digest: args_digest(self.arguments),
             bound: self.entry.bound_as_written(),
             unstated: String::new(),
-            snapshot: Snapshot::default(),
+            snapshot: CallSnapshot::default(),
             verdicts: Vec::new(),
             risk: Risk::Safe,
             reason: String::new(),
@@ -80,7 +82,11 @@ impl Draft<'_> {
 }
 
 /// Sets until when the request can be decided and until when its call waits.
-fn timed(mut request: ApprovalRequest, parts: &Parts, session: &Session) -> ApprovalRequest {
+fn timed(
+    mut request: ApprovalRequest,
+    parts: &ExecutorParts,
+    session: &Session,
+) -> ApprovalRequest {
     let mode = session.wait_mode();
     let now = mode == WaitMode::WaitThenWithdraw;
     let approvers = parts.approver.iter().chain(session.approver());

@@ -3,7 +3,7 @@
 use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::audit::AuditError;
 use crate::error::{ErrorKind, ToolError, bounded};
-use crate::executor::call_result::CallResult;
+use crate::executor::call_result::OutcomeContent;
 use crate::result::{Artifact, Content, Failure, Status, ToolResult, status_of};
 
 /// Why a call ended early.
@@ -13,7 +13,7 @@ pub(super) enum EarlyEnd {
     /// The call waits for a decision.
     Suspended(SuspendedEnd),
     /// The call was answered without its tool.
-    Answered(Box<CallResult>),
+    Answered(Box<OutcomeContent>),
 }
 
 /// A failure, with artifacts to show. The status follows from its kind.
@@ -80,7 +80,7 @@ impl EarlyEnd {
     }
 
     /// Creates the end of a call that was answered without its tool.
-    pub(super) fn answered(result: CallResult) -> Self {
+    pub(super) fn answered(result: OutcomeContent) -> Self {
         Self::Answered(Box::new(result))
     }
 
@@ -212,7 +212,7 @@ impl From<EarlyEnd> for ToolError {
     }
 }
 
-impl From<EarlyEnd> for CallResult {
+impl From<EarlyEnd> for OutcomeContent {
     fn from(end: EarlyEnd) -> Self {
         match end {
             EarlyEnd::Answered(result) => *result,
@@ -274,4 +274,4 @@ impl From<AuditError> for EarlyEnd {
 }
 
 /// What a tool returned: a result, or a failure with no content.
-pub(super) type Given = Result<ToolResult, ToolError>;
+pub(super) type ToolReturn = Result<ToolResult, ToolError>;

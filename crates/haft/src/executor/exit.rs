@@ -8,14 +8,14 @@ use crate::audit::{CallEnd, CallRecord, EventKind};
 use crate::call::CallId;
 use crate::context::Resumption;
 use crate::error::ErrorKind;
-use crate::executor::call_result::CallResult;
-use crate::executor::draft::Caller;
+use crate::executor::call_result::OutcomeContent;
+use crate::executor::draft::CallIdentity;
 use crate::executor::record_draft::RecordDraft;
-use crate::executor::{How, Incoming, Parts};
+use crate::executor::{CallMode, ExecutorParts, IncomingCall};
 use crate::json::canonical::args_digest;
 use crate::result::{Artifact, Content, Outcome, Status, milliseconds};
 use crate::session::Session;
-use crate::session::nest::Nest;
+use crate::session::nest::CallScope;
 
 /// Maximum length of a summary, in bytes.
 const MAX_SUMMARY: usize = 160;
@@ -29,10 +29,10 @@ pub(super) const STOPPED_MESSAGE: &str =
 
 /// A call from its first check to its exit. Dropping it unclosed records the call as cancelled.
 pub(super) struct OpenCall<'a> {
-    parts: &'a Arc<Parts>,
+    parts: &'a Arc<ExecutorParts>,
     session: &'a Session,
     /// Who makes the call, and why.
-    how: How,
+    how: CallMode,
     /// Whether it is a call of one of the executor's internal tools, made by the tool of another call.
     internal: bool,
     /// Whether the caller gave it an id.
@@ -41,7 +41,7 @@ pub(super) struct OpenCall<'a> {
     /// Set if the call was suspended or interrupted before, and continues.
     resumption: Option<Resumption>,
     /// The state of the calls made within it.
-    nest: Arc<Nest>,
+    nest: Arc<CallScope>,
     /// Its number in the trace of the outer call.
     seq: Option<u64>,
     begun: Instant,
@@ -52,8 +52,12 @@ pub(super) struct OpenCall<'a> {
 
 impl<'a> OpenCall<'a> {
     /// Opens an incoming call.
-    pub(super) fn new(parts: &'a Arc<Parts>, session: &'a Session, incoming: Incoming) -> Self {
-        let Incoming {
+    pub(super) fn new(
+        parts: &'a Arc<ExecutorParts>,
+        session: &'a Session,
+        incoming: IncomingCall,
+    ) -> Self {
+        let IncomingCall {
             call,
             how,
             internal,
@@ -61,7 +65,7 @@ impl<'a> OpenCall<'a> {
         session.running().begin();
         let outer = session.nest();
         // Traced before any check: refused calls are in the trace, too.
-        let traced = |outer: &Arc<Nest>| outer.begin(&call.name, args_digest(&call.arguments));
+        let traced = |outer: &Arc<CallScope>| outer.begin(&call.name, args_digest(&call.arguments));
         let seq = outer.and_then(traced);
         let within = || Some(outer?.call().nth_within(seq?));
         let own_id = call.id.is_some();
@@ -73,7 +77,7 @@ impl<'a> OpenCall<'a> {
             how,
             internal,
             own_id,
-            nest: Arc::new(Nest::new(id.clone(), outer.cloned())),
+            nest: Arc::new(CallScope::new(id.clone(), outer.cloned())),
             record: RecordDraft::new(id, call.name, call.origin, call.arguments),
             resumption: None,
             seq,
@@ -84,12 +88,12 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Returns the parts of the executor that runs it.
-    pub(super) fn parts(&self) -> &'a Arc<Parts> {
+    pub(super) fn parts(&self) -> &'a Arc<ExecutorParts> {
         self.parts
     }
 
     /// Returns who makes the call, and why.
-    pub(super) fn how(&self) -> How {
+    pub(super) fn how(&self) -> CallMode {
         self.how
     }
 
@@ -105,7 +109,7 @@ impl<'a> OpenCall<'a> {
 
     /// Continues under the id of the call that this one repeats; nothing was recorded under its own.
     pub(super) fn rename(&mut self, id: CallId) {
-        self.nest = Arc::new(Nest::new(id.clone(), self.session.nest().cloned()));
+        self.nest = Arc::new(CallScope::new(id.clone(), self.session.nest().cloned()));
         self.record.rename(id);
     }
 
@@ -114,7 +118,7 @@ impl<'a> OpenCall<'a> {
         self.nest.set_resumable(true);
         // A host that finishes the run meanwhile leaves it open, so that the call can be resumed.
         self.session.at_work().note_resumable(self.id(), true);
-        let by_host = self.how != How::Asked;
+        let by_host = self.how != CallMode::Asked;
         let leaving = self.session.waits_cancelled();
         self.resumption = Some(Resumption::new(&self.nest, leaving, by_host));
     }
@@ -134,17 +138,17 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Returns what an approval request says of the call: its id, its origin and the outer call.
-    pub(super) fn caller(&self) -> Caller<'_> {
+    pub(super) fn caller(&self) -> CallIdentity<'_> {
         let outer = self.session.nest().map(|nest| &**nest);
         // The approval for an internal tool is requested after the outer call ran: that call continues by itself.
         let parent = if self.internal {
-            outer.and_then(Nest::outer)
+            outer.and_then(CallScope::outer)
         } else {
             outer
         };
-        Caller {
+        CallIdentity {
             call: self.id(),
-            parent: parent.map(Nest::call),
+            parent: parent.map(CallScope::call),
             origin: self.record.origin(),
         }
     }
@@ -155,7 +159,7 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Returns the state of the calls made within it.
-    pub(super) fn nest(&self) -> &Arc<Nest> {
+    pub(super) fn nest(&self) -> &Arc<CallScope> {
         &self.nest
     }
 
@@ -177,7 +181,7 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Closes the call: builds the summary, records the end and returns the outcome.
-    pub(super) fn close(&mut self, end: CallResult) -> Outcome {
+    pub(super) fn close(&mut self, end: OutcomeContent) -> Outcome {
         let duration = self.begun.elapsed();
         let summary = summary(&end);
         if let Some(waits) = &end.approval {
@@ -212,7 +216,7 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Returns the outcome, whose names are still part of the record.
-    fn outcome(&self, end: CallResult, summary: String, duration: Duration) -> Outcome {
+    fn outcome(&self, end: OutcomeContent, summary: String, duration: Duration) -> Outcome {
         let run = self.session.run().clone();
         Outcome {
             origin: self.record.origin(),
@@ -297,7 +301,7 @@ impl Drop for OpenCall<'_> {
 }
 
 /// Returns one bounded line for the user: the tool's own summary, else the failure, else the start of the content.
-fn summary(shaped: &CallResult) -> String {
+fn summary(shaped: &OutcomeContent) -> String {
     let own = shaped.summary.as_deref();
     let failed = || shaped.error.as_ref().map(|e| e.message.as_str());
     let text = || shaped.content.iter().find_map(first_text);

@@ -4,27 +4,27 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::approval::{ApprovalId, KeptRules};
+use crate::approval::{ApprovalId, SavedRules};
 use crate::artifact::ArtifactStore;
 use crate::call::ToolCall;
 use crate::change::ChangeLog;
-use crate::context::{Asking, Host};
+use crate::context::{NestedExecutor, UserQuestion};
 use crate::error::ToolError;
-use crate::executor::{How, Incoming, Parts, execute, question};
+use crate::executor::{CallMode, ExecutorParts, IncomingCall, execute, question};
 use crate::future::BoxFuture;
 use crate::policy::{Policy, RuleText};
 use crate::result::Outcome;
 use crate::session::Session;
 use crate::tokens::Tokenizer;
-use crate::toolset::Snapshot;
+use crate::toolset::ToolsetSnapshot;
 
-impl Host for Parts {
+impl NestedExecutor for ExecutorParts {
     fn execute_nested(
         self: Arc<Self>,
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, How::Asked.incoming(call)).await })
+        Box::pin(async move { execute(&self, session, CallMode::Asked.incoming(call)).await })
     }
 
     fn execute_internal(
@@ -32,14 +32,14 @@ impl Host for Parts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        let incoming = Incoming {
+        let incoming = IncomingCall {
             internal: true,
-            ..How::Asked.incoming(call)
+            ..CallMode::Asked.incoming(call)
         };
         Box::pin(async move { execute(&self, session, incoming).await })
     }
 
-    fn internal_tools(&self) -> Arc<Snapshot> {
+    fn internal_tools(&self) -> Arc<ToolsetSnapshot> {
         self.internal.snapshot()
     }
 
@@ -65,14 +65,14 @@ impl Host for Parts {
 
     fn ask(
         self: Arc<Self>,
-        question: Asking<'_>,
+        question: UserQuestion<'_>,
     ) -> BoxFuture<'_, Result<Map<String, Value>, ToolError>> {
         Box::pin(async move { question::ask(&self, question).await })
     }
 
     fn keep_rule(&self, rule: RuleText, approval: &ApprovalId, by: &str) -> Result<(), ToolError> {
         let policy = self.policy.now();
-        let kept = KeptRules {
+        let kept = SavedRules {
             rules: vec![rule],
             workspace: policy.workspace_root().unwrap_or_default(),
             approval,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::budget::Uses;
+use crate::budget::EffectCounts;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::Moment;
 use crate::executor::{Executor, admit, effects};
@@ -22,7 +22,7 @@ impl Executor {
             let input = admit::admit_for_inspection(entry, arguments)?;
             let (policy, arguments) = (self.parts.policy.now(), input.arguments());
             let run = RunHistory {
-                used: Some(Uses::NONE),
+                used: Some(EffectCounts::NONE),
                 ..RunHistory::none()
             };
             let moment = Moment {

@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 
 use crate::audit::EventKind;
 use crate::call::CallId;
-use crate::context::{CallContext, Host};
+use crate::context::{CallContext, NestedExecutor};
 use crate::error::ErrorKind;
 use crate::error::ToolError;
-use crate::executor::Parts;
-use crate::executor::early_end::{EarlyEnd, Given};
+use crate::executor::ExecutorParts;
+use crate::executor::early_end::{EarlyEnd, ToolReturn};
 use crate::executor::exit::{OpenCall, STOPPED_MESSAGE};
-use crate::executor::judge::Cleared;
-use crate::progress::{Live, LiveEnd};
+use crate::executor::judge::ClearedCall;
+use crate::progress::{LiveOutput, LiveOutputGuard};
 use crate::result::ToolResult;
-use crate::session::lane::Place;
-use crate::session::nest::Nest;
-use crate::session::{Ending, Session};
+use crate::session::lane::LanePermit;
+use crate::session::nest::CallScope;
+use crate::session::{CallEndReason, Session};
 use crate::spec::{Risk, ToolSpec};
 use crate::tool::PreparedCall;
 use crate::toolset::ToolEntry;
@@ -31,25 +31,25 @@ const LATE_GRACE: Duration = Duration::from_secs(10);
 const CANCEL_GRACE: Duration = Duration::from_millis(2500);
 
 /// What a tool returned. Only this module creates it.
-pub(super) struct Invoked {
+pub(super) struct InvokedCall {
     entry: Arc<ToolEntry>,
-    given: Given,
+    given: ToolReturn,
 }
 
-impl Invoked {
+impl InvokedCall {
     /// Returns the entry and what its tool returned.
-    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Given) {
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, ToolReturn) {
         (self.entry, self.given)
     }
 }
 
 /// Runs a cleared call.
 pub(super) async fn invoke(
-    parts: &Arc<Parts>,
+    parts: &Arc<ExecutorParts>,
     session: &Session,
     open: &mut OpenCall<'_>,
-    mut cleared: Cleared,
-) -> Result<Invoked, EarlyEnd> {
+    mut cleared: ClearedCall,
+) -> Result<InvokedCall, EarlyEnd> {
     // From here on the call may run, whatever happens to it.
     cleared.spend();
     if open.is_recorded() {
@@ -58,7 +58,7 @@ pub(super) async fn invoke(
     let limit = TimeLimit::of(session, cleared.spec());
     // A server orders its own calls, and one of them may wait long for a decision.
     let shared = cleared.spec().concurrency_safe || cleared.spec().listing.is_some();
-    let (place, waited) = match Place::free(session.lane(), shared) {
+    let (place, waited) = match LanePermit::free(session.lane(), shared) {
         Some(place) => (place, false),
         // Boxed, like everything here that few calls need: the future of every call would be as large.
         None => (
@@ -81,7 +81,7 @@ pub(super) async fn invoke(
         call: open.id().clone(),
         origin: open.record.origin(),
         session: session.clone(),
-        host: Arc::clone(parts) as Arc<dyn Host>,
+        host: Arc::clone(parts) as Arc<dyn NestedExecutor>,
         nest: Arc::clone(open.nest()),
         entry,
         judgement,
@@ -89,7 +89,7 @@ pub(super) async fn invoke(
         resumption: open.resumption().cloned(),
         limit: limit.time,
     };
-    let _end = LiveEnd(context.live.clone());
+    let _end = LiveOutputGuard(context.live.clone());
     // Time spent waiting for the user or for other calls does not count against the tool.
     let start_result = if !decided && !waited {
         open.begun()
@@ -105,19 +105,19 @@ pub(super) async fn invoke(
     session.spend_time(spent);
     let given = left(session, open.nest(), given);
     let entry = context.entry;
-    Ok(Invoked { entry, given })
+    Ok(InvokedCall { entry, given })
 }
 
 /// Returns the call's side of the live channel, if there is a progress sink.
-fn live_channel(session: &Session, call: &CallId) -> Option<Arc<Live>> {
+fn live_channel(session: &Session, call: &CallId) -> Option<Arc<LiveOutput>> {
     let sink = session.progress_sink()?;
     let run = session.run().clone();
-    Some(Live::new(run, call.clone(), Arc::clone(sink)))
+    Some(LiveOutput::new(run, call.clone(), Arc::clone(sink)))
 }
 
 /// Records that the call is about to run; for risk high or more, waits until the record is durable.
 async fn record_start(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     open: &mut OpenCall<'_>,
     risk: Risk,
@@ -136,8 +136,8 @@ async fn wait_for_turn(
     session: &Session,
     shared: bool,
     limit: Duration,
-) -> Result<Place, EarlyEnd> {
-    let turn = Place::acquire(session.lane(), shared);
+) -> Result<LanePermit, EarlyEnd> {
+    let turn = LanePermit::acquire(session.lane(), shared);
     tokio::select! {
         turn = tokio::time::timeout(limit, turn) => turn.map_err(|_| {
             EarlyEnd::failed(ErrorKind::Timeout, "other calls of this session did not end in time")
@@ -153,7 +153,7 @@ async fn run(
     context: &CallContext,
     clock: Clock<'_>,
     call: Box<dyn PreparedCall>,
-) -> (Given, Duration) {
+) -> (ToolReturn, Duration) {
     let session = &context.session;
     #[expect(clippy::disallowed_methods, reason = "the one place that calls a tool")]
     let running = catch_unwind(AssertUnwindSafe(|| call.run(context)));
@@ -175,7 +175,7 @@ async fn run(
 }
 
 /// Waits for a tool that was not ready at once; time in which a nested call waits for an approval does not count.
-async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_>) -> Given {
+async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_>) -> ToolReturn {
     let Clock {
         started,
         nest,
@@ -184,8 +184,8 @@ async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_
     let (ending, error, grace) = tokio::select! {
         biased;
         given = &mut running => return as_cancelled(session, given),
-        () = session.cancellation().cancelled() => (Ending::Cancelled, cancelled(), CANCEL_GRACE),
-        () = nest.elapsed(started, limit.time) => (Ending::Late, limit.into_timeout(), LATE_GRACE),
+        () = session.cancellation().cancelled() => (CallEndReason::Cancelled, cancelled(), CANCEL_GRACE),
+        () = nest.elapsed(started, limit.time) => (CallEndReason::Late, limit.into_timeout(), LATE_GRACE),
     };
     if !nest.end_now(ending) {
         return Err(error);
@@ -197,7 +197,7 @@ async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_
 }
 
 /// A result ends a resumed call for good. A call that was cut off because the session leaves can be resumed again.
-fn left(session: &Session, nest: &Nest, given: Given) -> Given {
+fn left(session: &Session, nest: &CallScope, given: ToolReturn) -> ToolReturn {
     match &given {
         Ok(_) => nest.set_resumable(false),
         Err(error)
@@ -214,7 +214,7 @@ fn left(session: &Session, nest: &Nest, given: Given) -> Given {
 
 /// Returns what a tool gave before it was told to end. A failure in a cancelled session counts as cancellation, which the tool can
 /// notice first: through the session's token, or a nested call.
-fn as_cancelled(session: &Session, given: Given) -> Given {
+fn as_cancelled(session: &Session, given: ToolReturn) -> ToolReturn {
     let failed = given.as_ref().map_or(true, |result| result.error.is_some());
     if failed && session.cancellation().is_cancelled() {
         return ended(given, cancelled());
@@ -223,7 +223,7 @@ fn as_cancelled(session: &Session, given: Given) -> Given {
 }
 
 /// Returns what a tool gave after it was told to end: its content is kept, but it did not succeed.
-fn ended(given: Given, error: ToolError) -> Given {
+fn ended(given: ToolReturn, error: ToolError) -> ToolReturn {
     match given {
         Ok(result) => {
             let reported = result.error.as_ref().map(ToolError::kind);
@@ -246,7 +246,7 @@ fn ended(given: Given, error: ToolError) -> Given {
 #[derive(Clone, Copy)]
 struct Clock<'a> {
     started: Instant,
-    nest: &'a Nest,
+    nest: &'a CallScope,
     limit: TimeLimit,
 }
 
@@ -311,12 +311,12 @@ impl TimeLimit {
 }
 
 /// Turns a panic while polling into a failure.
-struct CatchPanic<'a>(Pin<Box<dyn Future<Output = Given> + Send + 'a>>);
+struct CatchPanic<'a>(Pin<Box<dyn Future<Output = ToolReturn> + Send + 'a>>);
 
 impl Future for CatchPanic<'_> {
-    type Output = Given;
+    type Output = ToolReturn;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Given> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ToolReturn> {
         let polled = catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx)));
         polled.unwrap_or_else(|_| Poll::Ready(Err(panicked())))
     }

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use crate::approval::ApprovalId;
 use crate::approval::suspended::{SuspendedCall, SuspendedCalls, SuspendedError};
 use crate::call::{CallId, RunId};
-use crate::executor::Parts;
+use crate::executor::ExecutorParts;
 use crate::result::{Outcome, Status};
 use crate::session::Session;
-use crate::session::at_work::Present;
-use crate::session::nest::Nest;
+use crate::session::at_work::RunningCallGuard;
+use crate::session::nest::CallScope;
 
 /// A call that is recognised when it is made again.
 #[derive(Debug)]
 pub(super) struct JournaledCall {
     pub(super) key: String,
     /// Set once the call has begun: no other call runs under its id.
-    present: Option<Present>,
+    present: Option<RunningCallGuard>,
     /// Set if the call was suspended before.
     noted: Option<SuspendedNote>,
 }
@@ -28,8 +28,8 @@ struct SuspendedNote {
     store: Arc<dyn SuspendedCalls>,
     run: RunId,
     call: CallId,
-    nest: Arc<Nest>,
-    present: Option<Present>,
+    nest: Arc<CallScope>,
+    present: Option<RunningCallGuard>,
     dropped: bool,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct JournaledEnd {
 
 impl JournaledCall {
     /// Creates the entry of a call that has not begun, or that begins now.
-    pub(super) fn new(key: String, present: Option<Present>) -> Self {
+    pub(super) fn new(key: String, present: Option<RunningCallGuard>) -> Self {
         Self {
             key,
             present,
@@ -75,10 +75,10 @@ impl JournaledCall {
     /// Creates the entry of a call that was suspended before and continues now.
     pub(super) fn noted(
         key: String,
-        present: Present,
-        parts: &Parts,
+        present: RunningCallGuard,
+        parts: &ExecutorParts,
         run: &RunId,
-        nest: &Arc<Nest>,
+        nest: &Arc<CallScope>,
     ) -> Self {
         let noted = SuspendedNote {
             store: Arc::clone(&parts.suspended),
@@ -102,7 +102,7 @@ impl JournaledCall {
     /// Notes how the call ended, for when it is made again.
     pub(super) async fn ended(
         mut self,
-        parts: &Parts,
+        parts: &ExecutorParts,
         session: &Session,
         outcome: &mut Outcome,
         end: JournaledEnd,
@@ -132,7 +132,7 @@ impl JournaledCall {
 
     async fn suspended(
         &self,
-        parts: &Parts,
+        parts: &ExecutorParts,
         session: &Session,
         call: &CallId,
         approval: ApprovalId,

@@ -1,17 +1,17 @@
-//! `Judged` and `Cleared`: what a call would do with the policy's ruling, the request that states both, and the call that may run.
+//! `RuledCall` and `ClearedCall`: what a call would do with the policy's ruling, the request that states both, and the call that may run.
 
 use std::sync::Arc;
 
-use crate::approval::{ApprovalRequest, Snapshot, bounded};
-use crate::budget::{BUDGET_RULE, NoRoom, Reservation, Uses};
+use crate::approval::{ApprovalRequest, CallSnapshot, bounded};
+use crate::budget::{BUDGET_RULE, BudgetError, EffectCounts, Reservation};
 use crate::error::{ErrorKind, bounded};
-use crate::executor::Parts;
-use crate::executor::admit::Admitted;
-use crate::executor::draft::{Caller, Draft};
+use crate::executor::ExecutorParts;
+use crate::executor::admit::AdmittedCall;
+use crate::executor::draft::{CallIdentity, UndecidedCall};
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::{self, Moment};
 use crate::executor::exit::OpenCall;
-use crate::executor::unasked::{DecidedCall, Unasked};
+use crate::executor::unasked::{DecidedCall, NoOpenRequest};
 use crate::judgement::{Consent, Judgement};
 use crate::permission::{Permission, Verdict};
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
@@ -21,15 +21,15 @@ use crate::tool::{Depth, Intent, PreparedCall};
 use crate::toolset::ToolEntry;
 
 /// A call that may run, with its judgement. Only this module creates it: nothing runs that was not cleared.
-pub(super) struct Cleared {
-    admitted: Admitted,
+pub(super) struct ClearedCall {
+    admitted: AdmittedCall,
     judgement: Arc<Judgement>,
     reservation: Reservation,
 }
 
-impl Cleared {
+impl ClearedCall {
     /// Returns what it reserved from the effect budgets.
-    pub(super) fn uses(&self) -> Uses {
+    pub(super) fn uses(&self) -> EffectCounts {
         self.reservation.uses()
     }
 
@@ -54,7 +54,7 @@ impl Cleared {
     /// Returns what has changed since the user approved; checked again just before the call runs.
     pub(super) fn difference(
         &self,
-        parts: &Parts,
+        parts: &ExecutorParts,
         session: &Session,
     ) -> Result<Option<String>, EarlyEnd> {
         let Some(seen) = self.judgement.approved_snapshot() else {
@@ -74,7 +74,7 @@ impl Cleared {
     /// Returns a name under which rules do not simply allow the call, if links gave it to one of its files after it was judged.
     pub(super) fn unjudged_name(
         &self,
-        parts: &Parts,
+        parts: &ExecutorParts,
         session: &Session,
     ) -> Result<Option<String>, EarlyEnd> {
         let (policy, run) = (parts.policy.now(), session.history());
@@ -93,12 +93,12 @@ impl Cleared {
 }
 
 /// A call with its judgement.
-pub(super) struct Judged {
-    pub(super) admitted: Admitted,
+pub(super) struct RuledCall {
+    pub(super) admitted: AdmittedCall,
     pub(super) judgement: Arc<Judgement>,
 }
 
-impl Judged {
+impl RuledCall {
     /// Returns the policy's ruling.
     pub(super) fn ruling(&self) -> &Ruling {
         self.judgement.ruling()
@@ -114,7 +114,7 @@ impl Judged {
     }
 
     /// Raises the verdict to a request for approval, because the budgets have no room for the call.
-    pub(super) fn raise_for_budget(self, open: &mut OpenCall<'_>, no_room: &NoRoom) -> Self {
+    pub(super) fn raise_for_budget(self, open: &mut OpenCall<'_>, no_room: &BudgetError) -> Self {
         let ruling = ask_over_budget(self.ruling(), no_room);
         open.record.judge(self.admitted.written());
         open.record.rule(&ruling);
@@ -129,12 +129,12 @@ impl Judged {
     pub(super) fn clear_allowed(
         self,
         reservation: Reservation,
-        _: Unasked,
-    ) -> Result<Cleared, EarlyEnd> {
+        _: NoOpenRequest,
+    ) -> Result<ClearedCall, EarlyEnd> {
         if self.ruling().verdict != Verdict::Allow {
             return Err(denied(self.ruling()));
         }
-        Ok(Cleared {
+        Ok(ClearedCall {
             admitted: self.admitted,
             judgement: self.judgement,
             reservation,
@@ -145,15 +145,15 @@ impl Judged {
     pub(super) fn clear_with_consent(
         self,
         decision: Consent,
-        shown: Option<Snapshot>,
+        shown: Option<CallSnapshot>,
         reservation: Reservation,
-        _: Unasked,
-    ) -> Result<Cleared, EarlyEnd> {
+        _: NoOpenRequest,
+    ) -> Result<ClearedCall, EarlyEnd> {
         if self.ruling().verdict == Verdict::Deny {
             return Err(denied(self.ruling()));
         }
         let judgement = Arc::unwrap_or_clone(self.judgement).decided(decision, shown);
-        Ok(Cleared {
+        Ok(ClearedCall {
             admitted: self.admitted,
             judgement: Arc::new(judgement),
             reservation,
@@ -162,7 +162,10 @@ impl Judged {
 }
 
 /// Determines what the call would do and how the policy rules on it, and notes both for the record.
-pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judged, EarlyEnd> {
+pub(super) fn judge(
+    open: &mut OpenCall<'_>,
+    admitted: AdmittedCall,
+) -> Result<RuledCall, EarlyEnd> {
     let judgement = judgement(open.parts(), open.session(), &admitted, &Arc::default());
     let judgement = judgement.inspect_err(|_| open.record.judge(admitted.written()))?;
     let ruling = judgement.ruling();
@@ -170,7 +173,7 @@ pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judge
         open.record.judge(admitted.written());
         open.record.rule(ruling);
     }
-    Ok(Judged {
+    Ok(RuledCall {
         admitted,
         judgement,
     })
@@ -178,9 +181,9 @@ pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judge
 
 /// Returns what a call would do now, and how the policy rules on it now. Notes nothing. What is `known` of an earlier moment is shared.
 pub(super) fn judgement(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
-    admitted: &Admitted,
+    admitted: &AdmittedCall,
     known: &Arc<Vec<Permission>>,
 ) -> Result<Arc<Judgement>, EarlyEnd> {
     let policy = parts.policy.now();
@@ -230,7 +233,7 @@ fn raise_by_risk(session: &Session, ruling: Ruling) -> Ruling {
 }
 
 /// Returns the ruling on a call that exceeds the budgets: it needs approval, each time.
-fn ask_over_budget(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
+fn ask_over_budget(ruling: &Ruling, no_room: &BudgetError) -> Ruling {
     let message = no_room.to_string();
     let reason = if ruling.verdict == Verdict::Allow || ruling.reason.to_string() == message {
         message
@@ -252,14 +255,14 @@ fn ask_over_budget(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
 
 /// Returns the complete request: the decision applies to what it states.
 pub(super) fn request(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
-    caller: Caller<'_>,
-    admitted: &Admitted,
+    caller: CallIdentity<'_>,
+    admitted: &AdmittedCall,
     judgement: &Judgement,
 ) -> Result<ApprovalRequest, EarlyEnd> {
     let (permissions, ruling) = (judgement.permissions(), judgement.ruling());
-    let draft = Draft {
+    let draft = UndecidedCall {
         entry: admitted.entry(),
         caller,
         arguments: admitted.written(),
@@ -300,14 +303,14 @@ pub(super) fn request(
 }
 
 /// Returns the judged permissions with the conditions and files of an intent.
-fn snapshot(permissions: &[Permission], intent: Intent) -> Snapshot {
+fn snapshot(permissions: &[Permission], intent: Intent) -> CallSnapshot {
     let Intent {
         conditions,
         preview,
         meanings,
         ..
     } = intent;
-    Snapshot::of(permissions, conditions, preview, meanings)
+    CallSnapshot::of(permissions, conditions, preview, meanings)
 }
 
 /// Returns the failure of a call that the policy denies.

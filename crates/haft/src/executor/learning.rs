@@ -1,10 +1,10 @@
-//! `Learning`: the current policy, which grows by the rules that users choose "always" for.
+//! `LivePolicy`: the current policy, which grows by the rules that users choose "always" for.
 
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::approval::{ApprovalRequest, KeptRules, RuleStore};
+use crate::approval::{ApprovalRequest, RuleStore, SavedRules};
 use crate::policy::{Policy, RuleText, RulesError};
 
 /// Name of the layer of learned rules.
@@ -12,12 +12,12 @@ const LEARNED_LAYER: &str = "always";
 
 /// The current policy. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Learning {
+pub(super) struct LivePolicy {
     policy: Arc<RwLock<Arc<Policy>>>,
     store: Option<Arc<dyn RuleStore>>,
 }
 
-impl Learning {
+impl LivePolicy {
     /// Starts with this policy.
     pub(super) fn new(policy: Arc<Policy>) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl Learning {
     /// Learns the rules that a user chose to keep when approving this request: `rule`, or the suggested ones. As for every allow rule,
     /// deny rules, ask rules and guards take precedence. A rule that cannot be stored is logged: the call is still approved.
     pub(super) fn keep(&self, request: &ApprovalRequest, rule: Option<&str>, by: &str) {
-        let kept = KeptRules {
+        let kept = SavedRules {
             rules: request.kept_rules(rule),
             workspace: &request.workspace,
             approval: &request.id,
@@ -62,7 +62,7 @@ impl Learning {
     ///
     /// # Errors
     /// A rule cannot be parsed, and none applies; or the rules apply but cannot be stored.
-    pub(super) fn accept(&self, kept: &KeptRules<'_>) -> Result<(), String> {
+    pub(super) fn accept(&self, kept: &SavedRules<'_>) -> Result<(), String> {
         self.learn(&kept.rules).map_err(|error| error.to_string())?;
         self.store.as_ref().map_or(Ok(()), |store| store.keep(kept))
     }

@@ -54,7 +54,7 @@ fn other(session: &Session, call: &ToolCall) -> Option<(String, String)> {
 }
 
 /// Why a call of `call_tool` could not be resolved.
-pub(super) enum Fault {
+pub(super) enum ResolveError {
     /// Its arguments are not a tool name with arguments.
     Arguments(Arc<ToolEntry>, Vec<Violation>),
     /// It names no other tool.
@@ -62,7 +62,7 @@ pub(super) enum Fault {
 }
 
 /// Returns why a call of `call_tool` could not be resolved; `None` for any other call.
-pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<Fault> {
+pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<ResolveError> {
     if name != CALL_TOOL {
         return None;
     }
@@ -77,8 +77,8 @@ pub(super) fn fault(session: &Session, name: &str, arguments: &str) -> Option<Fa
         arguments
     };
     Some(match entry.input.admit(arguments, false) {
-        Err(violations) => Fault::Arguments(Arc::clone(entry), violations),
-        Ok(_) => Fault::Itself,
+        Err(violations) => ResolveError::Arguments(Arc::clone(entry), violations),
+        Ok(_) => ResolveError::Itself,
     })
 }
 

@@ -2,23 +2,23 @@
 
 use serde_json::{Map, Value};
 
-use crate::approval::form::Form;
+use crate::approval::form::QuestionForm;
 use crate::approval::{ApprovalRequest, Choice, Decision};
-use crate::context::{Asking, CallContext};
+use crate::context::{CallContext, UserQuestion};
 use crate::error::{ErrorKind, ToolError};
-use crate::executor::Parts;
-use crate::executor::ask::{self, ClaimedDecision, Wait};
-use crate::executor::draft::{Caller, Draft};
+use crate::executor::ExecutorParts;
+use crate::executor::ask::{self, ClaimedDecision, DecisionWait};
+use crate::executor::draft::{CallIdentity, UndecidedCall};
 use crate::executor::question::again::{EarlierQuestion, RepeatKey};
 
 mod again;
 
 /// Asks the question and waits; returns the answers, as far as they were given.
 pub(super) async fn ask(
-    parts: &Parts,
-    question: Asking<'_>,
+    parts: &ExecutorParts,
+    question: UserQuestion<'_>,
 ) -> Result<Map<String, Value>, ToolError> {
-    let Asking {
+    let UserQuestion {
         context,
         arguments,
         form,
@@ -39,9 +39,9 @@ pub(super) async fn ask(
         EarlierQuestion::Waits(request) => Some(*request),
         EarlierQuestion::Decided(decision) => return to_answers(context, *decision),
     };
-    let draft = Draft {
+    let draft = UndecidedCall {
         entry: &context.entry,
-        caller: Caller {
+        caller: CallIdentity {
             call: &context.call,
             parent: session.nest().map(|nest| nest.call()),
             origin: context.origin,
@@ -54,7 +54,7 @@ pub(super) async fn ask(
             .map(|drafted| to_request(form, drafted))
     };
     let request = request.map_or_else(drafted, Ok)?;
-    let limits = Wait::for_answer(session, wait, &|_| Ok(()));
+    let limits = DecisionWait::for_answer(session, wait, &|_| Ok(()));
     let claimed = {
         let _waiting = context.nest.begin_wait();
         let asking = ask::ask(parts, session, request, limits);
@@ -73,7 +73,7 @@ pub(super) async fn ask(
 }
 
 /// Returns the request as the user sees it.
-fn to_request(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
+fn to_request(form: QuestionForm, drafted: ApprovalRequest) -> ApprovalRequest {
     ApprovalRequest {
         reason: form.title.chars().take(200).collect(),
         rule: "question".to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::approval::ApprovalId;
 use crate::audit::CallRecord;
-use crate::budget::Uses;
+use crate::budget::EffectCounts;
 use crate::call::{CallId, Origin};
 use crate::permission::Verdict;
 use crate::policy::Ruling;
@@ -31,7 +31,7 @@ pub(super) struct RecordDraft {
     /// Sources of untrusted content in its result.
     untrusted: Vec<String>,
     /// What it reserves from the effect budgets.
-    pub(super) uses: Uses,
+    pub(super) uses: EffectCounts,
     made: Option<Arc<CallRecord>>,
 }
 
@@ -50,7 +50,7 @@ impl RecordDraft {
             decided_by: None,
             approval: None,
             untrusted: Vec::new(),
-            uses: Uses::NONE,
+            uses: EffectCounts::NONE,
             made: None,
         }
     }

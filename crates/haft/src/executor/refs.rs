@@ -6,9 +6,9 @@ use bytes::Bytes;
 
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::error::ErrorKind;
-use crate::executor::Parts;
+use crate::executor::ExecutorParts;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::refs::find::{Accepted, REF_MEMBER, accepted_kind};
+use crate::executor::refs::find::{REF_MEMBER, RefEncoding, accepted_kind};
 use crate::json::scan;
 use crate::session::Session;
 use crate::text::clip;
@@ -26,7 +26,7 @@ pub(super) const MAX_BOUND: u64 = 256 << 20;
 /// Returns the text with every ref in it replaced by the artifact it names, in the form that the tool's schema takes. A ref that
 /// names no artifact of this run is an error and is never passed on.
 pub(super) async fn bind(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     entry: &ToolEntry,
     text: &str,
@@ -51,7 +51,7 @@ fn wrong(at: &RefObject, what: impl std::fmt::Display) -> EarlyEnd {
 
 /// Reads an artifact's bytes and media type.
 async fn read(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     at: &RefObject,
     left: &mut u64,
@@ -102,17 +102,17 @@ fn written(
 ) -> Result<String, EarlyEnd> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
     let takes = accepted_kind(&entry.spec().input_schema, &at.path);
-    if takes == Accepted::Ref {
+    if takes == RefEncoding::Ref {
         return Ok(quoted(at.reference.as_deref().unwrap_or_default()));
     }
-    if takes == Accepted::Base64 {
+    if takes == RefEncoding::Base64 {
         return Ok(quoted(&STANDARD.encode(bytes)));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
         let what = format!("the artifact is binary ({media_type}), but the argument takes text");
         wrong(at, what).advise("read it in the script, or pass it to a tool that takes files")
     })?;
-    if takes == Accepted::Text {
+    if takes == RefEncoding::Text {
         return Ok(quoted(text));
     }
     if scan::scan(text).is_err() {

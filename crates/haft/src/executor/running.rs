@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::approval::ApprovalId;
 use crate::approval::inbox::{InboxError, RequestStatus, StoredApproval};
-use crate::executor::{Executor, Parts};
+use crate::executor::{Executor, ExecutorParts};
 use crate::session::Session;
 
 /// Interval between looks at the request: that its process exited is no change of it.
@@ -31,7 +31,7 @@ impl Executor {
 }
 
 pub(super) async fn wait(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     id: &ApprovalId,
 ) -> Result<Option<StoredApproval>, InboxError> {

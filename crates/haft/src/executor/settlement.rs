@@ -3,14 +3,14 @@
 use crate::approval::ApprovalRequest;
 use crate::approval::inbox::InboxError;
 use crate::executor::ask::ClaimedDecision;
-use crate::executor::call_result::CallResult;
-use crate::executor::claim::Claimed;
+use crate::executor::call_result::OutcomeContent;
+use crate::executor::claim::RequestClaim;
 use crate::executor::exit::OpenCall;
 use crate::executor::journaled::{JournaledCall, JournaledEnd};
 use crate::result::{Outcome, Status};
 
 /// A decision that a call is resumed with.
-pub(super) enum Ticket {
+pub(super) enum ResumeDecision {
     /// A denial, or an answer in place of the tool. Claimed already: it holds whatever happens to the call.
     Claimed(Box<ClaimedDecision>),
     /// An approval of exactly what the request shows. Claimed once the call matches the request.
@@ -22,9 +22,9 @@ pub(super) enum Ticket {
 #[derive(Default)]
 pub(super) struct Settlement {
     /// The decision that the call is resumed with.
-    ticket: Option<Ticket>,
+    ticket: Option<ResumeDecision>,
     /// The claimed decision that the call acts on, to be finished with its outcome.
-    claimed: Option<Claimed>,
+    claimed: Option<RequestClaim>,
     /// Why the inbox refused the claim.
     refused: Option<InboxError>,
     /// Its journal entry, if the call may be suspended.
@@ -33,7 +33,7 @@ pub(super) struct Settlement {
 
 impl Settlement {
     /// Creates the settlement of a call that is resumed with a decision.
-    pub(super) fn with_ticket(ticket: Ticket) -> Self {
+    pub(super) fn with_ticket(ticket: ResumeDecision) -> Self {
         Self {
             ticket: Some(ticket),
             ..Self::default()
@@ -46,12 +46,12 @@ impl Settlement {
     }
 
     /// Takes the decision that the call is resumed with, once.
-    pub(super) fn take_ticket(&mut self) -> Option<Ticket> {
+    pub(super) fn take_ticket(&mut self) -> Option<ResumeDecision> {
         self.ticket.take()
     }
 
     /// Notes the claimed decision that the call acts on.
-    pub(super) fn claim(&mut self, claimed: Claimed) {
+    pub(super) fn claim(&mut self, claimed: RequestClaim) {
         self.claimed = Some(claimed);
     }
 
@@ -74,7 +74,7 @@ impl Settlement {
     pub(super) fn is_owing(&self) -> bool {
         self.claimed.is_some()
             || self.journaled.is_some()
-            || matches!(self.ticket, Some(Ticket::Claimed(_)))
+            || matches!(self.ticket, Some(ResumeDecision::Claimed(_)))
     }
 
     /// Closes the call and, if it acted on a decision, stores its outcome in the inbox. `delivered` tells whether the client receives
@@ -82,13 +82,13 @@ impl Settlement {
     pub(super) async fn settle(
         self,
         open: &mut OpenCall<'_>,
-        end: CallResult,
+        end: OutcomeContent,
         delivered: bool,
     ) -> Outcome {
         // A call that stopped before it looked at its decision uses up a denial or answer, but not an approval.
         let unused = match self.ticket {
-            Some(Ticket::Claimed(taken)) => Some(taken.claimed),
-            Some(Ticket::Approved(_)) | None => None,
+            Some(ResumeDecision::Claimed(taken)) => Some(taken.claimed),
+            Some(ResumeDecision::Approved(_)) | None => None,
         };
         let claimed = self.claimed.or(unused);
         let (parts, session) = (open.parts(), open.session());

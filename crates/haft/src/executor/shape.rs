@@ -6,14 +6,14 @@ use bytes::Bytes;
 
 use crate::artifact::{ArtifactError, ArtifactStore};
 use crate::error::{ErrorKind, ToolError};
-use crate::executor::Parts;
-use crate::executor::call_result::CallResult;
+use crate::executor::ExecutorParts;
+use crate::executor::call_result::OutcomeContent;
 use crate::executor::early_end::{EarlyEnd, failure};
-use crate::executor::invoke::Invoked;
+use crate::executor::invoke::InvokedCall;
 use crate::future::BoxFuture;
-use crate::result::{Artifact, Original, Status, ToolResult, status_of};
+use crate::result::{Artifact, OriginalResult, Status, ToolResult, status_of};
 use crate::session::Session;
-use crate::shape::{self as fit, Bounds, Fitted, Keep};
+use crate::shape::{self as fit, ArtifactKeeper, FittedResult, InlineLimits};
 use crate::spec::{Overflow, ToolSpec};
 use crate::toolset::ToolEntry;
 
@@ -22,15 +22,15 @@ use crate::toolset::ToolEntry;
     clippy::large_enum_variant,
     reason = "made once a call and taken apart at once; a box would cost every call"
 )]
-pub(super) enum Shaped {
+pub(super) enum ShapedResult {
     /// The result is returned inline as it is.
-    Inline(CallResult),
+    Inline(OutcomeContent),
     /// Parts of the result must be stored first.
-    Oversized(Box<Oversized>),
+    Oversized(Box<OversizedResult>),
 }
 
 /// A result that is only partly returned inline.
-pub(super) struct Oversized {
+pub(super) struct OversizedResult {
     entry: Arc<ToolEntry>,
     result: ToolResult,
     /// How it violates the tool's output schema, if it does.
@@ -39,10 +39,10 @@ pub(super) struct Oversized {
 
 /// Shapes what a tool returned.
 pub(super) fn shape(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
-    invoked: Invoked,
-) -> Result<Shaped, EarlyEnd> {
+    invoked: InvokedCall,
+) -> Result<ShapedResult, EarlyEnd> {
     let (entry, given) = invoked.into_parts();
     let mut result = given?;
     // A server's schema describes what the server sends, which need not be an object.
@@ -57,27 +57,27 @@ pub(super) fn shape(
     let bounds = bounds(parts, session, entry.spec());
     bound_original(&mut result, &bounds);
     if violation.is_none() && fit::is_within(&result.content, result.data.as_deref(), &bounds) {
-        let fitted = Fitted {
+        let fitted = FittedResult {
             content: std::mem::take(&mut result.content),
             data: result.data.take(),
-            ..Fitted::whole()
+            ..FittedResult::whole()
         };
-        return Ok(Shaped::Inline(call_result(result, fitted)));
+        return Ok(ShapedResult::Inline(call_result(result, fitted)));
     }
-    Ok(Shaped::Oversized(Box::new(Oversized {
+    Ok(ShapedResult::Oversized(Box::new(OversizedResult {
         entry,
         result,
         violation,
     })))
 }
 
-impl Oversized {
+impl OversizedResult {
     /// Stores what is too large, and returns a preview of it.
     pub(super) async fn store(
         self: Box<Self>,
-        parts: &Parts,
+        parts: &ExecutorParts,
         session: &Session,
-    ) -> Result<CallResult, EarlyEnd> {
+    ) -> Result<OutcomeContent, EarlyEnd> {
         let Self {
             entry,
             mut result,
@@ -87,8 +87,8 @@ impl Oversized {
             return Err(with_result(parts, session, stop, &result).await);
         }
         let bounds = bounds(parts, session, entry.spec());
-        let keep = StoreFor::of(parts, session);
-        let keep = keep.as_ref().map(|keep| keep as &dyn Keep);
+        let keep = RunStore::of(parts, session);
+        let keep = keep.as_ref().map(|keep| keep as &dyn ArtifactKeeper);
         let (content, data) = (std::mem::take(&mut result.content), result.data.take());
         let fitted = fit::fit(content, data, &bounds, keep).await;
         Ok(call_result(result, fitted))
@@ -96,7 +96,7 @@ impl Oversized {
 }
 
 /// Returns the call's result: the tool's result with the parts of its content and data that fit.
-fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
+fn call_result(given: ToolResult, fitted: FittedResult) -> OutcomeContent {
     let ToolResult {
         mut artifacts,
         error,
@@ -109,7 +109,7 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
         ..
     } = given;
     let original = original.filter(|_| fitted.error.is_none());
-    let original = original.map(|original| Original {
+    let original = original.map(|original| OriginalResult {
         content: fitted.content_is_whole,
         data: fitted.data_is_whole,
         ..original
@@ -123,7 +123,7 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     let status = error.as_ref().map_or(Status::Ok, |e| status_of(e.kind));
     // It is said only where this call has no failure of its own.
     let outer_error = outer_error.as_ref().filter(|_| error.is_none());
-    CallResult {
+    OutcomeContent {
         status,
         summary,
         content: fitted.content,
@@ -146,7 +146,7 @@ const MAX_ESCAPE: usize = 6;
 
 /// Limits what a server sends beside content and data (unknown members, `_meta`) to the room that media has. If it takes more, it is
 /// left out, and a note says so.
-fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
+fn bound_original(result: &mut ToolResult, bounds: &InlineLimits<'_>) {
     let Some(original) = &result.original else {
         return;
     };
@@ -162,10 +162,10 @@ fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
 }
 
 /// Returns the limits of one call: tokens for a direct call, bytes inside a chain; the spec's own limits take precedence.
-fn bounds<'a>(parts: &'a Parts, session: &'a Session, spec: &ToolSpec) -> Bounds<'a> {
+fn bounds<'a>(parts: &'a ExecutorParts, session: &'a Session, spec: &ToolSpec) -> InlineLimits<'a> {
     let limits = session.limits();
     let (tokenizer, limit) = limits.inline(spec, parts.tokenizer.as_ref());
-    Bounds {
+    InlineLimits {
         tokenizer,
         limit,
         media_bytes: limits.inline_media_bytes,
@@ -191,12 +191,12 @@ fn violation(entry: &ToolEntry, result: &ToolResult) -> Option<EarlyEnd> {
 
 /// Stores the result as it came, and names the artifact in the error.
 async fn with_result(
-    parts: &Parts,
+    parts: &ExecutorParts,
     session: &Session,
     stop: EarlyEnd,
     result: &ToolResult,
 ) -> EarlyEnd {
-    let Some(store) = StoreFor::of(parts, session) else {
+    let Some(store) = RunStore::of(parts, session) else {
         return stop;
     };
     let text = result.data.as_ref().map_or("null", |raw| raw.get());
@@ -211,20 +211,20 @@ async fn with_result(
 }
 
 /// The artifact store, for one run.
-struct StoreFor<'a> {
+struct RunStore<'a> {
     store: &'a dyn ArtifactStore,
     session: &'a Session,
 }
 
-impl<'a> StoreFor<'a> {
+impl<'a> RunStore<'a> {
     /// Returns the host's store, if it has one.
-    fn of(parts: &'a Parts, session: &'a Session) -> Option<Self> {
+    fn of(parts: &'a ExecutorParts, session: &'a Session) -> Option<Self> {
         let store = parts.artifacts.as_deref()?;
         Some(Self { store, session })
     }
 }
 
-impl Keep for StoreFor<'_> {
+impl ArtifactKeeper for RunStore<'_> {
     fn keep<'k>(
         &'k self,
         media_type: &'k str,

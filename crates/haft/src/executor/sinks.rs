@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 
-use crate::audit::{AuditError, AuditSink, Event};
+use crate::audit::{AuditError, AuditEvent, AuditSink};
 
 /// Sends the event to every sink, in order, and returns the first failure. The last sink gets the event itself.
-pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: Event) -> Result<(), AuditError> {
+pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: AuditEvent) -> Result<(), AuditError> {
     let Some((last, others)) = sinks.split_last() else {
         return Ok(());
     };
@@ -18,7 +18,7 @@ pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: Event) -> Result<(), A
     record_event(last, event)
 }
 
-fn record_event(sink: &Arc<dyn AuditSink>, event: Event) -> Result<(), AuditError> {
+fn record_event(sink: &Arc<dyn AuditSink>, event: AuditEvent) -> Result<(), AuditError> {
     let recorded = catch_unwind(AssertUnwindSafe(|| sink.record(event)));
     recorded.unwrap_or_else(|_| Err(panicked(sink)))
 }
@@ -26,7 +26,7 @@ fn record_event(sink: &Arc<dyn AuditSink>, event: Event) -> Result<(), AuditErro
 /// Sends the event to every sink and waits until each has stored it durably.
 pub(super) async fn record_durably(
     sinks: &[Arc<dyn AuditSink>],
-    event: &Event,
+    event: &AuditEvent,
 ) -> Result<(), AuditError> {
     for sink in sinks {
         let recording = catch_unwind(AssertUnwindSafe(|| sink.record_durably(event.clone())));

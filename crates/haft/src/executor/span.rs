@@ -3,7 +3,7 @@
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::executor::call_result::CallResult;
+use crate::executor::call_result::OutcomeContent;
 use crate::executor::exit::OpenCall;
 
 /// Returns the span of a call. If nothing subscribes, it is disabled and costs nothing.
@@ -31,7 +31,7 @@ pub(super) fn for_call(open: &OpenCall<'_>) -> Span {
 }
 
 /// Records how the call ended.
-pub(super) fn end(span: &Span, end: &CallResult) {
+pub(super) fn end(span: &Span, end: &OutcomeContent) {
     span.record("haft.status", end.status.as_str());
     if let Some(error) = &end.error {
         span.record("error.type", error.kind.as_str());

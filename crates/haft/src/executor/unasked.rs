@@ -1,9 +1,9 @@
-//! `Unasked`: the proof that no request about a call is open when it is cleared without its decision. A request that was open is withdrawn
+//! `NoOpenRequest`: the proof that no request about a call is open when it is cleared without its decision. A request that was open is withdrawn
 //! first, so that no decision about it runs the call again; one that was acted on first decides the call.
 
 use std::fmt;
 
-use crate::approval::inbox::{Ending, RequestStatus, StoredApproval};
+use crate::approval::inbox::{RequestEnding, RequestStatus, StoredApproval};
 use crate::approval::suspended::SuspendedCall;
 use crate::approval::{ApprovalId, Choice, fingerprint};
 use crate::error::ErrorKind;
@@ -21,9 +21,9 @@ use crate::toolset::ToolEntry;
 const MAX_STEPS: usize = 8;
 
 /// Proof that no request about the call is open. Only this module makes it.
-pub(super) struct Unasked(());
+pub(super) struct NoOpenRequest(());
 
-impl Unasked {
+impl NoOpenRequest {
     /// Returns the proof for a call that has claimed the decision about its request.
     pub(super) fn claimed(_: &ClaimedDecision) -> Self {
         Self(())
@@ -48,9 +48,9 @@ pub(super) struct DecidedCall<'a> {
 }
 
 /// What is left of the request about a call that is decided without it.
-pub(super) enum Earlier {
+pub(super) enum EarlierRequest {
     /// Nothing: there was none, or it is withdrawn now.
-    Over(Unasked),
+    Over(NoOpenRequest),
     /// Its decision, or the outcome of the call that ran on it: that comes first.
     Counts,
 }
@@ -63,24 +63,24 @@ pub(super) async fn withdraw(
     open: &mut OpenCall<'_>,
     call: DecidedCall<'_>,
     by: &str,
-) -> Result<Earlier, EarlyEnd> {
+) -> Result<EarlierRequest, EarlyEnd> {
     let session = open.session();
-    if let Some(unasked) = Unasked::never_asked(session) {
-        return Ok(Earlier::Over(unasked));
+    if let Some(unasked) = NoOpenRequest::never_asked(session) {
+        return Ok(EarlierRequest::Over(unasked));
     }
     let denied = call.verdict == Verdict::Deny;
     for id in elsewhere(open, call).await? {
         // A denied call does not wait for what runs within an earlier one.
         if end(open, &id, by, denied).await? && !denied {
-            return Ok(Earlier::Counts);
+            return Ok(EarlierRequest::Counts);
         }
     }
     if let Some(id) = of_this_call(open, call).await?
         && end(open, &id, by, denied).await?
     {
-        return Ok(Earlier::Counts);
+        return Ok(EarlierRequest::Counts);
     }
-    Ok(Earlier::Over(Unasked(())))
+    Ok(EarlierRequest::Over(NoOpenRequest(())))
 }
 
 /// Returns the request of this very call, if one answers it.
@@ -138,11 +138,11 @@ async fn end(
         let found = inbox.get(id).await.map_err(not_withdrawn)?;
         let ending = match found
             .as_ref()
-            .map_or(Next::Pass, |found| next(found, denied))
+            .map_or(RequestAction::Pass, |found| next(found, denied))
         {
-            Next::End(ending) => ending,
-            Next::Count => return Ok(true),
-            Next::Pass => return Ok(false),
+            RequestAction::End(ending) => ending,
+            RequestAction::Count => return Ok(true),
+            RequestAction::Pass => return Ok(false),
         };
         inbox.end(id, ending, by).await.map_err(not_withdrawn)?;
         // The record of the call names the request that it replaces.
@@ -153,32 +153,38 @@ async fn end(
 }
 
 /// What to do about a request that answers the call.
-enum Next {
-    End(Ending),
+enum RequestAction {
+    End(RequestEnding),
     Count,
     /// It decides nothing about this call.
     Pass,
 }
 
-fn next(found: &StoredApproval, denied: bool) -> Next {
+fn next(found: &StoredApproval, denied: bool) -> RequestAction {
     // The tool that asks finds its question by itself.
     if found.request.is_question() {
-        return Next::Pass;
+        return RequestAction::Pass;
     }
     match found.status {
-        RequestStatus::Pending if !found.is_open() => Next::Pass,
-        RequestStatus::Pending => Next::End(Ending::Withdrawn),
-        RequestStatus::Approved if denied || !is_edited(found) => Next::End(Ending::Void),
-        RequestStatus::Approved | RequestStatus::Running => Next::Count,
+        RequestStatus::Pending if !found.is_open() => RequestAction::Pass,
+        RequestStatus::Pending => RequestAction::End(RequestEnding::Withdrawn),
+        RequestStatus::Approved if denied || !is_edited(found) => {
+            RequestAction::End(RequestEnding::Void)
+        }
+        RequestStatus::Approved | RequestStatus::Running => RequestAction::Count,
         // The outcome of a script's call is the script's.
-        RequestStatus::Done if !found.delivered && found.request.parent.is_none() => Next::Count,
-        RequestStatus::Denied | RequestStatus::Answered if !found.claimed && !denied => Next::Count,
+        RequestStatus::Done if !found.delivered && found.request.parent.is_none() => {
+            RequestAction::Count
+        }
+        RequestStatus::Denied | RequestStatus::Answered if !found.claimed && !denied => {
+            RequestAction::Count
+        }
         RequestStatus::Denied
         | RequestStatus::Answered
         | RequestStatus::Done
         | RequestStatus::Expired
         | RequestStatus::Withdrawn
-        | RequestStatus::InDoubt => Next::Pass,
+        | RequestStatus::InDoubt => RequestAction::Pass,
     }
 }
 

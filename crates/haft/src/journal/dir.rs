@@ -16,8 +16,10 @@ use crate::audit::runs;
 use crate::call::{CallId, RunId};
 use crate::file_lock::{self, FileLock};
 use crate::future::run_blocking;
-use crate::journal::line::{Line, Reader};
-use crate::journal::{Answer, ChainStart, Journal, JournalCall, JournalError, Recorded};
+use crate::journal::line::{JournalLine, JournalReader};
+use crate::journal::{
+    ChainStart, Journal, JournalCall, JournalError, JournalFuture, RecordedChain,
+};
 use crate::result::Status;
 
 #[cfg(test)]
@@ -34,12 +36,12 @@ const MAX_LINE: u64 = 64 << 20;
 #[derive(Debug, Clone)]
 pub struct DirJournal {
     home: Arc<Path>,
-    open: Arc<Mutex<HashMap<RunId, Open>>>,
+    open: Arc<Mutex<HashMap<RunId, OpenJournal>>>,
 }
 
 /// A run's file, open while chains of the run are running.
 #[derive(Debug)]
-struct Open {
+struct OpenJournal {
     file: FileLock,
     chains: HashSet<CallId>,
     /// Whether the file also holds chains of another process, or a suspended one.
@@ -62,7 +64,7 @@ impl DirJournal {
     }
 
     /// Appends a line.
-    fn add(&self, run: &RunId, line: &Line) -> Result<(), JournalError> {
+    fn add(&self, run: &RunId, line: &JournalLine) -> Result<(), JournalError> {
         let failed = |source| JournalError::Io {
             run: run.clone(),
             source,
@@ -77,7 +79,7 @@ impl DirJournal {
             let old = end_line(&file).map_err(failed)?;
             all.insert(
                 run.clone(),
-                Open {
+                OpenJournal {
                     file,
                     chains: HashSet::new(),
                     old,
@@ -101,8 +103,8 @@ impl DirJournal {
     }
 }
 
-impl Open {
-    fn write(&mut self, line: &Line) -> io::Result<()> {
+impl OpenJournal {
+    fn write(&mut self, line: &JournalLine) -> io::Result<()> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, line)?;
         self.line.push(b'\n');
@@ -137,7 +139,7 @@ fn end_line(file: &File) -> io::Result<bool> {
         match io::Read::take(&mut lines, MAX_LINE).read_until(b'\n', &mut line)? {
             0 => return Ok(true),
             length if line.ends_with(b"\n") => whole += length as u64,
-            _ if serde_json::from_slice::<Line>(&line).is_ok() => {
+            _ if serde_json::from_slice::<JournalLine>(&line).is_ok() => {
                 (&*file).write_all(b"\n")?;
                 return Ok(true);
             }
@@ -150,7 +152,7 @@ fn end_line(file: &File) -> io::Result<bool> {
 }
 
 /// Returns an answer that is ready.
-fn answer<'a>(written: Result<(), JournalError>) -> Answer<'a, ()> {
+fn answer<'a>(written: Result<(), JournalError>) -> JournalFuture<'a, ()> {
     Box::pin(ready(written))
 }
 
@@ -160,8 +162,8 @@ impl Journal for DirJournal {
         run: &'a RunId,
         chain: &'a CallId,
         start: &'a ChainStart,
-    ) -> Answer<'a, ()> {
-        answer(self.add(run, &Line::begin(chain, start)))
+    ) -> JournalFuture<'a, ()> {
+        answer(self.add(run, &JournalLine::begin(chain, start)))
     }
 
     fn call<'a>(
@@ -169,8 +171,8 @@ impl Journal for DirJournal {
         run: &'a RunId,
         chain: &'a CallId,
         call: &'a JournalCall,
-    ) -> Answer<'a, ()> {
-        answer(self.add(run, &Line::call(chain, call)))
+    ) -> JournalFuture<'a, ()> {
+        answer(self.add(run, &JournalLine::call(chain, call)))
     }
 
     fn end<'a>(
@@ -179,15 +181,20 @@ impl Journal for DirJournal {
         chain: &'a CallId,
         seq: u64,
         reply: &'a str,
-    ) -> Answer<'a, ()> {
-        answer(self.add(run, &Line::end(chain, seq, reply)))
+    ) -> JournalFuture<'a, ()> {
+        answer(self.add(run, &JournalLine::end(chain, seq, reply)))
     }
 
-    fn close<'a>(&'a self, run: &'a RunId, chain: &'a CallId, status: Status) -> Answer<'a, ()> {
-        answer(self.add(run, &Line::close(chain, status)))
+    fn close<'a>(
+        &'a self,
+        run: &'a RunId,
+        chain: &'a CallId,
+        status: Status,
+    ) -> JournalFuture<'a, ()> {
+        answer(self.add(run, &JournalLine::close(chain, status)))
     }
 
-    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> Answer<'a, ()> {
+    fn suspend<'a>(&'a self, run: &'a RunId, chain: &'a CallId) -> JournalFuture<'a, ()> {
         let mut all = self.open.lock();
         if let Some(open) = all.get_mut(run) {
             open.chains.remove(chain);
@@ -200,7 +207,7 @@ impl Journal for DirJournal {
         answer(Ok(()))
     }
 
-    fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>> {
+    fn abandoned<'a>(&'a self, run: &'a RunId) -> JournalFuture<'a, Vec<RecordedChain>> {
         self.work(run, |journal, run| {
             let Some(read) = journal.read(run)? else {
                 return Ok(Vec::new());
@@ -215,7 +222,7 @@ impl Journal for DirJournal {
         &'a self,
         run: &'a RunId,
         chain: Option<&'a CallId>,
-    ) -> Answer<'a, Option<Recorded>> {
+    ) -> JournalFuture<'a, Option<RecordedChain>> {
         let chain = chain.cloned();
         self.work(run, move |journal, run| {
             let read = journal.read(run)?;
@@ -230,7 +237,7 @@ impl DirJournal {
         &self,
         run: &RunId,
         work: impl FnOnce(&Self, &RunId) -> Result<T, JournalError> + Send + 'static,
-    ) -> Answer<'static, T> {
+    ) -> JournalFuture<'static, T> {
         let (journal, run) = (self.clone(), run.clone());
         let of = run.clone();
         let working = run_blocking(move || work(&journal, &of));
@@ -241,7 +248,7 @@ impl DirJournal {
     }
 
     /// Reads the chains of a run that no other process is working on; `None` if it has no journal.
-    fn read<'a>(&self, run: &'a RunId) -> Result<Option<Reader<'a>>, JournalError> {
+    fn read<'a>(&self, run: &'a RunId) -> Result<Option<JournalReader<'a>>, JournalError> {
         let failed = |source| JournalError::Io {
             run: run.clone(),
             source,
@@ -258,7 +265,7 @@ impl DirJournal {
         if !ours && lock.is_none() {
             return Err(JournalError::Busy(run.clone()));
         }
-        let mut reader = Reader::new(run);
+        let mut reader = JournalReader::new(run);
         let mut lines = BufReader::new(file);
         for number in 1.. {
             let mut line = Vec::new();

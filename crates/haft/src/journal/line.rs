@@ -1,4 +1,4 @@
-//! `Line`: the stored form of a journal entry, and the `Reader` that follows a run's chains through them.
+//! `JournalLine`: the stored form of a journal entry, and the `JournalReader` that follows a run's chains through them.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
-use crate::journal::{ChainStart, JournalCall, JournalError, Recorded, RecordedCall};
+use crate::journal::{ChainStart, JournalCall, JournalError, RecordedCall, RecordedChain};
 use crate::result::Status;
 
 /// The stored form of an entry.
@@ -17,7 +17,7 @@ use crate::result::Status;
     missing_docs,
     reason = "the fields are those of what the entry is made from"
 )]
-pub enum Line {
+pub enum JournalLine {
     /// A chain starts.
     Begin {
         chain: String,
@@ -44,7 +44,7 @@ pub enum Line {
     Close { chain: String, status: String },
 }
 
-impl Line {
+impl JournalLine {
     /// Updates the set of running chains.
     pub fn note(&self, at_work: &mut HashSet<CallId>) {
         match self {
@@ -100,12 +100,12 @@ impl Line {
 
 /// Follows the chains of a run: those that started and were not closed.
 #[derive(Debug)]
-pub struct Reader<'a> {
+pub struct JournalReader<'a> {
     run: &'a RunId,
-    open: Vec<Recorded>,
+    open: Vec<RecordedChain>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JournalReader<'a> {
     /// Creates a reader for this run.
     pub fn new(run: &'a RunId) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the given chain, or else the last, if it was not closed. The run's record in `home` tells which of its unfinished
     /// calls started.
-    pub fn open(mut self, chain: Option<&CallId>, home: &Path) -> Option<Recorded> {
+    pub fn open(mut self, chain: Option<&CallId>, home: &Path) -> Option<RecordedChain> {
         let mut last = match chain {
             None => self.open.pop()?,
             Some(chain) => self.open.into_iter().find(|open| open.chain == *chain)?,
@@ -134,7 +134,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the chains that were not closed and are not in `at_work`.
-    pub fn abandoned(mut self, at_work: &HashSet<CallId>) -> Vec<Recorded> {
+    pub fn abandoned(mut self, at_work: &HashSet<CallId>) -> Vec<RecordedChain> {
         self.open.retain(|open| !at_work.contains(&open.chain));
         self.open
     }
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
             Err(error) => return Err(self.damaged(number, error.to_string())),
         };
         match read {
-            Line::Begin {
+            JournalLine::Begin {
                 chain,
                 code,
                 arguments,
@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
                 };
                 self.begin(&chain, start);
             }
-            Line::Call {
+            JournalLine::Call {
                 chain,
                 seq,
                 tool,
@@ -179,19 +179,9 @@ impl<'a> Reader<'a> {
                     args_digest,
                     noise,
                 };
-                let at = self.chain(number, &chain)?;
-                match at.calls.iter_mut().find(|known| known.call.seq == seq) {
-                    // Answered from the record, or run again after it was in doubt.
-                    Some(known) if known.reply.is_none() => known.call = call,
-                    Some(_) => {}
-                    None => at.calls.push(RecordedCall {
-                        call,
-                        reply: None,
-                        started: true,
-                    }),
-                }
+                begin_call(self.chain(number, &chain)?, call);
             }
-            Line::End { chain, seq, reply } => {
+            JournalLine::End { chain, seq, reply } => {
                 let at = self.chain(number, &chain)?;
                 let call = at.calls.iter_mut().find(|known| known.call.seq == seq);
                 let Some(call) = call else {
@@ -202,21 +192,23 @@ impl<'a> Reader<'a> {
                     at.ends.push(seq);
                 }
             }
-            Line::Close { chain, .. } => self.open.retain(|open| open.chain.as_str() != chain),
+            JournalLine::Close { chain, .. } => {
+                self.open.retain(|open| open.chain.as_str() != chain);
+            }
         }
         Ok(())
     }
 
     /// Starts a chain; if it is resumed, its earlier entries stay.
     fn begin(&mut self, chain: &str, start: ChainStart) {
-        let known = |open: &Recorded| open.chain.as_str() == chain;
+        let known = |open: &RecordedChain| open.chain.as_str() == chain;
         if !self
             .open
             .iter()
             .any(|open| known(open) && open.start == start)
         {
             self.open.retain(|open| !known(open));
-            self.open.push(Recorded {
+            self.open.push(RecordedChain {
                 chain: CallId::new(chain),
                 start,
                 calls: Vec::new(),
@@ -225,7 +217,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn chain(&mut self, number: usize, chain: &str) -> Result<&mut Recorded, JournalError> {
+    fn chain(&mut self, number: usize, chain: &str) -> Result<&mut RecordedChain, JournalError> {
         let damaged = self.damaged(number, format!("chain {chain} never began"));
         let found = self
             .open
@@ -240,5 +232,19 @@ impl<'a> Reader<'a> {
             line,
             problem,
         }
+    }
+}
+
+/// Adds a call to its chain.
+fn begin_call(at: &mut RecordedChain, call: JournalCall) {
+    match at.calls.iter_mut().find(|known| known.call.seq == call.seq) {
+        // Answered from the record, or run again after it was in doubt.
+        Some(known) if known.reply.is_none() => known.call = call,
+        Some(_) => {}
+        None => at.calls.push(RecordedCall {
+            call,
+            reply: None,
+            started: true,
+        }),
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::audit::runs;
 use crate::call::RunId;
 use crate::clock;
-use crate::memory::Record;
+use crate::memory::MemoryRecord;
 use crate::memory::record::digest;
 
 /// The file's path below a run's folder.
@@ -23,26 +23,26 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct CandidateLine<'a> {
     v: u32,
     ts: &'a str,
     /// SHA-256 of `content`, in hex.
     digest: String,
     #[serde(flatten)]
-    record: &'a Record,
+    record: &'a MemoryRecord,
 }
 
 /// Appends a record's line to its run's file, synced to disk when it returns. Blocks.
 ///
-/// A line is one JSON object: `v` (1), `ts`, `digest` (SHA-256 of `content`), and the members of [`Record`].
+/// A line is one JSON object: `v` (1), `ts`, `digest` (SHA-256 of `content`), and the members of [`MemoryRecord`].
 ///
 /// # Errors
 /// The file cannot be opened or written, or is not a regular file.
-pub fn append(home: &Path, run: &RunId, record: &Record) -> io::Result<()> {
+pub fn append(home: &Path, run: &RunId, record: &MemoryRecord) -> io::Result<()> {
     let dir = runs::run_dir(home, run.as_str()).map_err(io::Error::other)?;
     let path = dir.join(FILE);
     let ts = clock::rfc3339(clock::now());
-    let line = Line {
+    let line = CandidateLine {
         v: VERSION,
         ts: &ts,
         digest: digest(&record.content),
@@ -72,16 +72,16 @@ pub fn append(home: &Path, run: &RunId, record: &Record) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::{MemoryId, Provenance, Shelf, State};
+    use crate::memory::{MemoryId, MemoryState, Provenance, Shelf};
 
-    fn record() -> Record {
-        Record {
+    fn record() -> MemoryRecord {
+        MemoryRecord {
             id: MemoryId::new("mem-1"),
             shelf: Shelf::project("/w"),
             path: None,
             content: "a\nb".into(),
             tags: vec!["t".into()],
-            state: State::Candidate,
+            state: MemoryState::Candidate,
             provenance: Provenance {
                 run: Some(RunId::new("r1")),
                 call: None,

@@ -1,4 +1,4 @@
-//! `Record`: one memory, the checks before it is stored, and the shelf it belongs to.
+//! `MemoryRecord`: one memory, the checks before it is stored, and the shelf it belongs to.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::call::{CallId, RunId};
-use crate::error::Failure;
+use crate::error::HostFailure;
 use crate::memory::MemoryError;
 use crate::text::hex;
 
@@ -40,7 +40,7 @@ impl MemoryId {
     /// [`MemoryError::Store`] if the operating system provides no random bytes.
     pub fn generate() -> Result<Self, MemoryError> {
         let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|e| MemoryError::Store(Failure::of(e)))?;
+        getrandom::fill(&mut random).map_err(|e| MemoryError::Store(HostFailure::of(e)))?;
         Ok(Self(format!("mem-{}", hex(&random))))
     }
 
@@ -59,7 +59,7 @@ impl fmt::Display for MemoryId {
 /// For whom a memory is: what its shelf's key names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum MemoryScope {
     /// For the principal, wherever they work.
     User,
     /// For one agent, by its name.
@@ -70,7 +70,7 @@ pub enum Scope {
     Session,
 }
 
-impl Scope {
+impl MemoryScope {
     /// Returns the name used in arguments, in the database and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,7 +92,7 @@ impl Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shelf {
     /// The scope.
-    pub scope: Scope,
+    pub scope: MemoryScope,
     /// The agent's name, the workspace's root, or the run; empty for the user.
     pub key: String,
 }
@@ -101,7 +101,7 @@ impl Shelf {
     /// Returns the principal's own shelf.
     pub fn user() -> Self {
         Self {
-            scope: Scope::User,
+            scope: MemoryScope::User,
             key: String::new(),
         }
     }
@@ -109,7 +109,7 @@ impl Shelf {
     /// Returns an agent's shelf.
     pub fn agent(name: impl Into<String>) -> Self {
         Self {
-            scope: Scope::Agent,
+            scope: MemoryScope::Agent,
             key: name.into(),
         }
     }
@@ -117,7 +117,7 @@ impl Shelf {
     /// Returns a project's shelf.
     pub fn project(root: impl Into<String>) -> Self {
         Self {
-            scope: Scope::Project,
+            scope: MemoryScope::Project,
             key: root.into(),
         }
     }
@@ -126,7 +126,7 @@ impl Shelf {
 /// Whether a memory is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum MemoryState {
     /// Pending approval; not recalled.
     Candidate,
     /// Recalled.
@@ -135,7 +135,7 @@ pub enum State {
     Rejected,
 }
 
-impl State {
+impl MemoryState {
     /// Returns the name used in the database and in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -164,7 +164,7 @@ pub struct Provenance {
 
 /// The accepted record that a candidate would replace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Replaced {
+pub struct ReplacedRecord {
     /// The record.
     pub id: MemoryId,
     /// The revision that the candidate's writer saw.
@@ -173,7 +173,7 @@ pub struct Replaced {
 
 /// A memory to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub struct MemoryDraft {
     /// Its id.
     pub id: MemoryId,
     /// The shelf it belongs to.
@@ -187,16 +187,16 @@ pub struct Draft {
     /// Its origin.
     pub provenance: Provenance,
     /// Candidate or accepted.
-    pub state: State,
+    pub state: MemoryState,
     /// Its time to live; `None` for unlimited.
     pub ttl: Option<Duration>,
     /// The file that it would replace or delete.
-    pub replaces: Option<Replaced>,
+    pub replaces: Option<ReplacedRecord>,
     /// Whether it proposes to delete the file, and has no text.
     pub deletes: bool,
 }
 
-impl Draft {
+impl MemoryDraft {
     /// Creates a candidate with only a text.
     ///
     /// # Errors
@@ -213,7 +213,7 @@ impl Draft {
             content: content.into(),
             tags: Vec::new(),
             provenance,
-            state: State::Candidate,
+            state: MemoryState::Candidate,
             ttl: None,
             replaces: None,
             deletes: false,
@@ -225,7 +225,7 @@ impl Draft {
     /// # Errors
     /// [`MemoryError::Invalid`] names the limit that is exceeded.
     pub fn check(&self) -> Result<(), MemoryError> {
-        if self.shelf.scope == Scope::Session {
+        if self.shelf.scope == MemoryScope::Session {
             return Err(MemoryError::Invalid(
                 "session memory is the record of the run and cannot be written".into(),
             ));
@@ -250,7 +250,7 @@ impl Draft {
 
 /// A stored memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Record {
+pub struct MemoryRecord {
     /// Its id.
     pub id: MemoryId,
     /// The shelf it belongs to.
@@ -264,7 +264,7 @@ pub struct Record {
     /// Words to find it by.
     pub tags: Vec<String>,
     /// Whether it is in use.
-    pub state: State,
+    pub state: MemoryState,
     /// Its origin.
     #[serde(flatten)]
     pub provenance: Provenance,
@@ -279,7 +279,7 @@ pub struct Record {
     pub revision: u64,
     /// The file that it would replace or delete.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub replaces: Option<Replaced>,
+    pub replaces: Option<ReplacedRecord>,
     /// Whether it proposes to delete the file.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deletes: bool,
@@ -362,14 +362,14 @@ fn check_visible(what: &str, text: &str, but: &[char]) -> Result<(), MemoryError
 mod tests {
     use super::*;
 
-    fn check(change: impl FnOnce(&mut Draft), refused: Option<&str>) {
+    fn check(change: impl FnOnce(&mut MemoryDraft), refused: Option<&str>) {
         let provenance = Provenance {
             run: None,
             call: None,
             agent: None,
             author: "host".into(),
         };
-        let mut draft = Draft::new(Shelf::user(), "text", provenance).unwrap();
+        let mut draft = MemoryDraft::new(Shelf::user(), "text", provenance).unwrap();
         change(&mut draft);
         let checked = draft.check().map_err(|e| e.to_string());
         match refused {
@@ -411,7 +411,7 @@ mod tests {
         check(|d| d.ttl = Some(MAX_TTL), None);
         check(|d| d.ttl = Some(Duration::MAX), Some("above 0"));
         check(
-            |d| d.shelf.scope = Scope::Session,
+            |d| d.shelf.scope = MemoryScope::Session,
             Some("record of the run"),
         );
     }

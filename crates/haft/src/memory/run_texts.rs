@@ -27,7 +27,7 @@ pub struct RunText {
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct CallLine {
     seq: u64,
     ts: String,
     #[serde(rename = "type")]
@@ -38,11 +38,11 @@ struct Line {
     arguments: String,
     #[serde(default)]
     summary: String,
-    error: Option<LineError>,
+    error: Option<CallLineError>,
 }
 
 #[derive(Deserialize)]
-struct LineError {
+struct CallLineError {
     message: String,
 }
 
@@ -57,7 +57,7 @@ pub fn read(home: &Path, run: &str, except: &[&str]) -> Result<Vec<RunText>, Run
     let mut texts = VecDeque::new();
     for line in runs::events(home, run)?.take(MAX_LINES) {
         let line = line?;
-        let Ok(line) = serde_json::from_str::<Line>(&line) else {
+        let Ok(line) = serde_json::from_str::<CallLine>(&line) else {
             continue;
         };
         if line.kind != "call_ended" || except.contains(&line.tool.as_str()) {

@@ -5,7 +5,7 @@ const MAX_WORD: usize = 64;
 
 /// One word of a text, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum SearchWord {
     /// A word of a script with spaces.
     Plain(String),
     /// An identifier of several words: `getUserName`, `user_name`.
@@ -19,7 +19,7 @@ pub enum Word {
     Run(Vec<char>),
 }
 
-impl Word {
+impl SearchWord {
     /// Adds the terms that find a text with this word.
     fn terms(&self, out: &mut Vec<String>) {
         match self {
@@ -56,7 +56,7 @@ pub fn terms(text: &str) -> Vec<String> {
 }
 
 /// Returns the words of a text in order.
-pub fn split(text: &str) -> Vec<Word> {
+pub fn split(text: &str) -> Vec<SearchWord> {
     let mut words = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find(is_word) {
@@ -67,7 +67,7 @@ pub fn split(text: &str) -> Vec<Word> {
         let (word, after) = rest.split_at(end);
         rest = after;
         if first_unspaced {
-            words.push(Word::Run(word.chars().collect()));
+            words.push(SearchWord::Run(word.chars().collect()));
         } else {
             words.extend(identifier(word));
         }
@@ -76,15 +76,15 @@ pub fn split(text: &str) -> Vec<Word> {
 }
 
 /// Returns a word of a spaced script; `None` if it consists of separators only.
-fn identifier(word: &str) -> Option<Word> {
+fn identifier(word: &str) -> Option<SearchWord> {
     let mut parts: Vec<String> = Vec::new();
     for piece in word.split('_').filter(|piece| !piece.is_empty()) {
         parts.extend(camel_case_words(piece).map(lower));
     }
     match parts.len() {
         0 => None,
-        1 => parts.pop().map(Word::Plain),
-        _ => Some(Word::Joined {
+        1 => parts.pop().map(SearchWord::Plain),
+        _ => Some(SearchWord::Joined {
             whole: clipped(&parts.concat()),
             parts,
         }),

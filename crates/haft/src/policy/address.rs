@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The reason why haft does not connect to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotPublic {
+pub enum NonPublicHost {
     /// The address is not globally reachable according to the IANA registries, or embeds an IPv4 address that is not.
     #[error("it is not an address of the public network")]
     Address,
@@ -63,9 +63,9 @@ const METADATA_NAMES: [&str; 4] = [
 /// This does not cover the addresses that a name resolves to: check each of them with `check_address`.
 ///
 /// # Errors
-/// [`NotPublic`] says which kind of host it is: not a public address, a metadata service, a private name, or one that parsers read
+/// [`NonPublicHost`] says which kind of host it is: not a public address, a metadata service, a private name, or one that parsers read
 /// differently.
-pub fn check_host(host: &str) -> Result<(), NotPublic> {
+pub fn check_host(host: &str) -> Result<(), NonPublicHost> {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let bare = host
         .strip_prefix('[')
@@ -80,10 +80,10 @@ pub fn check_host(host: &str) -> Result<(), NotPublic> {
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
     if METADATA_NAMES.iter().any(|name| below(name)) {
-        return Err(NotPublic::Metadata);
+        return Err(NonPublicHost::Metadata);
     }
     if PRIVATE_NAMES.iter().any(|name| below(name)) {
-        return Err(NotPublic::Name);
+        return Err(NonPublicHost::Name);
     }
     let last = bare.rsplit('.').next().unwrap_or(bare);
     let number = last.starts_with(|c: char| c.is_ascii_digit())
@@ -92,10 +92,10 @@ pub fn check_host(host: &str) -> Result<(), NotPublic> {
         || bare.contains([':', '[', ']', '/', '@', '\\'])
         || bare.split('.').any(str::is_empty)
     {
-        return Err(NotPublic::Unclear);
+        return Err(NonPublicHost::Unclear);
     }
     if !bare.contains('.') {
-        return Err(NotPublic::Name);
+        return Err(NonPublicHost::Name);
     }
     Ok(())
 }
@@ -111,7 +111,7 @@ pub fn can_be_opened(host: &str) -> bool {
             !bare.contains("metadata")
                 && !matches!(
                     check_host(&host),
-                    Err(NotPublic::Metadata | NotPublic::Unclear)
+                    Err(NonPublicHost::Metadata | NonPublicHost::Unclear)
                 )
         }
     }
@@ -138,8 +138,8 @@ pub fn address_can_be_opened(address: IpAddr) -> bool {
 /// Checks whether haft may connect to an address (URL rules 3 and 4).
 ///
 /// # Errors
-/// [`NotPublic::Metadata`] for an address of a metadata service, [`NotPublic::Address`] for any other that is not globally reachable.
-pub fn check_address(address: IpAddr) -> Result<(), NotPublic> {
+/// [`NonPublicHost::Metadata`] for an address of a metadata service, [`NonPublicHost::Address`] for any other that is not globally reachable.
+pub fn check_address(address: IpAddr) -> Result<(), NonPublicHost> {
     match address {
         IpAddr::V4(v4) => check_v4(v4),
         IpAddr::V6(v6) => check_v6(v6),
@@ -147,7 +147,7 @@ pub fn check_address(address: IpAddr) -> Result<(), NotPublic> {
 }
 
 /// Checks that the address is in none of the special ranges of the IANA registry for IPv4.
-fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
+fn check_v4(address: Ipv4Addr) -> Result<(), NonPublicHost> {
     let [a, b, c, _] = address.octets();
     let special = matches!(
         (a, b, c),
@@ -163,16 +163,16 @@ fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
             | (203, 0, 113)
     );
     if special {
-        return Err(NotPublic::Address);
+        return Err(NonPublicHost::Address);
     }
     if METADATA_ADDRESSES.contains(&address) {
-        return Err(NotPublic::Metadata);
+        return Err(NonPublicHost::Metadata);
     }
     Ok(())
 }
 
 /// Accepts global unicast (`2000::/3`) except documentation, tunnels and translated private addresses.
-fn check_v6(address: Ipv6Addr) -> Result<(), NotPublic> {
+fn check_v6(address: Ipv6Addr) -> Result<(), NonPublicHost> {
     if let Some(v4) = address.to_ipv4_mapped() {
         return check_v4(v4);
     }
@@ -182,21 +182,21 @@ fn check_v6(address: Ipv6Addr) -> Result<(), NotPublic> {
         // NAT64 translation and 6to4 tunnels.
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => hidden(high, low),
         // IETF protocol assignments with Teredo, and the documentation blocks.
-        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Err(NotPublic::Address),
+        [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x3fff, 0..=0xfff, ..] => Err(NonPublicHost::Address),
         // Compatible, translated, local, multicast and unassigned addresses lie outside 2000::/3.
         [first, ..] if (0x2000..0x4000).contains(&first) => Ok(()),
-        _ => Err(NotPublic::Address),
+        _ => Err(NonPublicHost::Address),
     }
 }
 
 /// Says in one sentence that a host is refused, for guards and connectors.
-pub fn refusal(host: impl fmt::Display, why: NotPublic) -> String {
+pub fn refusal(host: impl fmt::Display, why: NonPublicHost) -> String {
     format!("{host} is refused: {why}; no connection to it was made")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{NotPublic, can_be_opened, check_host};
+    use super::{NonPublicHost, can_be_opened, check_host};
 
     #[test]
     fn no_rule_and_no_person_opens_a_metadata_service() {
@@ -237,32 +237,32 @@ mod tests {
             ("[2606:2800:220:1:248:1893:25c8:1946]", Ok(())),
             ("metadata.google.internal.example.com", Ok(())),
             ("100.63.255.255", Ok(())),
-            ("100.64.0.0", Err(NotPublic::Address)),
+            ("100.64.0.0", Err(NonPublicHost::Address)),
             ("[::ffff:8.8.8.8]", Ok(())),
-            ("[::ffff:127.0.0.1]", Err(NotPublic::Address)),
-            ("[::127.0.0.1]", Err(NotPublic::Address)),
-            ("[::ffff:0:8.8.8.8]", Err(NotPublic::Address)),
-            ("[64:ff9b::7f00:1]", Err(NotPublic::Address)),
-            ("[64:ff9b:1::808:808]", Err(NotPublic::Address)),
-            ("[2002:7f00:1::]", Err(NotPublic::Address)),
-            ("[2001::1]", Err(NotPublic::Address)),
-            ("[fec0::1]", Err(NotPublic::Address)),
-            ("[ff02::1]", Err(NotPublic::Address)),
-            ("[5f00::1]", Err(NotPublic::Address)),
-            ("168.63.129.16", Err(NotPublic::Metadata)),
-            ("[::ffff:168.63.129.16]", Err(NotPublic::Metadata)),
-            ("metadata.goog", Err(NotPublic::Metadata)),
-            ("metadata.google.internal", Err(NotPublic::Name)),
-            ("LocalHost", Err(NotPublic::Name)),
-            ("a.localdomain", Err(NotPublic::Name)),
-            ("router", Err(NotPublic::Name)),
-            ("kubernetes.default.svc", Err(NotPublic::Name)),
+            ("[::ffff:127.0.0.1]", Err(NonPublicHost::Address)),
+            ("[::127.0.0.1]", Err(NonPublicHost::Address)),
+            ("[::ffff:0:8.8.8.8]", Err(NonPublicHost::Address)),
+            ("[64:ff9b::7f00:1]", Err(NonPublicHost::Address)),
+            ("[64:ff9b:1::808:808]", Err(NonPublicHost::Address)),
+            ("[2002:7f00:1::]", Err(NonPublicHost::Address)),
+            ("[2001::1]", Err(NonPublicHost::Address)),
+            ("[fec0::1]", Err(NonPublicHost::Address)),
+            ("[ff02::1]", Err(NonPublicHost::Address)),
+            ("[5f00::1]", Err(NonPublicHost::Address)),
+            ("168.63.129.16", Err(NonPublicHost::Metadata)),
+            ("[::ffff:168.63.129.16]", Err(NonPublicHost::Metadata)),
+            ("metadata.goog", Err(NonPublicHost::Metadata)),
+            ("metadata.google.internal", Err(NonPublicHost::Name)),
+            ("LocalHost", Err(NonPublicHost::Name)),
+            ("a.localdomain", Err(NonPublicHost::Name)),
+            ("router", Err(NonPublicHost::Name)),
+            ("kubernetes.default.svc", Err(NonPublicHost::Name)),
             ("notlocalhost.com", Ok(())),
-            ("127.1", Err(NotPublic::Unclear)),
-            ("0x7f000001", Err(NotPublic::Unclear)),
-            ("a..b", Err(NotPublic::Unclear)),
-            ("", Err(NotPublic::Unclear)),
-            ("a.b..", Err(NotPublic::Unclear)),
+            ("127.1", Err(NonPublicHost::Unclear)),
+            ("0x7f000001", Err(NonPublicHost::Unclear)),
+            ("a..b", Err(NonPublicHost::Unclear)),
+            ("", Err(NonPublicHost::Unclear)),
+            ("a.b..", Err(NonPublicHost::Unclear)),
         ];
         for (host, expect) in rows {
             assert_eq!(check_host(host), expect, "{host}");

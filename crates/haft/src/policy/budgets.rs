@@ -2,7 +2,7 @@
 
 use super::JudgedCall;
 use super::guard::{Guard, MinimumVerdict};
-use crate::budget::{BUDGET_EFFECT, Budgets, NoRoom};
+use crate::budget::{BUDGET_EFFECT, BudgetError, Budgets};
 use crate::permission::{Effect, Permission};
 
 /// Asks for approval of deletions, sends and commands beyond the budgets ([`Policy::with_budgets`](super::Policy::with_budgets)), even
@@ -66,7 +66,7 @@ impl Guard for EffectBudgets {
         // Independent of the counts: this also holds where nothing is counted.
         let uncounted = budgets
             .is_uncounted(call.permissions, permission)
-            .then_some(&NoRoom::Uncounted);
+            .then_some(&BudgetError::Uncounted);
         let Some(no_room) = no_room.or(uncounted) else {
             return Ok(MinimumVerdict::NONE);
         };

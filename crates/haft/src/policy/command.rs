@@ -4,7 +4,7 @@ use haft_shell::{AsWord, inner_command, is_too_long, join_words};
 use serde_json::Value;
 
 use super::paths::clean;
-use super::places::Places;
+use super::places::PolicyContext;
 use super::readers::only_reads;
 use super::removal::{RemovalContext, removes_critical};
 use crate::spec::Risk;
@@ -19,7 +19,7 @@ pub fn command_risk(argv: &[String]) -> Risk {
 
 /// Returns the risk of a command whose words may only be known at run time.
 pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
-    if removes_critical(words, &RemovalContext::root(&Places::default())) {
+    if removes_critical(words, &RemovalContext::root(&PolicyContext::default())) {
         Risk::Critical
     } else if only_reads(inner_command(words)) {
         Risk::Safe

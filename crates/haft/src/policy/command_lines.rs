@@ -7,7 +7,7 @@ use super::command::discards_content;
 use super::folders::changes_folder;
 use super::guard::{Guard, MinimumVerdict};
 use super::phrase::{MAX_QUOTE, clip};
-use super::places::Places;
+use super::places::PolicyContext;
 use super::remembered::parse_line;
 use super::removal::{RemovalContext, removes_critical};
 use crate::permission::{Effect, PathClaim, Permission};
@@ -16,12 +16,12 @@ use crate::text::visible;
 /// Requires approval of command lines that cannot be judged part by part, and of commands that remove critical paths.
 #[derive(Debug, Clone, Default)]
 pub struct CommandLines {
-    places: Places,
+    places: PolicyContext,
 }
 
 impl CommandLines {
     /// Creates a guard that treats the workspace and the home folder as critical.
-    pub fn new(places: Places) -> Self {
+    pub fn new(places: PolicyContext) -> Self {
         Self { places }
     }
 }
@@ -64,7 +64,7 @@ impl Guard for CommandLines {
 pub(super) fn is_critical_removal(
     call: &JudgedCall<'_>,
     permission: &Permission,
-    places: &Places,
+    places: &PolicyContext,
 ) -> bool {
     let Effect::Run { command, argv, .. } = &permission.effect else {
         return false;

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::Policy;
 use super::guard::{Guard, WorkspaceEdge};
 use super::paths::PathView;
-use super::rule::{List, Rule, Selector, Specifier};
-use super::rules::{Finding, finding};
+use super::rule::{Rule, RuleList, Selector, Specifier};
+use super::rules::{RuleFinding, finding};
 use crate::spec::ToolClass;
 
 /// Why a rule decides no call.
@@ -50,7 +50,7 @@ impl Policy {
     }
 
     /// Returns the rules that can never match a call. One that should deny or ask leaves open what it seems to close.
-    pub fn rules_that_never_match(&self) -> Vec<Finding> {
+    pub fn rules_that_never_match(&self) -> Vec<RuleFinding> {
         self.rules.all().iter().filter_map(finding).collect()
     }
 
@@ -121,7 +121,7 @@ impl Policy {
             return names_same;
         }
         // What an ask rule covers beyond its pattern (parent folders, files that commands name) is equal only for equal patterns.
-        if narrow.list == List::Ask || wide.specifier == narrow.specifier {
+        if narrow.list == RuleList::Ask || wide.specifier == narrow.specifier {
             return wide.specifier == narrow.specifier;
         }
         match (&wide.specifier, &narrow.specifier) {
@@ -145,7 +145,9 @@ impl Policy {
             .iter()
             .any(|guard| guard.name() == WorkspaceEdge.name());
         match (&rule.specifier, &self.places.workspace) {
-            (Specifier::Path(pattern), Some(workspace)) if guarded && rule.list == List::Allow => {
+            (Specifier::Path(pattern), Some(workspace))
+                if guarded && rule.list == RuleList::Allow =>
+            {
                 pattern.is_absolute() && !pattern.may_lie_below(&PathView::new(workspace, None))
             }
             _ => false,

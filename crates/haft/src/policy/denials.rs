@@ -4,7 +4,7 @@ use super::Policy;
 pub use super::name_progress::NameProgress;
 use super::name_progress::is_protected_part;
 use super::paths::{PathPattern, PathView};
-use super::rule::{List, Rule, Selector, Specifier};
+use super::rule::{Rule, RuleList, Selector, Specifier};
 use super::secret_files::HiddenSecrets;
 use crate::spec::ToolClass;
 
@@ -139,14 +139,14 @@ impl Policy {
 
     /// Returns these paths in a run in which reading the `released` secrets was approved: programs see those.
     pub(crate) fn denials_after(&self, released: &[String]) -> Denials {
-        let of = |list: List, class: ToolClass| {
+        let of = |list: RuleList, class: ToolClass| {
             let rules = self.rules.all().iter();
             let patterns = rules.filter_map(move |rule| pattern_of(rule, list, class));
             patterns.cloned()
         };
         Denials {
-            read: of(List::Deny, ToolClass::Read).collect(),
-            edit: of(List::Deny, ToolClass::Edit).collect(),
+            read: of(RuleList::Deny, ToolClass::Read).collect(),
+            edit: of(RuleList::Deny, ToolClass::Edit).collect(),
             others: self
                 .rules
                 .all()
@@ -161,7 +161,7 @@ impl Policy {
 }
 
 /// Returns the path pattern of a rule if it is in this list and of this class.
-fn pattern_of(rule: &Rule, list: List, class: ToolClass) -> Option<&PathPattern> {
+fn pattern_of(rule: &Rule, list: RuleList, class: ToolClass) -> Option<&PathPattern> {
     let is_of = rule.list == list && rule.selector == Selector::Class(class);
     match &rule.specifier {
         Specifier::Path(pattern) if is_of => Some(pattern),
@@ -171,9 +171,12 @@ fn pattern_of(rule: &Rule, list: List, class: ToolClass) -> Option<&PathPattern>
 
 /// Returns the path pattern of a deny or ask rule that keeps nothing from programs: one for a single tool, or one that asks.
 fn other_pattern(rule: &Rule) -> Option<&PathPattern> {
-    let denies_programs = rule.list == List::Deny && matches!(rule.selector, Selector::Class(_));
+    let denies_programs =
+        rule.list == RuleList::Deny && matches!(rule.selector, Selector::Class(_));
     match &rule.specifier {
-        Specifier::Path(pattern) if rule.list != List::Allow && !denies_programs => Some(pattern),
+        Specifier::Path(pattern) if rule.list != RuleList::Allow && !denies_programs => {
+            Some(pattern)
+        }
         _ => None,
     }
 }

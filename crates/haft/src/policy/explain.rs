@@ -7,10 +7,10 @@ use serde::{Serialize, Serializer};
 use super::guard::MinimumVerdict;
 use super::judge::{SECRETS, floor, judge_by_profile, own_permission};
 use super::names::UnknownName;
-use super::rules::{Finding, Naming, RuleSet, RulesError, finding, read};
+use super::rules::{RuleFinding, RuleSet, RulesError, ToolRuleIndex, finding, read};
 use super::ruling::Label;
 use super::subject::Subject;
-use super::{JudgedCall, List, Places, Policy, Profile, SecretFiles};
+use super::{JudgedCall, Policy, PolicyContext, Profile, RuleList, SecretFiles};
 use crate::budget::BUDGET_RULE;
 use crate::permission::{Permission, Verdict};
 
@@ -23,9 +23,9 @@ pub struct Explanation {
     /// The call's verdict.
     pub verdict: Verdict,
     /// The call itself and each of its effects.
-    pub parts: Vec<Part>,
+    pub parts: Vec<EffectExplanation>,
     /// What each layer of settings, each guard and the profile say on their own.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<LayerVerdict>,
     /// `Some(false)` for a tool that nothing enables; set by the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -33,7 +33,7 @@ pub struct Explanation {
 
 /// One effect of the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct EffectExplanation {
     /// `call`, `read`, `write`, `run`, `connect`, …
     pub kind: String,
     /// The object of the effect; the tool's name for the call itself.
@@ -48,7 +48,7 @@ pub struct Part {
 
 /// What one layer says about the whole call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Layer {
+pub struct LayerVerdict {
     /// A layer of settings, `secrets`, `guard` or `profile`.
     pub layer: Label,
     /// The strictest verdict of this layer; serialized as `none` where it has none.
@@ -79,12 +79,12 @@ pub struct CheckReport {
     /// Whether all rules and examples are right.
     pub ok: bool,
     /// All wrong rules and examples.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<RuleFailure>,
 }
 
 /// One wrong rule or example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Failure {
+pub struct RuleFailure {
     /// The rule as written.
     pub rule: String,
     /// The example; empty where the rule itself is wrong.
@@ -109,14 +109,14 @@ pub struct PolicyView {
     /// The patterns for names of secret files; the last one that matches decides.
     pub secret_names: Vec<String>,
     /// Rules that have no effect.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RuleFinding>,
 }
 
 /// A rule as displayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleView {
     /// Its list.
-    pub list: List,
+    pub list: RuleList,
     /// The rule as written.
     pub rule: String,
     /// The layer that it comes from.
@@ -139,7 +139,7 @@ impl Policy {
         let own = own_permission(call);
         let permissions: Vec<&Permission> = std::iter::once(&own).chain(call.permissions).collect();
         let naming = self.rules.naming(call.spec);
-        let parts: Vec<Part> = permissions
+        let parts: Vec<EffectExplanation> = permissions
             .iter()
             .map(|permission| {
                 let judged = self.judge_effect(call, &naming, permission);
@@ -147,7 +147,7 @@ impl Policy {
                     "" => call.spec.name.as_str(),
                     value => value,
                 };
-                Part {
+                EffectExplanation {
                     kind: permission.effect.kind().to_owned(),
                     value: value.to_owned(),
                     verdict: judged.verdict,
@@ -157,7 +157,7 @@ impl Policy {
             })
             .collect();
         let settings = self.rules.layers();
-        let mut layers: Vec<Layer> = settings
+        let mut layers: Vec<LayerVerdict> = settings
             .iter()
             .map(|layer| self.settings_layer(layer, call, &permissions))
             .collect();
@@ -183,7 +183,7 @@ impl Policy {
         layer: &Arc<str>,
         call: &JudgedCall<'_>,
         permissions: &[&Permission],
-    ) -> Layer {
+    ) -> LayerVerdict {
         let naming = self.rules.naming(call.spec);
         let rule = permissions
             .iter()
@@ -193,7 +193,7 @@ impl Policy {
                     .decide(&naming, &subject, &|rule| rule.layer == *layer)
             })
             .min_by_key(|(_, verdict)| std::cmp::Reverse(*verdict));
-        Layer {
+        LayerVerdict {
             layer: Label::Shared(Arc::clone(layer)),
             verdict: rule.map(|(_, verdict)| verdict),
             rule: rule.map_or(Label::EMPTY, |(rule, _)| Label::Shared(rule.text.clone())),
@@ -208,14 +208,14 @@ impl Policy {
     fn secret_layer(
         &self,
         call: &JudgedCall<'_>,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         permissions: &[&Permission],
-    ) -> Option<Layer> {
+    ) -> Option<LayerVerdict> {
         let closed = permissions
             .iter()
             .filter_map(|permission| self.closed_secret(call, naming, permission));
         let secret = closed.max_by_key(|secret| secret.verdict)?;
-        Some(Layer {
+        Some(LayerVerdict {
             layer: SECRETS.into(),
             verdict: Some(secret.verdict),
             rule: self.secret_files().as_rule().into(),
@@ -223,7 +223,11 @@ impl Policy {
         })
     }
 
-    fn guard_layers(&self, call: &JudgedCall<'_>, permissions: &[&Permission]) -> Vec<Layer> {
+    fn guard_layers(
+        &self,
+        call: &JudgedCall<'_>,
+        permissions: &[&Permission],
+    ) -> Vec<LayerVerdict> {
         let one = |guard: &Arc<dyn super::Guard>| {
             let floors = permissions
                 .iter()
@@ -239,7 +243,7 @@ impl Policy {
                 Some(Verdict::Allow) => passing(),
                 _ => highest.map_or(Label::EMPTY, |floor| floor.reason()),
             };
-            Layer {
+            LayerVerdict {
                 layer: "guard".into(),
                 verdict,
                 rule: rule.into(),
@@ -249,11 +253,11 @@ impl Policy {
         self.guards.iter().map(one).collect()
     }
 
-    fn profile_layer(&self, call: &JudgedCall<'_>, permissions: &[&Permission]) -> Layer {
+    fn profile_layer(&self, call: &JudgedCall<'_>, permissions: &[&Permission]) -> LayerVerdict {
         let verdicts = permissions
             .iter()
             .map(|permission| judge_by_profile(self.profile, call, permission));
-        Layer {
+        LayerVerdict {
             layer: "profile".into(),
             verdict: verdicts.max(),
             rule: self.profile.as_rule().into(),
@@ -297,12 +301,12 @@ impl Policy {
 
 impl RuleSet {
     /// Parses every rule and runs its examples; unlike `PolicyBuilder::build`, it continues after the first failure.
-    pub fn check(&self, places: &Places) -> CheckReport {
-        let failures: Vec<Failure> = self
+    pub fn check(&self, places: &PolicyContext) -> CheckReport {
+        let failures: Vec<RuleFailure> = self
             .all()
             .flat_map(|(list, text)| match read(list, text, places) {
-                Ok(rule) => finding(&rule).map(Failure::from).into_iter().collect(),
-                Err(wrong) => wrong.into_iter().map(Failure::from).collect::<Vec<_>>(),
+                Ok(rule) => finding(&rule).map(RuleFailure::from).into_iter().collect(),
+                Err(wrong) => wrong.into_iter().map(RuleFailure::from).collect::<Vec<_>>(),
             })
             .collect();
         CheckReport {
@@ -312,7 +316,7 @@ impl RuleSet {
     }
 }
 
-impl From<RulesError> for Failure {
+impl From<RulesError> for RuleFailure {
     fn from(error: RulesError) -> Self {
         match error {
             RulesError::Unreadable {
@@ -344,8 +348,8 @@ impl From<RulesError> for Failure {
     }
 }
 
-impl From<Finding> for Failure {
-    fn from(finding: Finding) -> Self {
+impl From<RuleFinding> for RuleFailure {
+    fn from(finding: RuleFinding) -> Self {
         Self {
             rule: finding.rule,
             example: String::new(),
@@ -355,7 +359,7 @@ impl From<Finding> for Failure {
     }
 }
 
-impl From<UnknownName> for Failure {
+impl From<UnknownName> for RuleFailure {
     fn from(unknown: UnknownName) -> Self {
         let got = unknown.to_string();
         let near = unknown.near.map(|near| format!("`{near}`"));

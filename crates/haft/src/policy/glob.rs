@@ -2,7 +2,7 @@
 
 /// One character of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum GlobToken {
     /// Matches itself.
     Literal(char),
     /// Matches any text, including none.
@@ -25,20 +25,20 @@ impl Glob {
         let mut pieces = Vec::new();
         while let Some(c) = chars.next() {
             pieces.push(match c {
-                '*' => Piece::Star,
-                '\\' => Piece::Literal(chars.next_if(|n| matches!(n, '*' | '\\')).unwrap_or(c)),
-                c => Piece::Literal(c),
+                '*' => GlobToken::Star,
+                '\\' => GlobToken::Literal(chars.next_if(|n| matches!(n, '*' | '\\')).unwrap_or(c)),
+                c => GlobToken::Literal(c),
             });
         }
         Self::from_pieces(pieces)
     }
 
     /// Creates a pattern from pieces whose escapes are already resolved.
-    pub(crate) fn from_pieces(pieces: impl IntoIterator<Item = Piece>) -> Self {
+    pub(crate) fn from_pieces(pieces: impl IntoIterator<Item = GlobToken>) -> Self {
         let mut literals = vec![String::new()];
         for piece in pieces {
             match (piece, literals.last_mut()) {
-                (Piece::Literal(c), Some(last)) => last.push(c),
+                (GlobToken::Literal(c), Some(last)) => last.push(c),
                 _ => literals.push(String::new()),
             }
         }
@@ -91,9 +91,11 @@ impl Glob {
             let mut next = vec![false; those.len() + 1];
             for (j, _) in reached.iter().enumerate().filter(|(_, at)| **at) {
                 match (piece, those.get(j)) {
-                    (Piece::Star, _) | (_, Some(Piece::Star)) => next[j] = true,
-                    (Piece::Literal(a), Some(Piece::Literal(b))) if a == b => next[j + 1] = true,
-                    (Piece::Literal(_), _) => {}
+                    (GlobToken::Star, _) | (_, Some(GlobToken::Star)) => next[j] = true,
+                    (GlobToken::Literal(a), Some(GlobToken::Literal(b))) if a == b => {
+                        next[j + 1] = true;
+                    }
+                    (GlobToken::Literal(_), _) => {}
                 }
             }
             close(&mut next, &those, Some(*piece));
@@ -132,20 +134,20 @@ impl Glob {
         self.literals.join("*")
     }
 
-    fn pieces(&self) -> Vec<Piece> {
+    fn pieces(&self) -> Vec<GlobToken> {
         let mut pieces = Vec::new();
         for (at, literal) in self.literals.iter().enumerate() {
-            pieces.extend((at > 0).then_some(Piece::Star));
-            pieces.extend(literal.chars().map(Piece::Literal));
+            pieces.extend((at > 0).then_some(GlobToken::Star));
+            pieces.extend(literal.chars().map(GlobToken::Literal));
         }
         pieces
     }
 }
 
 /// Marks the positions reached without consuming text: the other's stars match nothing, and a star of ours matches any next piece.
-fn close(reached: &mut [bool], those: &[Piece], read: Option<Piece>) {
+fn close(reached: &mut [bool], those: &[GlobToken], read: Option<GlobToken>) {
     for j in 0..those.len() {
-        let skips = those[j] == Piece::Star || read == Some(Piece::Star);
+        let skips = those[j] == GlobToken::Star || read == Some(GlobToken::Star);
         reached[j + 1] |= reached[j] && skips;
     }
 }

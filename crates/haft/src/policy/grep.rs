@@ -66,7 +66,7 @@ const OPTIONS: Options = Options {
 
 /// What a `grep` searches.
 #[derive(Debug)]
-pub(crate) struct Search<'w, W> {
+pub(crate) struct GrepScope<'w, W> {
     /// The files and folders that its words name.
     pub(crate) operands: Vec<&'w W>,
     /// The files that its options name: with patterns, or with names to leave out.
@@ -80,7 +80,7 @@ pub(crate) struct Search<'w, W> {
 }
 
 /// Returns what a `grep` with these words searches; `None` if an option is unknown.
-pub(crate) fn search<W: AsWord>(words: &[W]) -> Option<Search<'_, W>> {
+pub(crate) fn search<W: AsWord>(words: &[W]) -> Option<GrepScope<'_, W>> {
     let given = OPTIONS.split(words)?;
     let known = given.values.iter().all(|one| one.is_known);
     if !known || words.iter().any(|word| word.text() == "--context") {
@@ -103,7 +103,7 @@ pub(crate) fn search<W: AsWord>(words: &[W]) -> Option<Search<'_, W>> {
     } else {
         remove_pattern(&mut operands)
     };
-    Some(Search {
+    Some(GrepScope {
         operands,
         lists: values(&["exclude-from", "f", "file"]).collect(),
         descends,

@@ -2,7 +2,7 @@
 //! never advice on loosening the rules.
 
 use super::phrase::clip;
-use super::rule::{List, Rule, Selector, Specifier};
+use super::rule::{Rule, RuleList, Selector, Specifier};
 use super::{JudgedCall, Policy};
 use crate::permission::Effect;
 use crate::spec::ToolClass;
@@ -46,7 +46,7 @@ impl Policy {
                 selector => selector.names(call.spec.name.as_str()),
             };
             let allows =
-                rule.list == List::Allow && rule.never.is_none() && rule.kept_for.is_none();
+                rule.list == RuleList::Allow && rule.never.is_none() && rule.kept_for.is_none();
             allows && selects && !is_shadowed(*at, rule)
         });
         let fitting = fitting.map(|(_, rule)| rule);

@@ -7,11 +7,11 @@ use super::guard::{Guard, MinimumVerdict};
 use super::phrase::{aim, by_link, clip, phrase};
 use super::remembered::remember;
 use super::rule::Rule;
-use super::rules::Naming;
+use super::rules::ToolRuleIndex;
 use super::ruling::{Label, Ruling};
-use super::secret_files::{Secret, SecretFiles};
+use super::secret_files::{SecretFiles, SecretPath};
 use super::subject::Subject;
-use super::{Commands, JudgedCall, Policy, Profile, RunHistory};
+use super::{CommandPolicy, JudgedCall, Policy, Profile, RunHistory};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
@@ -26,10 +26,10 @@ const USER_LAYER: &str = "user";
 
 /// What decided the verdict on an effect.
 #[derive(Debug, Clone)]
-pub(super) enum Source<'a> {
+pub(super) enum VerdictSource<'a> {
     Profile,
     Rule(&'a Rule),
-    Secret(SecretFiles, Secret),
+    Secret(SecretFiles, SecretPath),
     Guard(&'static str, MinimumVerdict),
 }
 
@@ -49,15 +49,15 @@ pub struct EffectVerdict {
 
 /// The verdict on one effect, and what decided it.
 #[derive(Debug, Clone)]
-pub(super) struct Judged<'a> {
+pub(super) struct EffectRuling<'a> {
     pub(super) verdict: Verdict,
-    pub(super) source: Source<'a>,
+    pub(super) source: VerdictSource<'a>,
     /// The guards that ask about it, whatever decided.
     guards: Vec<Cause>,
 }
 
-impl<'a> Judged<'a> {
-    fn by(verdict: Verdict, source: Source<'a>) -> Self {
+impl<'a> EffectRuling<'a> {
+    fn by(verdict: Verdict, source: VerdictSource<'a>) -> Self {
         Self {
             verdict,
             source,
@@ -71,11 +71,11 @@ impl<'a> Judged<'a> {
             return;
         }
         let named = match &self.source {
-            Source::Profile => Some(Cause::new(CauseKind::Profile, profile.as_str())),
-            Source::Rule(rule) => Some(Cause::new(CauseKind::Rule, clip(&rule.text))),
-            Source::Secret(files, _) => Some(Cause::new(CauseKind::Secret, files.as_rule())),
+            VerdictSource::Profile => Some(Cause::new(CauseKind::Profile, profile.as_str())),
+            VerdictSource::Rule(rule) => Some(Cause::new(CauseKind::Rule, clip(&rule.text))),
+            VerdictSource::Secret(files, _) => Some(Cause::new(CauseKind::Secret, files.as_rule())),
             // It is among the guards.
-            Source::Guard(..) => None,
+            VerdictSource::Guard(..) => None,
         };
         for cause in named.into_iter().chain(self.guards.iter().cloned()) {
             let fits = cause.needs_person() || causes.len() < MAX_CAUSES;
@@ -86,24 +86,24 @@ impl<'a> Judged<'a> {
     }
 }
 
-impl Judged<'_> {
+impl EffectRuling<'_> {
     /// Returns the rule as written, `guard NAME`, `profile NAME`, or the setting for secret files.
     pub(super) fn rule(&self, profile: Profile) -> Label {
         match &self.source {
-            Source::Profile => profile.as_rule().into(),
-            Source::Rule(rule) => Label::Shared(rule.text.clone()),
-            Source::Secret(files, _) => files.as_rule().into(),
-            Source::Guard(name, _) => format!("guard {name}").into(),
+            VerdictSource::Profile => profile.as_rule().into(),
+            VerdictSource::Rule(rule) => Label::Shared(rule.text.clone()),
+            VerdictSource::Secret(files, _) => files.as_rule().into(),
+            VerdictSource::Guard(name, _) => format!("guard {name}").into(),
         }
     }
 
     /// Returns the layer that the verdict comes from.
     pub(super) fn layer(&self) -> Label {
         match &self.source {
-            Source::Profile => "profile".into(),
-            Source::Rule(rule) => Label::Shared(rule.layer.clone()),
-            Source::Secret(..) => SECRETS.into(),
-            Source::Guard(..) => "guard".into(),
+            VerdictSource::Profile => "profile".into(),
+            VerdictSource::Rule(rule) => Label::Shared(rule.layer.clone()),
+            VerdictSource::Secret(..) => SECRETS.into(),
+            VerdictSource::Guard(..) => "guard".into(),
         }
     }
 }
@@ -138,7 +138,7 @@ impl Policy {
             judged.add_causes(&mut causes, self.profile);
             let named = matches!(
                 (&top.source, &judged.source),
-                (Source::Profile, Source::Rule(_))
+                (VerdictSource::Profile, VerdictSource::Rule(_))
             );
             if judged.verdict > top.verdict || (judged.verdict == top.verdict && named) {
                 (decisive, top) = (permission, judged);
@@ -152,7 +152,7 @@ impl Policy {
             rule: top.rule(self.profile),
             layer: top.layer(),
             reason: label(&|| match &top.source {
-                Source::Secret(_, secret) => self.reason_of_secrets(call, secret),
+                VerdictSource::Secret(_, secret) => self.reason_of_secrets(call, secret),
                 _ => self.reason(call, decisive, &top),
             }),
             advice: label(&|| self.advice_for(call, decisive, &top)),
@@ -197,7 +197,8 @@ impl Policy {
                 Verdict::Allow => String::new(),
                 Verdict::Ask | Verdict::Deny => self.reason(call, permission, &judged).to_string(),
             };
-            let names_place = matches!(judged.source, Source::Rule(rule) if rule.names_place());
+            let names_place =
+                matches!(judged.source, VerdictSource::Rule(rule) if rule.names_place());
             EffectVerdict {
                 verdict,
                 reason,
@@ -226,30 +227,36 @@ impl Policy {
     pub(super) fn judge_effect(
         &self,
         call: &JudgedCall<'_>,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         permission: &Permission,
-    ) -> Judged<'_> {
+    ) -> EffectRuling<'_> {
         let mut judged = self
             .judge_by_rules(call, naming, permission)
             .unwrap_or_else(|| {
-                Judged::by(self.judge_by_profile(call, permission), Source::Profile)
+                EffectRuling::by(
+                    self.judge_by_profile(call, permission),
+                    VerdictSource::Profile,
+                )
             });
         let lifted = self.profile == Profile::ReadOnly && permission.risk > Risk::Safe;
         if lifted && judged.verdict < Verdict::Deny {
-            judged = Judged::by(Verdict::Deny, Source::Profile);
+            judged = EffectRuling::by(Verdict::Deny, VerdictSource::Profile);
         }
         judged = self.with_secret(judged, call, naming, permission);
         for guard in &*self.guards {
             if !guard.concerns(&permission.effect) {
                 continue;
             }
-            if matches!(judged.source, Source::Rule(rule) if rule.names_place())
+            if matches!(judged.source, VerdictSource::Rule(rule) if rule.names_place())
                 && guard.yields_to_named_place(&permission.effect)
             {
                 continue;
             }
             // Where both ask or both deny, the guard is named: a different profile would not lift the verdict.
-            let by_profile = matches!(judged.source, Source::Profile | Source::Secret(..));
+            let by_profile = matches!(
+                judged.source,
+                VerdictSource::Profile | VerdictSource::Secret(..)
+            );
             if judged.verdict == Verdict::Deny && !by_profile {
                 break;
             }
@@ -261,7 +268,7 @@ impl Policy {
             let as_high = by_profile && floor.verdict() == judged.verdict;
             if floor.verdict() > judged.verdict || as_high {
                 judged.verdict = floor.verdict();
-                judged.source = Source::Guard(guard.name(), floor);
+                judged.source = VerdictSource::Guard(guard.name(), floor);
             }
         }
         judged
@@ -270,19 +277,19 @@ impl Policy {
     /// Raises the verdict if the effect touches a secret that no rule and no approval opens.
     fn with_secret<'a>(
         &self,
-        judged: Judged<'a>,
+        judged: EffectRuling<'a>,
         call: &JudgedCall<'_>,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         permission: &Permission,
-    ) -> Judged<'a> {
+    ) -> EffectRuling<'a> {
         let Some(secret) = self.closed_secret(call, naming, permission) else {
             return judged;
         };
         let verdict = secret.verdict;
         // Where both ask, the secret is named: a rule that allows the path among others would not lift the verdict.
-        let as_high = matches!(judged.source, Source::Profile) && judged.verdict == verdict;
+        let as_high = matches!(judged.source, VerdictSource::Profile) && judged.verdict == verdict;
         if judged.verdict < verdict || as_high {
-            return Judged::by(verdict, Source::Secret(self.secret_files(), secret));
+            return EffectRuling::by(verdict, VerdictSource::Secret(self.secret_files(), secret));
         }
         judged
     }
@@ -291,7 +298,7 @@ impl Policy {
         let on_copy = matches!(permission.effect, Effect::Run { on_copy: true, .. });
         match (self.profile, self.commands, permission.risk) {
             // The changes of the command need approval instead.
-            (Profile::Workspace, Commands::Copy, Risk::High) if on_copy => Verdict::Allow,
+            (Profile::Workspace, CommandPolicy::Copy, Risk::High) if on_copy => Verdict::Allow,
             _ => judge_by_profile(self.profile, call, permission),
         }
     }
@@ -299,30 +306,35 @@ impl Policy {
     fn judge_by_rules(
         &self,
         call: &JudgedCall<'_>,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         permission: &Permission,
-    ) -> Option<Judged<'_>> {
+    ) -> Option<EffectRuling<'_>> {
         if !self.rules.may_apply(naming, &permission.effect) {
             return None;
         }
         let subject = Subject::new(call, permission, &self.places);
         let (rule, verdict) = self.rules.decide(naming, &subject, &|_| true)?;
-        Some(Judged::by(verdict, Source::Rule(rule)))
+        Some(EffectRuling::by(verdict, VerdictSource::Rule(rule)))
     }
 
-    fn reason(&self, call: &JudgedCall<'_>, permission: &Permission, judged: &Judged<'_>) -> Label {
+    fn reason(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+        judged: &EffectRuling<'_>,
+    ) -> Label {
         let effect = &permission.effect;
         match &judged.source {
-            Source::Secret(_, secret) => secret.reason(call.spec, 0),
-            Source::Guard(_, floor) if !floor.reason().is_empty() => floor.reason(),
-            Source::Guard(name, _) => {
+            VerdictSource::Secret(_, secret) => secret.reason(call.spec, 0),
+            VerdictSource::Guard(_, floor) if !floor.reason().is_empty() => floor.reason(),
+            VerdictSource::Guard(name, _) => {
                 format!("the guard {name} applies to {}", phrase(call, effect)).into()
             }
-            Source::Rule(Rule {
+            VerdictSource::Rule(Rule {
                 reason: Some(reason),
                 ..
             }) => Label::Shared(reason.clone()),
-            Source::Rule(rule) => {
+            VerdictSource::Rule(rule) => {
                 let (list, text) = (rule.list, clip(&rule.text));
                 let what = phrase(call, effect) + &by_link(effect);
                 match &*rule.layer {
@@ -330,7 +342,7 @@ impl Policy {
                     layer => format!("The {list} rule {text} of {layer} matches {what}").into(),
                 }
             }
-            Source::Profile => {
+            VerdictSource::Profile => {
                 let says = match judged.verdict {
                     Verdict::Deny => format!("denies {}", phrase(call, effect)),
                     _ => format!("requires approval {}", aim(call, effect)),
@@ -346,11 +358,11 @@ impl Policy {
         &self,
         call: &JudgedCall<'_>,
         permission: &Permission,
-        judged: &Judged<'_>,
+        judged: &EffectRuling<'_>,
     ) -> Label {
         match &judged.source {
-            Source::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
-            Source::Secret(..) => Secret::advice(),
+            VerdictSource::Guard(_, floor) if !floor.advice().is_empty() => floor.advice(),
+            VerdictSource::Secret(..) => SecretPath::advice(),
             _ => {
                 let other = "do it another way, or tell the user that it is not permitted here";
                 match self.describe_allowed(call, &permission.effect) {

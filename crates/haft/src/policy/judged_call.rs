@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::run_history::RunHistory;
 use crate::arguments::Arguments;
-use crate::budget::{Budgets, Standing};
+use crate::budget::{BudgetStatus, Budgets};
 use crate::permission::{Effect, Permission};
 use crate::spec::ToolSpec;
 
@@ -25,7 +25,7 @@ pub struct JudgedCall<'a> {
     /// What the run has done so far.
     pub run: &'a RunHistory,
     /// The state of the budgets, computed on first use.
-    pub(crate) standing: OnceCell<Standing>,
+    pub(crate) standing: OnceCell<BudgetStatus>,
     /// The parsed arguments, computed on first use.
     pub(crate) value: OnceCell<Value>,
     /// Whether the call runs a command, computed on first use: a guard asks for every one of thousands of effects.
@@ -65,7 +65,7 @@ impl<'a> JudgedCall<'a> {
     }
 
     /// Returns the state of these budgets, computed once however many effects the call has. `None` if the call is not counted.
-    pub(crate) fn standing(&self, budgets: &Budgets) -> Option<&Standing> {
+    pub(crate) fn standing(&self, budgets: &Budgets) -> Option<&BudgetStatus> {
         let used = self.run.used?;
         let look = || budgets.standing(used, budgets.wanted(self.spec, self.permissions));
         Some(self.standing.get_or_init(look))

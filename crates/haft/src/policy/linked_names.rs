@@ -11,7 +11,7 @@ use super::denials::Denials;
 use super::name_progress::NameProgress;
 use super::plain_parts::PlainParts;
 use crate::text::visible;
-use crate::workspace::{Links, OutsideLinks, TooMany};
+use crate::workspace::{Links, OutsideLinks, TooManyLinks};
 
 /// Maximum number of names in all.
 const MAX_NAMES: usize = 20_000;
@@ -36,7 +36,7 @@ pub struct LinkedNames {
 impl LinkedNames {
     /// Finds the names that links give to what these paths name and to what rules, secrets and protected names may name.
     pub fn find(links: &Links, denials: &Denials, named: &[PathBuf]) -> Self {
-        let mut search = Search {
+        let mut search = LinkedNameSearch {
             links,
             denials,
             named,
@@ -117,15 +117,15 @@ pub(super) fn join(path: &Path, rest: &Path) -> PathBuf {
 
 /// A search for names. A link within a folder that has further names has further names itself, and so has what it leads to. Only
 /// names that match more of a rule than those known before count, so that the search ends however links lead in circles.
-struct Search<'a> {
+struct LinkedNameSearch<'a> {
     links: &'a Links,
     denials: &'a Denials,
     named: &'a [PathBuf],
     plain: PlainParts<'a>,
     /// Where each link leads, by its absolute path.
-    ways: HashMap<PathBuf, Places>,
+    ways: HashMap<PathBuf, LinkTargets>,
     /// What the known names of a place match, and whether `named` does; for links that others lead over apart.
-    known: HashMap<(PathBuf, Role), (NameProgress, bool)>,
+    known: HashMap<(PathBuf, LinkTargetRole), (NameProgress, bool)>,
     found: LinkedNames,
     count: usize,
     steps: usize,
@@ -133,7 +133,7 @@ struct Search<'a> {
 
 /// What a place is on the way of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Role {
+enum LinkTargetRole {
     /// Its end.
     End,
     /// Another link that it leads over.
@@ -142,15 +142,15 @@ enum Role {
 
 /// Where a link leads.
 #[derive(Clone)]
-struct Places {
+struct LinkTargets {
     /// What it leads to or over in the workspace.
-    inside: Vec<(PathBuf, Role)>,
+    inside: Vec<(PathBuf, LinkTargetRole)>,
     /// Further links in the folders elsewhere that it leads to: their absolute paths, and those below the folder.
     beyond: Vec<(PathBuf, PathBuf)>,
 }
 
-impl<'a> Search<'a> {
-    fn run(&mut self) -> Result<(), TooMany> {
+impl<'a> LinkedNameSearch<'a> {
+    fn run(&mut self) -> Result<(), TooManyLinks> {
         let mut todo: Vec<&'a PathBuf> = self.links.paths().collect();
         while let Some(link) = todo.pop() {
             let own = self.links.root().join(link);
@@ -172,7 +172,7 @@ impl<'a> Search<'a> {
         link: &Path,
         names: &[PathBuf],
         gained: &mut Vec<PathBuf>,
-    ) -> Result<(), TooMany> {
+    ) -> Result<(), TooManyLinks> {
         let mut todo = vec![(link.to_owned(), names.to_vec(), 0)];
         while let Some((link, mut names, depth)) = todo.pop() {
             names.retain(|name| self.counts(name));
@@ -181,7 +181,7 @@ impl<'a> Search<'a> {
             }
             self.steps += 1;
             if self.steps > MAX_STEPS {
-                return Err(TooMany);
+                return Err(TooManyLinks);
             }
             let places = self.places(&link);
             for (place, role) in places.inside {
@@ -189,7 +189,7 @@ impl<'a> Search<'a> {
                 for name in &names {
                     more |= self.note(&place, role, name)?;
                 }
-                if more && role == Role::End {
+                if more && role == LinkTargetRole::End {
                     gained.push(place);
                 }
             }
@@ -211,7 +211,7 @@ impl<'a> Search<'a> {
         parts || meets(self.named, name)
     }
 
-    fn places(&mut self, link: &Path) -> Places {
+    fn places(&mut self, link: &Path) -> LinkTargets {
         if let Some(places) = self.ways.get(link) {
             return places.clone();
         }
@@ -225,13 +225,16 @@ impl<'a> Search<'a> {
                 Ok(links) => {
                     beyond.extend(links.into_iter().map(|rest| (folder.join(&rest), rest)));
                 }
-                Err(TooMany) => self.cut(link),
+                Err(TooManyLinks) => self.cut(link),
             }
         }
-        let ends = way.ends.into_iter().map(|end| (end, Role::End));
-        let over = way.over.into_iter().map(|over| (over, Role::Over));
+        let ends = way.ends.into_iter().map(|end| (end, LinkTargetRole::End));
+        let over = way
+            .over
+            .into_iter()
+            .map(|over| (over, LinkTargetRole::Over));
         let inside = ends.chain(over).collect();
-        let places = Places { inside, beyond };
+        let places = LinkTargets { inside, beyond };
         self.ways.insert(link.to_owned(), places.clone());
         places
     }
@@ -245,7 +248,12 @@ impl<'a> Search<'a> {
     }
 
     /// Notes a name if rules may judge it, or something below it, otherwise than by the names known before.
-    fn note(&mut self, place: &Path, role: Role, name: &Path) -> Result<bool, TooMany> {
+    fn note(
+        &mut self,
+        place: &Path,
+        role: LinkTargetRole,
+        name: &Path,
+    ) -> Result<bool, TooManyLinks> {
         let progress = |path: &Path| {
             let by_rules = self.denials.progress(&path.to_string_lossy());
             (by_rules, meets(self.named, path))
@@ -257,14 +265,14 @@ impl<'a> Search<'a> {
             return Ok(false);
         }
         if self.count == MAX_NAMES {
-            return Err(TooMany);
+            return Err(TooManyLinks);
         }
         known.0.merge(&new);
         known.1 |= is_named;
         self.count += 1;
         let names = match role {
-            Role::End => &mut self.found.names,
-            Role::Over => &mut self.found.over,
+            LinkTargetRole::End => &mut self.found.names,
+            LinkTargetRole::Over => &mut self.found.over,
         };
         let names = names.entry(place.to_owned()).or_default();
         names.push(name.to_owned());

@@ -1,11 +1,11 @@
-//! `Misplaced`: why a policy does not judge a tool's workspace.
+//! `WorkspaceMismatch`: why a policy does not judge a tool's workspace.
 
 use super::Policy;
 use crate::workspace::Workspace;
 
 /// Why a policy does not judge a tool's workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Misplaced {
+pub(crate) enum WorkspaceMismatch {
     /// The policy has no workspace.
     #[error("the tool works in {0:?}, but the policy has no workspace")]
     Nowhere(String),
@@ -22,13 +22,15 @@ impl Policy {
     ///
     /// # Errors
     /// What differs, and how the host can make the two agree.
-    pub(crate) fn judges(&self, workspace: &Workspace) -> Result<(), Misplaced> {
+    pub(crate) fn judges(&self, workspace: &Workspace) -> Result<(), WorkspaceMismatch> {
         let root = workspace.root().to_string_lossy();
         match &self.places.workspace {
-            None => Err(Misplaced::Nowhere(root.into_owned())),
-            Some(own) if *own != root => Err(Misplaced::Elsewhere(root.into_owned(), own.clone())),
+            None => Err(WorkspaceMismatch::Nowhere(root.into_owned())),
+            Some(own) if *own != root => {
+                Err(WorkspaceMismatch::Elsewhere(root.into_owned(), own.clone()))
+            }
             Some(_) if self.hidden != *workspace.hidden() => {
-                Err(Misplaced::Hidden(root.into_owned()))
+                Err(WorkspaceMismatch::Hidden(root.into_owned()))
             }
             Some(_) => Ok(()),
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Policy;
-use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
+use super::rule::{Rule, RuleList, Selector, Specifier, class_of_foreign};
 use crate::spec::{ToolClass, ToolSpec};
 
 /// Minimum similarity (Jaro-Winkler) for suggesting one name for another.
@@ -14,7 +14,7 @@ const MIN_SIMILARITY: f64 = 0.7;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     /// The rule's list.
-    pub list: List,
+    pub list: RuleList,
     /// The rule as written.
     pub rule: String,
     /// The layer of settings that it comes from.
@@ -56,12 +56,12 @@ impl fmt::Display for UnknownName {
 }
 
 /// The existing tools, and names of tools that other settings would bring.
-struct Known<'a> {
+struct ToolNameSet<'a> {
     tools: &'a [Arc<ToolSpec>],
     more: &'a [&'a str],
 }
 
-impl<'a> Known<'a> {
+impl<'a> ToolNameSet<'a> {
     fn names(&self) -> impl Iterator<Item = &'a str> {
         let names = self.tools.iter().map(|spec| spec.name.as_str());
         names.chain(self.more.iter().copied())
@@ -126,7 +126,7 @@ fn may_have(spec: &ToolSpec, name: &str) -> bool {
 impl Policy {
     /// Returns the names in rules that no tool of `tools` has and that are not in `more`: names of tools that other settings would bring.
     pub fn unknown_names(&self, tools: &[Arc<ToolSpec>], more: &[&str]) -> Vec<UnknownName> {
-        let known = Known { tools, more };
+        let known = ToolNameSet { tools, more };
         let unknown = |rule: &Rule| {
             let (name, spec) = known.missing(rule)?;
             Some(UnknownName {

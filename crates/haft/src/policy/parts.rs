@@ -10,8 +10,8 @@ use haft_shell::{
 use super::command::{are_harmless, command_risk, discards_content, risk};
 use super::folders::{folder_of, may_move};
 use super::remembered::parse_line;
-use super::spelled::Spelled;
-use super::uses::{How, Use, Uses, creates_links, uses};
+use super::spelled::ShellWord;
+use super::uses::{CommandUses, PathAccess, PathUse, creates_links, uses};
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 
@@ -21,15 +21,15 @@ pub struct CommandLine {
     /// Every simple command, including those within substitutions; without duplicates.
     pub parts: Vec<CommandPart>,
     /// Files that redirections open for writing, without `/dev/null`.
-    pub writes: Vec<Target>,
+    pub writes: Vec<RedirectTarget>,
     /// Files that redirections open for reading, without `/dev/null`.
-    pub reads: Vec<Target>,
+    pub reads: Vec<RedirectTarget>,
     /// Whether something in it may run more than once.
     repeats: bool,
     /// Whether something in it runs in the background.
     background: bool,
     /// Words that loops iterate over.
-    looped: Vec<Spelled>,
+    looped: Vec<ShellWord>,
 }
 
 /// One simple command of a line.
@@ -44,7 +44,7 @@ pub struct CommandPart {
     /// The program within its wrappers, if known.
     program: Option<String>,
     /// Its words, as far as they are known.
-    words: Vec<Spelled>,
+    words: Vec<ShellWord>,
     /// Whether nothing before it or beside it changes what its words mean.
     settled: bool,
 }
@@ -58,7 +58,7 @@ impl CommandPart {
 
 /// The target of a redirection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct RedirectTarget {
     /// The path as written, unquoted.
     pub path: String,
     /// Whether the path is literal: without `~`, variables and patterns, which the shell expands.
@@ -91,7 +91,7 @@ impl CommandLine {
             .map(|part| {
                 let words = part.words.iter();
                 let words = words
-                    .flat_map(|word| Spelled::of(word, &read.loops))
+                    .flat_map(|word| ShellWord::of(word, &read.loops))
                     .collect();
                 CommandPart {
                     words,
@@ -112,7 +112,7 @@ impl CommandLine {
             command,
             risk: command_risk(&argv),
             program: program(&argv),
-            words: argv.iter().map(|word| Spelled::known(word)).collect(),
+            words: argv.iter().map(|word| ShellWord::known(word)).collect(),
             settled: !alters_shell(&argv),
             argv: Some(argv),
         };
@@ -121,11 +121,11 @@ impl CommandLine {
 
     fn of(parts: Vec<CommandPart>, line: Line) -> Self {
         let targets = |words: Vec<Word>| {
-            let known = |word: Word| Target {
+            let known = |word: Word| RedirectTarget {
                 known: word.is_known() && !word.text.starts_with('~'),
                 path: word.text,
             };
-            let free = |target: &Target| target.known && discards_content(&target.path);
+            let free = |target: &RedirectTarget| target.known && discards_content(&target.path);
             words
                 .into_iter()
                 .map(known)
@@ -135,7 +135,7 @@ impl CommandLine {
         let looped = line.loops.iter().flat_map(|one| &one.words);
         Self {
             parts,
-            looped: looped.flat_map(|word| Spelled::of(word, &[])).collect(),
+            looped: looped.flat_map(|word| ShellWord::of(word, &[])).collect(),
             repeats: line.repeats,
             background: line.background,
             writes: targets(line.writes),
@@ -146,8 +146,8 @@ impl CommandLine {
     /// Returns what each part does with files, as far as its words show, in order.
     ///
     /// For judging without a jail: only a part that is understood is known to do nothing else.
-    pub fn uses(&self) -> Vec<Uses> {
-        let mut each: Vec<Uses> = self.parts.iter().map(|part| uses(&part.words)).collect();
+    pub fn uses(&self) -> Vec<CommandUses> {
+        let mut each: Vec<CommandUses> = self.parts.iter().map(|part| uses(&part.words)).collect();
         // A command that starts itself over and over exhausts the machine, whatever it runs.
         let multiplies = self.repeats && self.background;
         // Where the shell makes file names from a command's output, that command's own uses state them.
@@ -155,21 +155,24 @@ impl CommandLine {
             .iter()
             .all(|uses| uses.prints_words || uses.globs_output);
         for (part, uses) in self.parts.iter().zip(&mut each) {
-            let moves = self.repeats && uses.paths.iter().any(|place| place.how == How::Goes);
+            let moves =
+                self.repeats && uses.paths.iter().any(|place| place.how == PathAccess::Goes);
             uses.understood &=
                 part.settled && !multiplies && !moves && (printed || !uses.globs_output);
             // The rest of the line may use the link, which is not there yet.
             if self.parts.len() > 1 && creates_links(&part.words) {
-                uses.paths.push(Use::unknown(&part.command, How::MayUse));
+                uses.paths
+                    .push(PathUse::unknown(&part.command, PathAccess::MayUse));
             }
         }
         each
     }
 
     /// Returns the words that its loops iterate over: a later line may use the value that a loop leaves in its variable.
-    pub fn looped(&self) -> Vec<Use> {
+    pub fn looped(&self) -> Vec<PathUse> {
         let each = self.looped.iter();
-        each.map(|word| Use::new(word, How::MayUse)).collect()
+        each.map(|word| PathUse::new(word, PathAccess::MayUse))
+            .collect()
     }
 
     /// Returns the highest risk of its parts; at least high if it writes a file.

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use super::glob::{Glob, Piece};
+use super::glob::{Glob, GlobToken};
 
 /// Removes `.` and `//` and resolves `..` by text alone. The start itself is `.`; leading `..` of a relative path remain.
 pub(crate) fn clean(path: &str) -> String {
@@ -58,12 +58,12 @@ enum Segment {
     /// A name without wildcards.
     Name(Box<str>),
     /// A name with `*`, `?` or `[…]`.
-    Wild(Box<[Token]>),
+    Wild(Box<[WildcardToken]>),
 }
 
 /// One element of a name with wildcards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Token {
+enum WildcardToken {
     Char(char),
     One,
     Many,
@@ -198,7 +198,9 @@ impl PathPattern {
         self.segments.iter().all(|segment| match segment {
             Segment::Deep => true,
             Segment::Name(_) => false,
-            Segment::Wild(tokens) => !tokens.iter().any(|token| matches!(token, Token::Char(_))),
+            Segment::Wild(tokens) => !tokens
+                .iter()
+                .any(|token| matches!(token, WildcardToken::Char(_))),
         })
     }
 
@@ -243,12 +245,14 @@ impl PathPattern {
     /// becomes a star here.
     pub(crate) fn wild_names(&self) -> Vec<Glob> {
         let names = self.segments.iter().filter_map(|segment| match segment {
-            Segment::Wild(tokens) if **tokens != [Token::Many] => Some(tokens),
+            Segment::Wild(tokens) if **tokens != [WildcardToken::Many] => Some(tokens),
             _ => None,
         });
-        let pieces = |token: &Token| match token {
-            Token::Char(c) => c.to_lowercase().map(Piece::Literal).collect(),
-            Token::One | Token::Many | Token::Class { .. } => vec![Piece::Star],
+        let pieces = |token: &WildcardToken| match token {
+            WildcardToken::Char(c) => c.to_lowercase().map(GlobToken::Literal).collect(),
+            WildcardToken::One | WildcardToken::Many | WildcardToken::Class { .. } => {
+                vec![GlobToken::Star]
+            }
         };
         names
             .map(|tokens| Glob::from_pieces(tokens.iter().flat_map(pieces)))
@@ -431,7 +435,7 @@ impl Segment {
         let plain: Option<String> = tokens
             .iter()
             .map(|token| match token {
-                Token::Char(c) => Some(*c),
+                WildcardToken::Char(c) => Some(*c),
                 _ => None,
             })
             .collect();
@@ -451,10 +455,10 @@ impl Segment {
         let mut name = String::new();
         for token in tokens {
             match token {
-                Token::Char(c) => name.push(*c),
-                Token::One | Token::Class { not: true, .. } => name.push('x'),
-                Token::Many => name.push_str(filler),
-                Token::Class { ranges, .. } => {
+                WildcardToken::Char(c) => name.push(*c),
+                WildcardToken::One | WildcardToken::Class { not: true, .. } => name.push('x'),
+                WildcardToken::Many => name.push_str(filler),
+                WildcardToken::Class { ranges, .. } => {
                     name.extend(ranges.first().map(|(low, _)| *low));
                 }
             }
@@ -471,35 +475,35 @@ impl Segment {
     }
 }
 
-fn tokens(text: &str) -> Vec<Token> {
+fn tokens(text: &str) -> Vec<WildcardToken> {
     let chars: Vec<char> = text.chars().collect();
     let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(&c) = chars.get(at) {
         at += 1;
         tokens.push(match c {
-            '*' if tokens.last() == Some(&Token::Many) => continue,
-            '*' => Token::Many,
-            '?' => Token::One,
+            '*' if tokens.last() == Some(&WildcardToken::Many) => continue,
+            '*' => WildcardToken::Many,
+            '?' => WildcardToken::One,
             '[' => match class(&chars[at..]) {
                 Some((token, used)) => {
                     at += used;
                     token
                 }
-                None => Token::Char('['),
+                None => WildcardToken::Char('['),
             },
             '\\' if at < chars.len() => {
                 at += 1;
-                Token::Char(chars[at - 1])
+                WildcardToken::Char(chars[at - 1])
             }
-            c => Token::Char(c),
+            c => WildcardToken::Char(c),
         });
     }
     tokens
 }
 
 /// Parses `…]` after `[`; `None` if it is never closed.
-fn class(chars: &[char]) -> Option<(Token, usize)> {
+fn class(chars: &[char]) -> Option<(WildcardToken, usize)> {
     let not = matches!(chars.first(), Some('!' | '^'));
     let mut at = usize::from(not);
     let first = at;
@@ -508,7 +512,7 @@ fn class(chars: &[char]) -> Option<(Token, usize)> {
         let low = *chars.get(at)?;
         if low == ']' && at > first {
             return Some((
-                Token::Class {
+                WildcardToken::Class {
                     not,
                     ranges: ranges.into(),
                 },
@@ -529,20 +533,20 @@ fn class(chars: &[char]) -> Option<(Token, usize)> {
 }
 
 /// Matches one name. Backtracks only to the last `*`.
-fn match_wildcards(tokens: &[Token], name: &str) -> bool {
+fn match_wildcards(tokens: &[WildcardToken], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut t, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;
     while n < name.len() {
         let one = match tokens.get(t) {
-            Some(Token::Many) => {
+            Some(WildcardToken::Many) => {
                 back = Some((t + 1, n));
                 t += 1;
                 continue;
             }
-            Some(Token::One) => true,
-            Some(Token::Char(c)) => *c == name[n],
-            Some(Token::Class { not, ranges }) => {
+            Some(WildcardToken::One) => true,
+            Some(WildcardToken::Char(c)) => *c == name[n],
+            Some(WildcardToken::Class { not, ranges }) => {
                 *not != ranges
                     .iter()
                     .any(|(low, high)| (low..=high).contains(&&name[n]))
@@ -560,7 +564,9 @@ fn match_wildcards(tokens: &[Token], name: &str) -> bool {
             return false;
         }
     }
-    tokens[t..].iter().all(|token| *token == Token::Many)
+    tokens[t..]
+        .iter()
+        .all(|token| *token == WildcardToken::Many)
 }
 
 /// Escapes the path to a pattern that matches only it, anchored at the workspace or the root.

@@ -4,9 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde_json::Value;
 
-use super::glob::{Glob, Piece};
+use super::glob::{Glob, GlobToken};
 use super::view::CommandView;
-use super::words::{NotPlain, join_pieces, pattern_words};
+use super::words::{PlainWordsError, join_pieces, pattern_words};
 
 /// A pattern for command lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) struct CommandPattern {
 
 impl CommandPattern {
     /// Parses a pattern; `Err` if it has shell syntax or an open quote.
-    pub(crate) fn parse(text: &str) -> Result<Self, NotPlain> {
+    pub(crate) fn parse(text: &str) -> Result<Self, PlainWordsError> {
         let text = text.trim();
         let prefix = text
             .strip_suffix(":*")
@@ -30,9 +30,9 @@ impl CommandPattern {
             .filter(|prefix| !prefix.ends_with('\\'));
         let words = pattern_words(prefix.unwrap_or(text))?;
         let whole = join_pieces(&words);
-        let bare: Vec<Piece> = words.join(&Piece::Literal(' '));
-        let more = |pieces: &[Piece]| {
-            let tail = [Piece::Literal(' '), Piece::Star];
+        let bare: Vec<GlobToken> = words.join(&GlobToken::Literal(' '));
+        let more = |pieces: &[GlobToken]| {
+            let tail = [GlobToken::Literal(' '), GlobToken::Star];
             prefix.map(|_| Glob::from_pieces(pieces.iter().copied().chain(tail)))
         };
         Ok(Self {

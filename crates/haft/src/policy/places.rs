@@ -1,10 +1,10 @@
-//! `Places`: the folders and tool classes that a policy knows before it judges.
+//! `PolicyContext`: the folders and tool classes that a policy knows before it judges.
 
 use super::classes::Classes;
 
 /// What a policy knows by name: the folder that relative paths start at, the user's home folder, and the classes of tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct PolicyContext {
     /// The workspace's root, absolute and cleaned.
     pub workspace: Option<String>,
     /// The user's home folder, absolute and cleaned.

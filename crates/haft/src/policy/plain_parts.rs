@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use super::denials::Denials;
 use super::name_progress::protected_parts;
 use super::paths::PathPattern;
-use super::texts::Texts;
+use super::texts::LowercaseTexts;
 
 /// Parts of paths, each tested once.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct PlainParts<'a> {
     /// Patterns with wildcards.
     wild: Vec<&'a PathPattern>,
     /// Texts of which a part has one if its name may be secret or its ending protected.
-    texts: Texts,
+    texts: LowercaseTexts,
     known: HashMap<OsString, bool>,
 }
 
@@ -32,7 +32,7 @@ impl<'a> PlainParts<'a> {
             denials,
             names: names.collect(),
             wild: denials.patterns().filter(|one| one.has_wild()).collect(),
-            texts: Texts::new(denials.secret_texts().into_iter().chain(endings)),
+            texts: LowercaseTexts::new(denials.secret_texts().into_iter().chain(endings)),
             known: HashMap::new(),
         }
     }

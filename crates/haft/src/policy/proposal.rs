@@ -1,8 +1,8 @@
 //! Rules that a caller proposes for the user to accept: which of them are narrow enough to be offered at all.
 
 use super::guard::{Guard, MinimumVerdict};
-use super::places::Places;
-use super::rule::{List, Selector, Specifier};
+use super::places::PolicyContext;
+use super::rule::{RuleList, Selector, Specifier};
 use super::rules::{RuleText, read};
 use super::secret_names::SecretNames;
 use super::{Classes, JudgedCall};
@@ -49,11 +49,11 @@ pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> 
     if rule.len() > MAX_RULE || rule.chars().any(char::is_control) {
         return Some("a proposed rule is one line of at most 500 bytes".to_owned());
     }
-    let places = Places {
+    let places = PolicyContext {
         classes: classes.clone(),
-        ..Places::default()
+        ..PolicyContext::default()
     };
-    let read = match read(List::Allow, &RuleText::new(rule), &places) {
+    let read = match read(RuleList::Allow, &RuleText::new(rule), &places) {
         Ok(read) => read,
         Err(wrong) => {
             let first = wrong.into_iter().next();
@@ -108,11 +108,11 @@ fn refuse_parameter(selector: &Selector, name: &str, inner: &str) -> Option<Stri
 
 /// Says what a rule covers where its text shows less: the ports of a host, all calls with a given argument.
 pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
-    let places = Places {
+    let places = PolicyContext {
         classes: classes.clone(),
-        ..Places::default()
+        ..PolicyContext::default()
     };
-    let read = read(List::Allow, &RuleText::new(rule), &places).ok()?;
+    let read = read(RuleList::Allow, &RuleText::new(rule), &places).ok()?;
     let tool = rule.split('(').next().unwrap_or_default().trim();
     match &read.specifier {
         Specifier::Param(pattern) => {

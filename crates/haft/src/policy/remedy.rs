@@ -1,10 +1,10 @@
 //! What would let a call run, for the operator: each change of the settings is tried on the call, and one that leaves the verdict is not named.
 
-use super::judge::{Judged, Source, own_permission};
+use super::judge::{EffectRuling, VerdictSource, own_permission};
 use super::phrase::clip;
-use super::rule::{List, Rule};
+use super::rule::{Rule, RuleList};
 use super::ruling::Label;
-use super::secret_files::{Secret, SecretFiles};
+use super::secret_files::{SecretFiles, SecretPath};
 use super::{JudgedCall, Policy, Profile, RuleSet, RuleText};
 use crate::permission::Verdict;
 
@@ -19,7 +19,7 @@ const MAX_RULES: usize = 3;
 
 /// A change of the settings.
 #[derive(Debug, Clone, Copy, Default)]
-struct Change<'a> {
+struct SettingsChange<'a> {
     /// Another profile.
     profile: Option<Profile>,
     /// More allow rules.
@@ -30,14 +30,18 @@ struct Change<'a> {
 
 impl Policy {
     /// Returns what would let the call run, or at least be asked about: only the operator can change that.
-    pub(super) fn what_would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
+    pub(super) fn what_would_allow(
+        &self,
+        call: &JudgedCall<'_>,
+        judged: &EffectRuling<'_>,
+    ) -> Label {
         match &judged.source {
-            Source::Secret(_, secret) => self.remedy_for_secret(call, judged, secret),
-            Source::Guard(_, floor) if floor.proposed().is_some() => {
+            VerdictSource::Secret(_, secret) => self.remedy_for_secret(call, judged, secret),
+            VerdictSource::Guard(_, floor) if floor.proposed().is_some() => {
                 let rules: Vec<String> = floor.proposed().into_iter().map(Into::into).collect();
-                let change = Change {
+                let change = SettingsChange {
                     allow: &rules,
-                    ..Change::default()
+                    ..SettingsChange::default()
                 };
                 if self.verdict_after(call, change) == Verdict::Allow {
                     format!("allow it with {}", with_rules(&rules)).into()
@@ -45,15 +49,15 @@ impl Policy {
                     otherwise(judged)
                 }
             }
-            Source::Guard(_, floor) if !floor.operator().is_empty() => floor.operator(),
-            Source::Guard(..) => otherwise(judged),
-            Source::Rule(rule) => self.remedy_for_rule(call, judged, rule),
-            Source::Profile => self.remedy_for_profile(call, judged),
+            VerdictSource::Guard(_, floor) if !floor.operator().is_empty() => floor.operator(),
+            VerdictSource::Guard(..) => otherwise(judged),
+            VerdictSource::Rule(rule) => self.remedy_for_rule(call, judged, rule),
+            VerdictSource::Profile => self.remedy_for_profile(call, judged),
         }
     }
 
     /// Returns the verdict on the call after a change; a deny if the change is not possible.
-    fn verdict_after(&self, call: &JudgedCall<'_>, change: Change<'_>) -> Verdict {
+    fn verdict_after(&self, call: &JudgedCall<'_>, change: SettingsChange<'_>) -> Verdict {
         let rules = change.allow.iter().map(RuleText::new);
         let changed = if change.allow.is_empty() {
             Ok(self.clone())
@@ -80,13 +84,13 @@ impl Policy {
     fn remedy_for_secret(
         &self,
         call: &JudgedCall<'_>,
-        judged: &Judged<'_>,
-        secret: &Secret,
+        judged: &EffectRuling<'_>,
+        secret: &SecretPath,
     ) -> Label {
         if secret.verdict == Verdict::Deny {
-            let change = Change {
+            let change = SettingsChange {
                 secrets: Some(SecretFiles::Ask),
-                ..Change::default()
+                ..SettingsChange::default()
             };
             return if self.verdict_after(call, change) < Verdict::Deny {
                 "set policy.secret_files = \"ask\" to be asked about it".into()
@@ -95,9 +99,9 @@ impl Policy {
             };
         }
         let rules = [secret.rule()];
-        let change = Change {
+        let change = SettingsChange {
             allow: &rules,
-            ..Change::default()
+            ..SettingsChange::default()
         };
         let name = "policy.secret_names = [\"!NAME\"] removes a name";
         if self.verdict_after(call, change) == Verdict::Allow {
@@ -112,7 +116,12 @@ impl Policy {
     }
 
     /// Names the rule that stops the call, and those that would stop it next.
-    fn remedy_for_rule(&self, call: &JudgedCall<'_>, judged: &Judged<'_>, first: &Rule) -> Label {
+    fn remedy_for_rule(
+        &self,
+        call: &JudgedCall<'_>,
+        judged: &EffectRuling<'_>,
+        first: &Rule,
+    ) -> Label {
         let mut written = RuleSet::clone(&self.written);
         let mut named = Vec::new();
         let (mut list, mut text, mut layer) =
@@ -120,9 +129,9 @@ impl Policy {
         while named.len() < MAX_RULES {
             named.push(format!("the {list} rule {} of {layer}", clip(&text)));
             let rules = match list {
-                List::Deny => &mut written.deny,
-                List::Ask => &mut written.ask,
-                List::Allow => &mut written.allow,
+                RuleList::Deny => &mut written.deny,
+                RuleList::Ask => &mut written.ask,
+                RuleList::Allow => &mut written.allow,
             };
             rules.retain(|rule| rule.rule != text || rule.layer != layer);
             let Ok(without) = self.clone().with_rules(written.clone()) else {
@@ -134,10 +143,12 @@ impl Policy {
             else {
                 break;
             };
-            let Source::Rule(rule) = next.source else {
+            let VerdictSource::Rule(rule) = next.source else {
                 // Something else than a rule says the same.
                 return match next.verdict {
-                    Verdict::Deny if matches!(next.source, Source::Guard(..)) => NOTHING.into(),
+                    Verdict::Deny if matches!(next.source, VerdictSource::Guard(..)) => {
+                        NOTHING.into()
+                    }
                     _ => remove(&named),
                 };
             };
@@ -151,7 +162,7 @@ impl Policy {
     }
 
     /// Returns the strictest verdict on an effect of the call, with its source.
-    fn decisive(&self, call: &JudgedCall<'_>) -> Option<Judged<'_>> {
+    fn decisive(&self, call: &JudgedCall<'_>) -> Option<EffectRuling<'_>> {
         let naming = self.rules.naming(call.spec);
         let own = own_permission(call);
         let all = std::iter::once(&own).chain(call.permissions);
@@ -160,10 +171,10 @@ impl Policy {
     }
 
     /// Returns the rules or the profile that would allow what the current profile does not.
-    fn remedy_for_profile(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
+    fn remedy_for_profile(&self, call: &JudgedCall<'_>, judged: &EffectRuling<'_>) -> Label {
         let rules = self.suggest_for(Profile::Workspace, call);
         let after = |profile: Option<Profile>, allow: &[String]| {
-            let change = Change {
+            let change = SettingsChange {
                 profile,
                 allow,
                 secrets: None,
@@ -201,7 +212,7 @@ impl Policy {
 }
 
 /// Returns what is left where no change of the settings helps.
-fn otherwise(judged: &Judged<'_>) -> Label {
+fn otherwise(judged: &EffectRuling<'_>) -> Label {
     match judged.verdict {
         Verdict::Deny => NOTHING.into(),
         Verdict::Ask | Verdict::Allow => EACH_TIME.into(),

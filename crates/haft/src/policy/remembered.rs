@@ -8,24 +8,24 @@ use haft_shell::{Line, MOST_PARTS, ParseError, parse};
 /// Maximum number of cached lines: a line and each of its parts.
 const MAX_LINES: usize = MOST_PARTS + 1;
 
-type Reading = Result<Rc<Line>, ParseError>;
+type LineParseResult = Result<Rc<Line>, ParseError>;
 
 thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
-    static READINGS: RefCell<Vec<(String, Reading)>> = const { RefCell::new(Vec::new()) };
+    static READINGS: RefCell<Vec<(String, LineParseResult)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Guard of the cache: while it lives, this thread caches the lines that it parses. Dropping the last one clears the cache.
 #[derive(Debug)]
-pub(crate) struct Remembered(());
+pub(crate) struct ParseCacheGuard(());
 
 /// Starts a judgement, or a nested one.
-pub(crate) fn remember() -> Remembered {
+pub(crate) fn remember() -> ParseCacheGuard {
     DEPTH.set(DEPTH.get() + 1);
-    Remembered(())
+    ParseCacheGuard(())
 }
 
-impl Drop for Remembered {
+impl Drop for ParseCacheGuard {
     fn drop(&mut self) {
         DEPTH.set(DEPTH.get() - 1);
         if DEPTH.get() == 0 {
@@ -35,12 +35,12 @@ impl Drop for Remembered {
 }
 
 /// Parses a line, once per judgement.
-pub(crate) fn parse_line(line: &str) -> Reading {
+pub(crate) fn parse_line(line: &str) -> LineParseResult {
     parse_once(line, || parse(line))
 }
 
 /// Returns the parsed line, parsed now or earlier in this judgement.
-fn parse_once(line: &str, read: impl FnOnce() -> Result<Line, ParseError>) -> Reading {
+fn parse_once(line: &str, read: impl FnOnce() -> Result<Line, ParseError>) -> LineParseResult {
     if DEPTH.get() == 0 {
         return read().map(Rc::new);
     }

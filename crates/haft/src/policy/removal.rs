@@ -7,7 +7,7 @@ use haft_shell::{AsWord, Expansions, Layer, base_name, fragments, layers};
 use super::JudgedCall;
 use super::folders::{changes_to_unknown_folder, folder_of, folders, within};
 use super::paths::clean;
-use super::places::Places;
+use super::places::PolicyContext;
 use super::remembered::parse_line;
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected; deeper ones are critical.
@@ -16,14 +16,14 @@ const MAX_SCRIPT_DEPTH: usize = 8;
 /// The folders where a removal runs, and what must not be removed there. The folders are computed on first use.
 #[derive(Debug)]
 pub(crate) struct RemovalContext<'a> {
-    places: &'a Places,
+    places: &'a PolicyContext,
     call: Option<&'a JudgedCall<'a>>,
-    folders: OnceCell<Folders>,
+    folders: OnceCell<BaseFolders>,
 }
 
 /// The folders where relative paths start.
 #[derive(Debug, Clone)]
-struct Folders {
+struct BaseFolders {
     /// The folders, relative to the workspace or absolute.
     paths: Vec<String>,
     /// Whether it may run in an unknown folder.
@@ -32,7 +32,7 @@ struct Folders {
 
 impl<'a> RemovalContext<'a> {
     /// Creates the context of a command that runs at the workspace's root.
-    pub(crate) fn root(places: &'a Places) -> Self {
+    pub(crate) fn root(places: &'a PolicyContext) -> Self {
         Self {
             places,
             call: None,
@@ -41,15 +41,15 @@ impl<'a> RemovalContext<'a> {
     }
 
     /// Creates the context of a call, whose commands run in the folders that its `cwd` and each `cd` name.
-    pub(crate) fn of(call: &'a JudgedCall<'a>, places: &'a Places) -> Self {
+    pub(crate) fn of(call: &'a JudgedCall<'a>, places: &'a PolicyContext) -> Self {
         Self {
             call: Some(call),
             ..Self::root(places)
         }
     }
 
-    fn folders(&self) -> &Folders {
-        self.folders.get_or_init(|| Folders {
+    fn folders(&self) -> &BaseFolders {
+        self.folders.get_or_init(|| BaseFolders {
             paths: self.call.map_or_else(|| vec![".".to_owned()], folders),
             anywhere: self.call.is_some_and(changes_to_unknown_folder),
         })
@@ -166,7 +166,7 @@ fn is_any_name(name: &str) -> bool {
 
 /// Returns the text in two spellings. In the first, variables are empty, except those that name a critical path
 /// (`$HOME`, `$PWD`); in the second, each has the default that the text gives for it (`${x:-/}`).
-fn without_variables(word: &str, places: &Places) -> [String; 2] {
+fn without_variables(word: &str, places: &PolicyContext) -> [String; 2] {
     let (mut text, mut given) = (String::new(), String::new());
     let mut rest = word;
     while let Some((before, after)) = rest.split_once('$') {
@@ -222,7 +222,7 @@ fn is_critical_path(target: &str, ground: &RemovalContext<'_>) -> bool {
 }
 
 /// Whether an absolute path is critical, see [`is_critical_path`].
-fn is_critical_place(path: &str, places: &Places) -> bool {
+fn is_critical_place(path: &str, places: &PolicyContext) -> bool {
     let parts = path.split('/').filter(|part| !part.is_empty()).count();
     let holds = |folder: &Option<String>| {
         folder.as_ref().is_some_and(|folder| {

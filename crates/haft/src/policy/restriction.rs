@@ -1,10 +1,10 @@
 //! `Restriction`: the rules that an active skill narrows a run to, matched like the policy's own rules; it only ever denies.
 
 use super::phrase::{clip, phrase};
-use super::places::Places;
-use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
+use super::places::PolicyContext;
+use super::rule::{Rule, RuleList, Selector, Specifier, class_of_foreign};
 use super::rules::{RuleText, read};
-use super::subject::{Side, Subject};
+use super::subject::{ClaimSide, Subject};
 use super::{JudgedCall, Policy};
 use crate::permission::Effect;
 use crate::spec::{BUILTIN, ToolSpec};
@@ -45,7 +45,7 @@ impl Restriction {
     }
 
     /// Describes what part of the call lies outside the restriction; `None` if all of it lies within.
-    fn outside(&self, call: &JudgedCall<'_>, places: &Places) -> Option<String> {
+    fn outside(&self, call: &JudgedCall<'_>, places: &PolicyContext) -> Option<String> {
         if is_free(call.spec) {
             return None;
         }
@@ -73,12 +73,13 @@ impl Restriction {
             .map(|effect| phrase(call, effect))
     }
 
-    fn is_excluded(&self, call: &JudgedCall<'_>, effect: &Effect, places: &Places) -> bool {
+    fn is_excluded(&self, call: &JudgedCall<'_>, effect: &Effect, places: &PolicyContext) -> bool {
         if self.excludes.is_empty() {
             return false;
         }
         let subject = Subject::narrowed(call, effect, places);
-        let covers = |rule: &Rule| concerns(rule, call) && subject.covered_by(rule, Side::Path);
+        let covers =
+            |rule: &Rule| concerns(rule, call) && subject.covered_by(rule, ClaimSide::Path);
         self.excludes.iter().any(covers)
     }
 
@@ -104,14 +105,14 @@ fn concerns(rule: &Rule, call: &JudgedCall<'_>) -> bool {
 }
 
 /// Whether a rule covers the effect as an allow rule would, and a rule covers the target of its links.
-fn covers(rules: &[Rule], call: &JudgedCall<'_>, effect: &Effect, places: &Places) -> bool {
+fn covers(rules: &[Rule], call: &JudgedCall<'_>, effect: &Effect, places: &PolicyContext) -> bool {
     let subject = Subject::narrowed(call, effect, places);
     let any = |side| {
         rules
             .iter()
             .any(|rule| concerns(rule, call) && subject.covered_by(rule, side))
     };
-    any(Side::Path) && (!subject.has_target() || any(Side::Target))
+    any(ClaimSide::Path) && (!subject.has_target() || any(ClaimSide::Target))
 }
 
 fn texts(rules: &[Rule]) -> String {
@@ -140,16 +141,16 @@ impl Policy {
         let only = only.map(|rules| {
             let read = rules
                 .iter()
-                .map(|text| self.narrowing(List::Allow, text, &mut unread));
+                .map(|text| self.narrowing(RuleList::Allow, text, &mut unread));
             read.collect::<Vec<_>>().into_iter().flatten().collect()
         });
         let mut never = Vec::new();
         for text in excludes {
-            if let Some(rule) = self.narrowing(List::Deny, text, &mut unread) {
+            if let Some(rule) = self.narrowing(RuleList::Deny, text, &mut unread) {
                 never.push(rule);
             } else {
                 let tool = text.split('(').next().unwrap_or_default().trim();
-                never.extend(self.narrowing(List::Deny, tool, &mut Vec::new()));
+                never.extend(self.narrowing(RuleList::Deny, tool, &mut Vec::new()));
             }
         }
         Restriction {
@@ -159,7 +160,7 @@ impl Policy {
         }
     }
 
-    fn narrowing(&self, list: List, text: &str, unread: &mut Vec<String>) -> Option<Rule> {
+    fn narrowing(&self, list: RuleList, text: &str, unread: &mut Vec<String>) -> Option<Rule> {
         let text = text.trim();
         let tool = text.split('(').next().unwrap_or_default().trim();
         let ours = class_of_foreign(tool).map(|class| text.replacen(tool, class, 1));
@@ -170,7 +171,7 @@ impl Policy {
         };
         if rule.specifier == Specifier::Nothing {
             unread.push(clip(text));
-            if list == List::Deny {
+            if list == RuleList::Deny {
                 rule.specifier = Specifier::All;
             }
         }
@@ -179,9 +180,13 @@ impl Policy {
     }
 
     /// Returns what part of the call lies outside the restriction (`running rm -rf x`); `None` if all of it lies within.
-    pub fn outside(&self, restriction: &Restriction, call: &JudgedCall<'_>) -> Option<Outside> {
+    pub fn outside(
+        &self,
+        restriction: &Restriction,
+        call: &JudgedCall<'_>,
+    ) -> Option<OutsideEffect> {
         let what = restriction.outside(call, &self.places)?;
-        Some(Outside {
+        Some(OutsideEffect {
             what,
             within: restriction.listed(),
         })
@@ -194,7 +199,7 @@ impl Policy {
         let stated = call.permissions.iter().map(|permission| &permission.effect);
         let effects: Vec<&Effect> = std::iter::once(&own).chain(stated).collect();
         let speaks = |text: &&str| {
-            let Some(rule) = self.narrowing(List::Allow, text, &mut Vec::new()) else {
+            let Some(rule) = self.narrowing(RuleList::Allow, text, &mut Vec::new()) else {
                 return false;
             };
             let rule = [rule];
@@ -208,7 +213,7 @@ impl Policy {
 
 /// The part of a call that lies outside a restriction.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outside {
+pub struct OutsideEffect {
     /// The effect: `running rm -rf x`.
     pub what: String,
     /// The rules that do not cover it.

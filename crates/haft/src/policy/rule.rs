@@ -9,14 +9,14 @@ use super::glob::Glob;
 use super::network::NetworkPattern;
 use super::paths::{PathPattern, PathProblem};
 use super::pattern::{CommandPattern, DomainPattern, ParamPattern};
-use super::places::Places;
-use super::words::NotPlain;
+use super::places::PolicyContext;
+use super::words::PlainWordsError;
 use crate::spec::{ToolClass, ToolSpec};
 
 /// The three lists, in the order they are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum List {
+pub enum RuleList {
     /// The call may not run.
     Deny,
     /// The call needs approval.
@@ -25,7 +25,7 @@ pub enum List {
     Allow,
 }
 
-impl List {
+impl RuleList {
     /// Returns the name used in settings.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl List {
     }
 }
 
-impl fmt::Display for List {
+impl fmt::Display for RuleList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -147,14 +147,14 @@ pub(crate) enum Specifier {
 
 /// Why a rule never matches, and the form that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Never {
+pub(crate) struct NeverMatchReason {
     pub(crate) why: String,
     pub(crate) form: String,
 }
 
 /// Why a text is not a valid rule, and the form that works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unreadable {
+pub(crate) struct RuleSyntaxError {
     pub(crate) problem: String,
     pub(crate) form: String,
 }
@@ -162,7 +162,7 @@ pub(crate) struct Unreadable {
 /// A parsed rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    pub(crate) list: List,
+    pub(crate) list: RuleList,
     pub(crate) text: Arc<str>,
     pub(crate) layer: Arc<str>,
     pub(crate) reason: Option<Arc<str>>,
@@ -170,7 +170,7 @@ pub(crate) struct Rule {
     /// The class of the tool that the selector names, as far as it was known when the rule was parsed.
     pub(crate) class: Option<ToolClass>,
     pub(crate) specifier: Specifier,
-    pub(crate) never: Option<Never>,
+    pub(crate) never: Option<NeverMatchReason>,
     /// The calls that the rule is limited to, if it was saved when the user approved one.
     pub(crate) kept_for: Option<SavedCall>,
 }
@@ -189,15 +189,19 @@ impl Rule {
     pub(crate) fn names_place(&self) -> bool {
         let named =
             matches!(&self.specifier, Specifier::Network(pattern) if pattern.opens_private());
-        named && self.list != List::Deny
+        named && self.list != RuleList::Deny
     }
 }
 
 /// The content of a rule's text: selector, specifier, and why it never matches.
-type Parsed = (Selector, Specifier, Option<Never>);
+type RuleParts = (Selector, Specifier, Option<NeverMatchReason>);
 
 /// Parses a rule's text.
-pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, Unreadable> {
+pub(crate) fn parse(
+    text: &str,
+    list: RuleList,
+    places: &PolicyContext,
+) -> Result<RuleParts, RuleSyntaxError> {
     let text = text.trim();
     let Some((tool, rest)) = text.split_once('(') else {
         let selector = selector(text, list)?;
@@ -234,7 +238,7 @@ pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, U
             Some(class) => parse_standard_tool(class, tool, inner, at)?,
             None => parse_parameter(tool, inner),
         },
-        Selector::Any if list == List::Allow => {
+        Selector::Any if list == RuleList::Allow => {
             return Err(unreadable(
                 "an allow rule on a parameter must name its tool",
                 &format!("some_tool({inner})"),
@@ -249,21 +253,21 @@ pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, U
     Ok((selector, specifier, never))
 }
 
-fn unreadable(problem: impl Into<String>, form: &str) -> Unreadable {
-    Unreadable {
+fn unreadable(problem: impl Into<String>, form: &str) -> RuleSyntaxError {
+    RuleSyntaxError {
         problem: problem.into(),
         form: format!("write {form}"),
     }
 }
 
-fn never(why: impl Into<String>, form: &str) -> Never {
-    Never {
+fn never(why: impl Into<String>, form: &str) -> NeverMatchReason {
+    NeverMatchReason {
         why: why.into(),
         form: format!("write {form}"),
     }
 }
 
-fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
+fn selector(tool: &str, list: RuleList) -> Result<Selector, RuleSyntaxError> {
     let tool = tool.trim();
     if tool == "*" {
         return Ok(Selector::Any);
@@ -286,7 +290,7 @@ fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
     }
     if tool.contains('*') {
         let literal = tool.split('*').next().unwrap_or_default();
-        if list == List::Allow && !literal.contains('.') {
+        if list == RuleList::Allow && !literal.contains('.') {
             return Err(unreadable(
                 "an allow rule may contain a * only after the server's name",
                 "server.* or name each tool",
@@ -298,9 +302,9 @@ fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
 }
 
 /// Parses `mcp__server`, `mcp__server__*` or `mcp__server__tool`. If the text could be split in several ways, deny and ask use all.
-fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable> {
+fn of_server(rest: &str, whole: &str, list: RuleList) -> Result<Selector, RuleSyntaxError> {
     let Some((server, tool)) = rest.split_once("__") else {
-        if rest.contains('*') && list == List::Allow || rest.is_empty() {
+        if rest.contains('*') && list == RuleList::Allow || rest.is_empty() {
             return Err(unreadable(
                 "an allow rule must name its server",
                 "mcp__server__*",
@@ -308,7 +312,7 @@ fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable
         }
         return Ok(Selector::Glob(Glob::parse(&format!("{rest}.*"))));
     };
-    if server.contains('*') && list == List::Allow {
+    if server.contains('*') && list == RuleList::Allow {
         return Err(unreadable(
             "an allow rule must name its server",
             "mcp__server__*",
@@ -318,7 +322,7 @@ fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable
         return Ok(Selector::Glob(Glob::parse(&format!("{server}.{tool}"))));
     }
     let mut names = vec![format!("{server}.{tool}").into()];
-    if list != List::Allow {
+    if list != RuleList::Allow {
         let more = rest.match_indices("__").skip(1);
         names.extend(
             more.map(|(at, sep)| format!("{}.{}", &rest[..at], &rest[at + sep.len()..]).into()),
@@ -328,16 +332,16 @@ fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable
     Ok(Selector::Named(names))
 }
 
-type Read = Result<Result<Specifier, Never>, Unreadable>;
+type SpecifierResult = Result<Result<Specifier, NeverMatchReason>, RuleSyntaxError>;
 
 /// The context of a rule: its list, and the folders that it may name.
 #[derive(Clone, Copy)]
 struct RuleContext<'a> {
-    list: List,
-    places: &'a Places,
+    list: RuleList,
+    places: &'a PolicyContext,
 }
 
-fn parse_class(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
+fn parse_class(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -> SpecifierResult {
     if let Some((name, value)) = inner.split_once(':')
         && covered_parameters(class).contains(&name)
     {
@@ -356,7 +360,12 @@ fn parse_class(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -
     }
 }
 
-fn parse_standard_tool(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
+fn parse_standard_tool(
+    class: ToolClass,
+    tool: &str,
+    inner: &str,
+    at: RuleContext<'_>,
+) -> SpecifierResult {
     let name = inner.split(':').next().unwrap_or_default();
     if inner.contains(':') && parameters(class).contains(&name) {
         return Ok(parse_parameter(tool, inner));
@@ -364,14 +373,14 @@ fn parse_standard_tool(class: ToolClass, tool: &str, inner: &str, at: RuleContex
     parse_class(class, tool, inner, at)
 }
 
-fn parse_command(tool: &str, inner: &str) -> Read {
+fn parse_command(tool: &str, inner: &str) -> SpecifierResult {
     match CommandPattern::parse(inner) {
         Ok(pattern) => Ok(Ok(Specifier::Command(pattern))),
-        Err(NotPlain::Open) => Err(unreadable(
+        Err(PlainWordsError::Open) => Err(unreadable(
             "a quote is not closed",
             &format!("{tool}(npm run *)"),
         )),
-        Err(NotPlain::Syntax) => Ok(Err(never(
+        Err(PlainWordsError::Syntax) => Ok(Err(never(
             "a command line is split at ; & | and newlines before it is matched, and targets of > are writes",
             &forms_of_parts(tool, inner),
         ))),
@@ -392,7 +401,7 @@ fn forms_of_parts(tool: &str, line: &str) -> String {
     rules.join(" and ")
 }
 
-fn parse_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
+fn parse_domain(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
     let form = format!("{tool}(domain:example.com) or {tool}(domain:*.example.com)");
     let Some(domain) = inner.strip_prefix("domain:") else {
         return Err(never("it names no domain", &form));
@@ -417,7 +426,7 @@ fn no_host(text: &str, why: &str) -> String {
     format!("{text:?} {why}{form}")
 }
 
-fn parse_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
+fn parse_network(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
     let form = format!(
         "{tool}(example.com), {tool}(*.example.com:8443), {tool}(private:example.com:443) or {tool}(npm)"
     );
@@ -426,10 +435,10 @@ fn parse_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
         .ok_or_else(|| never(no_host(inner, "is neither a host nor a bundle"), &form))
 }
 
-fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
+fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> SpecifierResult {
     let RuleContext { list, places } = at;
     let inner = inner.trim_end();
-    match PathPattern::parse(inner, places.home.as_deref(), list != List::Allow) {
+    match PathPattern::parse(inner, places.home.as_deref(), list != RuleList::Allow) {
         Ok(pattern) => Ok(Ok(Specifier::Path(pattern))),
         Err(PathProblem::Negated) => Err(unreadable(
             "a pattern cannot be negated",
@@ -446,7 +455,7 @@ fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
     }
 }
 
-fn parse_parameter(tool: &str, inner: &str) -> Result<Specifier, Never> {
+fn parse_parameter(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
     ParamPattern::parse(inner)
         .map(Specifier::Param)
         .ok_or_else(|| {

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::names::UnknownName;
 use super::paths::PathView;
-use super::places::Places;
-use super::rule::{List, Rule, SavedCall, Selector, Specifier, Unreadable, parse};
-use super::subject::{Side, Subject, matches_example};
+use super::places::PolicyContext;
+use super::rule::{Rule, RuleList, RuleSyntaxError, SavedCall, Selector, Specifier, parse};
+use super::subject::{ClaimSide, Subject, matches_example};
 use crate::permission::{Effect, Verdict};
 use crate::spec::{ToolClass, ToolSpec};
 
@@ -60,15 +60,15 @@ impl RuleText {
     }
 
     /// Returns the calls that it is limited to; `None` for a rule that covers any call.
-    fn call_limit(&self, list: List) -> Result<Option<SavedCall>, Unreadable> {
+    fn call_limit(&self, list: RuleList) -> Result<Option<SavedCall>, RuleSyntaxError> {
         let form = "both `tool` and `arguments` in an allow rule, as haft wrote them, or neither";
         match (&self.tool, &self.arguments) {
             (None, None) => Ok(None),
-            (Some(tool), Some(arguments)) if list == List::Allow => Ok(Some(SavedCall {
+            (Some(tool), Some(arguments)) if list == RuleList::Allow => Ok(Some(SavedCall {
                 tool: tool.as_str().into(),
                 arguments: arguments.as_str().into(),
             })),
-            _ => Err(Unreadable {
+            _ => Err(RuleSyntaxError {
                 problem: "it is limited to calls in a way that cannot be read".to_owned(),
                 form: format!("write {form}"),
             }),
@@ -94,7 +94,7 @@ impl<'de> Deserialize<'de> for RuleText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Table {
+        struct RuleTable {
             rule: String,
             #[serde(default, rename = "match")]
             matches: Vec<String>,
@@ -120,7 +120,7 @@ impl<'de> Deserialize<'de> for RuleText {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RuleText, A::Error> {
-                let table = Table::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                let table = RuleTable::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(RuleText {
                     rule: table.rule,
                     matches: table.matches,
@@ -170,11 +170,11 @@ impl RuleSet {
     }
 
     /// Returns every rule with its list, in the order they are checked.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (List, &RuleText)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (RuleList, &RuleText)> {
         let lists = [
-            (List::Deny, &self.deny),
-            (List::Ask, &self.ask),
-            (List::Allow, &self.allow),
+            (RuleList::Deny, &self.deny),
+            (RuleList::Ask, &self.ask),
+            (RuleList::Allow, &self.allow),
         ];
         lists
             .into_iter()
@@ -191,7 +191,7 @@ pub enum RulesError {
         /// The rule as written.
         rule: String,
         /// Its list.
-        list: List,
+        list: RuleList,
         /// The layer of settings that it comes from.
         layer: String,
         /// What is wrong with its text.
@@ -207,7 +207,7 @@ pub enum RulesError {
         /// The rule as written.
         rule: String,
         /// Its list.
-        list: List,
+        list: RuleList,
         /// The layer of settings that it comes from.
         layer: String,
         /// The example.
@@ -222,15 +222,15 @@ pub enum RulesError {
     Unknown(Box<UnknownName>),
     /// It can never match a call.
     #[error("{0}")]
-    NeverMatches(Box<Finding>),
+    NeverMatches(Box<RuleFinding>),
 }
 
 /// A rule that has no effect, and the form that works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct RuleFinding {
     /// Its list. In any list a rule that never matches fails `policy check`; in `deny` and `ask` it also leaves open
     /// what it names.
-    pub list: List,
+    pub list: RuleList,
     /// The rule as written.
     pub rule: String,
     /// The layer of settings that it comes from.
@@ -241,7 +241,7 @@ pub struct Finding {
     pub advice: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for RuleFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             list,
@@ -258,9 +258,13 @@ impl fmt::Display for Finding {
 }
 
 /// Parses one rule and checks it against its examples; returns every problem.
-pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule, Vec<RulesError>> {
+pub(crate) fn read(
+    list: RuleList,
+    text: &RuleText,
+    places: &PolicyContext,
+) -> Result<Rule, Vec<RulesError>> {
     let layer = text.layer();
-    let unreadable = |e: Unreadable| {
+    let unreadable = |e: RuleSyntaxError| {
         vec![RulesError::Unreadable {
             rule: text.rule.clone(),
             list,
@@ -310,7 +314,7 @@ pub(crate) fn read(list: List, text: &RuleText, places: &Places) -> Result<Rule,
 
 /// The rules of one list, indexed by tool name and by kind of effect.
 #[derive(Debug, Default)]
-struct Bucket {
+struct RuleBucket {
     named: HashMap<Box<str>, Vec<usize>, foldhash::fast::RandomState>,
     /// Bare rules of each class, in the order of [`ToolClass::ALL`].
     classed: [Vec<usize>; ToolClass::ALL.len()],
@@ -321,7 +325,7 @@ struct Bucket {
     connects: Vec<usize>,
 }
 
-impl Bucket {
+impl RuleBucket {
     fn add(&mut self, at: usize, rule: &Rule) {
         match &rule.selector {
             Selector::Any | Selector::Glob(_) => self.wide.push(at),
@@ -341,11 +345,11 @@ impl Bucket {
         self.named.entry(name.into()).or_default().push(at);
     }
 
-    fn kinds(&mut self, class: ToolClass, list: List) -> Vec<&mut Vec<usize>> {
+    fn kinds(&mut self, class: ToolClass, list: RuleList) -> Vec<&mut Vec<usize>> {
         match (class, list) {
-            (ToolClass::Read, List::Allow) => vec![&mut self.reads],
+            (ToolClass::Read, RuleList::Allow) => vec![&mut self.reads],
             (ToolClass::Read, _) => vec![&mut self.reads, &mut self.writes, &mut self.runs],
-            (ToolClass::Edit, List::Allow) => vec![&mut self.writes],
+            (ToolClass::Edit, RuleList::Allow) => vec![&mut self.writes],
             (ToolClass::Edit, _) => vec![&mut self.writes, &mut self.runs],
             (ToolClass::Bash, _) => vec![&mut self.runs],
             (ToolClass::WebFetch | ToolClass::Network, _) => vec![&mut self.connects],
@@ -392,30 +396,30 @@ impl Bucket {
 
 /// The rules of each list that name a given tool or its class.
 #[derive(Debug)]
-pub(crate) struct Naming<'a>([Cow<'a, [usize]>; 3]);
+pub(crate) struct ToolRuleIndex<'a>([Cow<'a, [usize]>; 3]);
 
 /// The rules, parsed and indexed: rules for other tools cost a call nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     all: Vec<Rule>,
-    deny: Bucket,
-    ask: Bucket,
-    allow: Bucket,
+    deny: RuleBucket,
+    ask: RuleBucket,
+    allow: RuleBucket,
     /// Tools with rules limited to single approved calls.
     saved_call_tools: HashSet<Box<str>, foldhash::fast::RandomState>,
 }
 
 impl Rules {
     /// Parses a set; fails at the first wrong rule or example.
-    pub(crate) fn new(set: &RuleSet, places: &Places) -> Result<Self, RulesError> {
+    pub(crate) fn new(set: &RuleSet, places: &PolicyContext) -> Result<Self, RulesError> {
         let mut rules = Self::default();
         for (list, text) in set.all() {
             let rule = read(list, text, places).map_err(|mut wrong| wrong.swap_remove(0))?;
             let at = rules.all.len();
             match list {
-                List::Deny => rules.deny.add(at, &rule),
-                List::Ask => rules.ask.add(at, &rule),
-                List::Allow => rules.allow.add(at, &rule),
+                RuleList::Deny => rules.deny.add(at, &rule),
+                RuleList::Ask => rules.ask.add(at, &rule),
+                RuleList::Allow => rules.allow.add(at, &rule),
             }
             rules
                 .saved_call_tools
@@ -430,12 +434,12 @@ impl Rules {
     }
 
     /// Returns the rules that name a tool or its class; looked up once per call.
-    pub(crate) fn naming(&self, spec: &ToolSpec) -> Naming<'_> {
-        Naming([&self.deny, &self.ask, &self.allow].map(|bucket| bucket.of_tool(spec)))
+    pub(crate) fn naming(&self, spec: &ToolSpec) -> ToolRuleIndex<'_> {
+        ToolRuleIndex([&self.deny, &self.ask, &self.allow].map(|bucket| bucket.of_tool(spec)))
     }
 
     /// Whether any rule could apply to this effect of the tool.
-    pub(crate) fn may_apply(&self, naming: &Naming<'_>, effect: &Effect) -> bool {
+    pub(crate) fn may_apply(&self, naming: &ToolRuleIndex<'_>, effect: &Effect) -> bool {
         let buckets = [&self.deny, &self.ask, &self.allow];
         buckets.iter().zip(&naming.0).any(|(bucket, named)| {
             !named.is_empty() || !bucket.wide.is_empty() || !bucket.of_kind(effect).is_empty()
@@ -446,12 +450,12 @@ impl Rules {
     /// A deny or ask rule that could match once the words are known at run time results in ask.
     pub(crate) fn decide(
         &self,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         subject: &Subject<'_>,
         only: &dyn Fn(&Rule) -> bool,
     ) -> Option<(&Rule, Verdict)> {
-        let Naming([denied, asked, allowed]) = naming;
-        let find = |named: &[usize], bucket: &Bucket, covers: &dyn Fn(&Rule) -> bool| {
+        let ToolRuleIndex([denied, asked, allowed]) = naming;
+        let find = |named: &[usize], bucket: &RuleBucket, covers: &dyn Fn(&Rule) -> bool| {
             named
                 .iter()
                 .chain(bucket.of_kind(subject.effect()))
@@ -465,7 +469,7 @@ impl Rules {
                         && covers(rule)
                 })
         };
-        let covered = |rule: &Rule| subject.covered_by(rule, Side::Path);
+        let covered = |rule: &Rule| subject.covered_by(rule, ClaimSide::Path);
         let doubted = |rule: &Rule| subject.could_be_covered_by(rule);
         if let Some(rule) = find(denied, &self.deny, &covered) {
             return Some((rule, Verdict::Deny));
@@ -482,7 +486,7 @@ impl Rules {
         let rule = find(allowed, &self.allow, &covered)?;
         let reached = !subject.has_target()
             || find(allowed, &self.allow, &|rule| {
-                subject.covered_by(rule, Side::Target)
+                subject.covered_by(rule, ClaimSide::Target)
             })
             .is_some();
         reached.then_some((rule, Verdict::Allow))
@@ -491,12 +495,12 @@ impl Rules {
     /// Whether an allow rule that `only` accepts covers this side of an effect.
     pub(crate) fn allows(
         &self,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         subject: &Subject<'_>,
-        side: Side,
+        side: ClaimSide,
         only: &dyn Fn(&Rule) -> bool,
     ) -> bool {
-        let Naming([.., allowed]) = naming;
+        let ToolRuleIndex([.., allowed]) = naming;
         let found = allowed.iter().chain(self.allow.of_kind(subject.effect()));
         let mut found = found.filter_map(|at| self.all.get(*at));
         found.any(|rule| only(rule) && subject.is_kept_by(rule) && subject.covered_by(rule, side))
@@ -527,13 +531,15 @@ impl Rules {
     }
 
     /// Returns the deny rule that removes a tool from every list, if any.
-    pub(crate) fn removal(&self, tool: &str, places: &Places) -> Option<&Rule> {
+    pub(crate) fn removal(&self, tool: &str, places: &PolicyContext) -> Option<&Rule> {
         let selects = |selector: &Selector| match selector {
             Selector::Class(class) => places.classes.of(tool) == Some(*class),
             _ => selector.names(tool),
         };
         self.all.iter().find(|rule| {
-            rule.list == List::Deny && rule.specifier == Specifier::All && selects(&rule.selector)
+            rule.list == RuleList::Deny
+                && rule.specifier == Specifier::All
+                && selects(&rule.selector)
         })
     }
 
@@ -542,7 +548,7 @@ impl Rules {
         !self.saved_call_tools.is_empty() && self.saved_call_tools.contains(tool)
     }
 
-    pub(crate) fn findings(&self) -> Vec<Finding> {
+    pub(crate) fn findings(&self) -> Vec<RuleFinding> {
         self.all.iter().filter_map(finding).collect()
     }
 
@@ -559,9 +565,9 @@ impl Rules {
 }
 
 /// Describes a rule that never matches.
-pub(crate) fn finding(rule: &Rule) -> Option<Finding> {
+pub(crate) fn finding(rule: &Rule) -> Option<RuleFinding> {
     let never = rule.never.as_ref()?;
-    Some(Finding {
+    Some(RuleFinding {
         list: rule.list,
         rule: rule.text.to_string(),
         layer: rule.layer.to_string(),

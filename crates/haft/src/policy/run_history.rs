@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::budget::Uses;
+use crate::budget::EffectCounts;
 use crate::untrusted::UntrustedSource;
 
 /// What a run has done, as far as the verdict on its next call depends on it. A session creates it
@@ -15,7 +15,7 @@ pub struct RunHistory {
     /// The untrusted content that the run has read.
     pub untrusted: Arc<[UntrustedSource]>,
     /// What the run's calls have used of the effect budgets; `None` if the call is not counted.
-    pub used: Option<Uses>,
+    pub used: Option<EffectCounts>,
 }
 
 impl RunHistory {

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::rule::List;
+use super::rule::RuleList;
 use super::rules::RuleText;
-use super::{Commands, Policy, Profile, SecretFiles};
-use crate::budget::{Counted, EffectLimits};
+use super::{CommandPolicy, Policy, Profile, SecretFiles};
+use crate::budget::{CountedEffect, EffectLimits};
 use crate::text::hex;
 
 /// Maximum number of safeguards that a request lists by name.
@@ -34,7 +34,7 @@ pub struct Safeguards {
     listed: Vec<Safeguard>,
     /// The number of further ones, and a digest of them all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    further: Option<Further>,
+    further: Option<SafeguardOverflow>,
     /// What settings take from the restrictions on secret files. Here, more are weaker.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     openings: Vec<Safeguard>,
@@ -45,7 +45,7 @@ pub struct Safeguards {
 
 /// What does not fit into the list. It is only compared as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Further {
+struct SafeguardOverflow {
     count: usize,
     digest: String,
 }
@@ -95,7 +95,7 @@ impl Safeguards {
     pub(crate) fn bounded(mut self) -> Self {
         let rest = self.listed.split_off(self.listed.len().min(MAX_LISTED));
         if !rest.is_empty() {
-            self.further = Some(Further::of(&rest.iter().collect::<Vec<_>>()));
+            self.further = Some(SafeguardOverflow::of(&rest.iter().collect::<Vec<_>>()));
         }
         // One that is not listed counts as added later.
         self.openings.truncate(MAX_LISTED);
@@ -118,7 +118,8 @@ impl Safeguards {
         let further = self.further.as_ref()?;
         let is_listed = |one: &Safeguard| self.listed.iter().any(|own| own.digest == one.digest);
         let rest: Vec<&Safeguard> = now.listed.iter().filter(|one| !is_listed(one)).collect();
-        (*further != Further::of(&rest)).then(|| format!("one of {} further rules", further.count))
+        (*further != SafeguardOverflow::of(&rest))
+            .then(|| format!("one of {} further rules", further.count))
     }
 
     /// Returns what opens secret files under a policy with the other ones and not under this one.
@@ -186,7 +187,7 @@ impl Policy {
         });
         // A rule that was kept for one call opens nothing to another one.
         let rules = self.rules.all().iter();
-        let rules = rules.filter(|rule| rule.list == List::Allow && rule.kept_for.is_none());
+        let rules = rules.filter(|rule| rule.list == RuleList::Allow && rule.kept_for.is_none());
         let asks = self.secret_files() == SecretFiles::Ask;
         let rules = rules.filter(|rule| asks && self.names_secrets(rule).is_some());
         let rules = rules.map(|rule| Safeguard::new(&format!("the allow rule {}", rule.text)));
@@ -206,15 +207,15 @@ impl Policy {
             SecretFiles::Deny => &["asking about secret files", "denying secret files"],
         };
         let commands: &[&str] = match self.commands {
-            Commands::Copy => &[],
-            Commands::Ask => &["asking before commands run"],
+            CommandPolicy::Copy => &[],
+            CommandPolicy::Ask => &["asking before commands run"],
         };
         profile.iter().chain(secrets).chain(commands).copied()
     }
 }
 
 fn limits(period: &'static str, limits: &EffectLimits) -> impl Iterator<Item = Safeguard> {
-    let counts: Vec<Safeguard> = Counted::ALL
+    let counts: Vec<Safeguard> = CountedEffect::ALL
         .into_iter()
         .filter_map(|counted| {
             let name = format!("the budget of {} of a {period}", counted.as_str());
@@ -233,7 +234,7 @@ fn digest(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes)[..DIGEST_BYTES])
 }
 
-impl Further {
+impl SafeguardOverflow {
     /// Summarizes safeguards that are in the order of their digests.
     fn of(all: &[&Safeguard]) -> Self {
         let mut hasher = Sha256::new();
@@ -299,7 +300,7 @@ mod tests {
                 "denying secret files",
             ),
             (
-                build(plain().commands(Commands::Ask)),
+                build(plain().commands(CommandPolicy::Ask)),
                 build(plain()),
                 "asking before commands run",
             ),

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::guard::both_paths;
 use super::paths::{PathPattern, clean, escape_path};
-use super::rule::{List, Rule, Selector, Specifier};
-use super::rules::Naming;
+use super::rule::{Rule, RuleList, Selector, Specifier};
+use super::rules::ToolRuleIndex;
 use super::ruling::Label;
 use super::secret_names::SecretNames;
-use super::subject::{Side, Subject};
+use super::subject::{ClaimSide, Subject};
 use super::{JudgedCall, Policy, RunHistory};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
@@ -69,13 +69,13 @@ pub(super) struct SecretRule {
 
 /// A secret path that an effect must not touch without approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Secret {
+pub(super) struct SecretPath {
     pub(super) path: String,
     pub(super) verdict: Verdict,
     reads: bool,
 }
 
-impl Secret {
+impl SecretPath {
     /// Says why a call is stopped that touches this secret and `others` more.
     pub(super) fn reason(&self, spec: &ToolSpec, others: usize) -> Label {
         let path = visible::path(&self.path);
@@ -133,23 +133,23 @@ impl Policy {
     pub(super) fn closed_secret(
         &self,
         call: &JudgedCall<'_>,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         permission: &Permission,
-    ) -> Option<Secret> {
+    ) -> Option<SecretPath> {
         let SecretRule { files, names } = &self.secrets;
         if *files == SecretFiles::Allow {
             return None;
         }
         let claim = permission.effect.path()?;
         let reads = matches!(permission.effect, Effect::Read(_));
-        let sides = both_paths(claim).zip([Side::Path, Side::Target]);
+        let sides = both_paths(claim).zip([ClaimSide::Path, ClaimSide::Target]);
         let mut closed = sides.filter(|(path, side)| {
             names.covers(path)
                 && !(reads && call.is_released(path))
                 && !self.opens(call, naming, permission, *side)
         });
         let (path, _) = closed.next()?;
-        Some(Secret {
+        Some(SecretPath {
             path: path.to_owned(),
             verdict: files.verdict(),
             reads,
@@ -157,7 +157,7 @@ impl Policy {
     }
 
     /// Says why secrets stop a call: names the one that decides, and counts the others.
-    pub(super) fn reason_of_secrets(&self, call: &JudgedCall<'_>, secret: &Secret) -> Label {
+    pub(super) fn reason_of_secrets(&self, call: &JudgedCall<'_>, secret: &SecretPath) -> Label {
         let naming = self.rules.naming(call.spec);
         let each = call.permissions.iter();
         let closed = each.filter_map(|one| self.closed_secret(call, &naming, one));
@@ -172,9 +172,9 @@ impl Policy {
     fn opens(
         &self,
         call: &JudgedCall<'_>,
-        naming: &Naming<'_>,
+        naming: &ToolRuleIndex<'_>,
         permission: &Permission,
-        side: Side,
+        side: ClaimSide,
     ) -> bool {
         let by_rule = self.secrets.files == SecretFiles::Ask && !self.rules.all().is_empty();
         by_rule && {
@@ -235,7 +235,7 @@ impl Policy {
         };
         let of_class = self.rules.all().iter().filter(|rule| {
             let class = rule.selector == Selector::Class(ToolClass::Read);
-            ask && class && rule.list == List::Allow && rule.kept_for.is_none()
+            ask && class && rule.list == RuleList::Allow && rule.kept_for.is_none()
         });
         let opened = of_class.filter_map(|rule| self.names_secrets(rule));
         Some(HiddenSecrets {

@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::glob::{Glob, Piece};
+use super::glob::{Glob, GlobToken};
 use super::paths::{PathPattern, segments};
-use super::texts::Texts;
+use super::texts::LowercaseTexts;
 
 mod copies;
 
@@ -149,14 +149,14 @@ pub const SECRET_NAMES: &[&str] = &[
 /// The names of files that may hold secrets. Clones share the list.
 #[derive(Clone)]
 pub struct SecretNames {
-    entries: Arc<[Entry]>,
+    entries: Arc<[SecretNamePattern]>,
     /// Every path that they cover has one of these.
-    texts: Arc<Texts>,
+    texts: Arc<LowercaseTexts>,
 }
 
 /// A parsed entry.
 #[derive(Debug, Clone)]
-struct Entry {
+struct SecretNamePattern {
     /// The text as written.
     text: Box<str>,
     /// Whether it marks names as secret, or exempts them.
@@ -217,8 +217,10 @@ impl SecretNames {
         Ok(Self::of(entries))
     }
 
-    fn of(entries: Vec<Entry>) -> Self {
-        let texts = Arc::new(Texts::new(entries.iter().flat_map(Entry::texts)));
+    fn of(entries: Vec<SecretNamePattern>) -> Self {
+        let texts = Arc::new(LowercaseTexts::new(
+            entries.iter().flat_map(SecretNamePattern::texts),
+        ));
         let entries = entries.into();
         Self { entries, texts }
     }
@@ -240,12 +242,12 @@ impl SecretNames {
         if !self.texts.are_in(path) {
             return false;
         }
-        let parts = Part::all(path);
+        let parts = SegmentNames::all(path);
         let Some((_, folders)) = parts.split_last() else {
             return false;
         };
         let mut found = self.entries.iter().rev();
-        let decides = |entry: &&Entry| {
+        let decides = |entry: &&SecretNamePattern| {
             if entry.folder {
                 entry.holds(folders)
             } else {
@@ -257,7 +259,7 @@ impl SecretNames {
 
     /// Whether everything in this folder is secret.
     pub fn covers_folder(&self, path: &str) -> bool {
-        let parts = Part::all(path);
+        let parts = SegmentNames::all(path);
         let mut found = self.entries.iter().rev();
         found
             .find(|entry| entry.folder && entry.holds(&parts))
@@ -266,7 +268,7 @@ impl SecretNames {
 
     /// Whether a path may be secret because of a part with this name.
     pub(crate) fn concern(&self, part: &str) -> bool {
-        let parts = Part::all(part);
+        let parts = SegmentNames::all(part);
         let each = self.entries.iter().filter(|entry| entry.secret);
         let mut names = each.flat_map(|entry| entry.names.iter());
         names.any(|name| parts.iter().any(|part| part.fits(name)))
@@ -274,12 +276,12 @@ impl SecretNames {
 
     /// Returns texts of which every part of a path has one that may make it secret.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
-        self.entries.iter().flat_map(Entry::texts)
+        self.entries.iter().flat_map(SecretNamePattern::texts)
     }
 
     /// Whether a secret may lie below this folder.
     pub(crate) fn may_lie_below(&self, path: &str) -> bool {
-        let parts = Part::all(path);
+        let parts = SegmentNames::all(path);
         for entry in self.entries.iter().rev() {
             if entry.secret {
                 return true;
@@ -322,12 +324,12 @@ impl SecretNames {
 }
 
 /// A segment of a path, with the names that it may be a copy of.
-struct Part<'p> {
+struct SegmentNames<'p> {
     name: &'p str,
     originals: Vec<Cow<'p, str>>,
 }
 
-impl<'p> Part<'p> {
+impl<'p> SegmentNames<'p> {
     fn all(path: &'p str) -> Vec<Self> {
         let part = |name: &'p str| Self {
             name,
@@ -343,7 +345,7 @@ impl<'p> Part<'p> {
     }
 }
 
-impl Entry {
+impl SecretNamePattern {
     /// Returns a text for each of its names, if it marks secrets. What matches the name, also as the original of a copy, has the text:
     /// it holds no dot, and only there are copies' names put together.
     fn texts(&self) -> impl Iterator<Item = String> {
@@ -356,7 +358,7 @@ impl Entry {
     }
 
     /// Whether a path of these segments ends in it.
-    fn fits_end(&self, parts: &[Part<'_>]) -> bool {
+    fn fits_end(&self, parts: &[SegmentNames<'_>]) -> bool {
         let Some(at) = parts.len().checked_sub(self.names.len()) else {
             return false;
         };
@@ -364,7 +366,7 @@ impl Entry {
     }
 
     /// Whether it matches one of these nested folders.
-    fn holds(&self, folders: &[Part<'_>]) -> bool {
+    fn holds(&self, folders: &[SegmentNames<'_>]) -> bool {
         let mut windows = folders.windows(self.names.len());
         if self.anchored {
             return windows.next().is_some_and(|first| self.fits(first));
@@ -372,7 +374,7 @@ impl Entry {
         windows.any(|window| self.fits(window))
     }
 
-    fn fits(&self, parts: &[Part<'_>]) -> bool {
+    fn fits(&self, parts: &[SegmentNames<'_>]) -> bool {
         let mut each = self.names.iter().zip(parts);
         each.all(|(name, part)| part.fits(name))
     }
@@ -383,9 +385,9 @@ fn as_glob(name: &[Box<str>]) -> Glob {
     let small = name.join("*").to_lowercase();
     let piece = |c| {
         if c == '*' {
-            Piece::Star
+            GlobToken::Star
         } else {
-            Piece::Literal(c)
+            GlobToken::Literal(c)
         }
     };
     Glob::from_pieces(small.chars().map(piece))
@@ -421,7 +423,7 @@ fn fits(pieces: &[Box<str>], name: &[u8]) -> bool {
     true
 }
 
-fn read(text: &str) -> Result<Entry, SecretNameError> {
+fn read(text: &str) -> Result<SecretNamePattern, SecretNameError> {
     let fail = |problem| {
         Err(SecretNameError {
             entry: text.chars().take(MAX_ENTRY).collect(),
@@ -456,7 +458,7 @@ fn read(text: &str) -> Result<Entry, SecretNameError> {
         }
         names.push(part.split('*').map(Into::into).collect());
     }
-    Ok(Entry {
+    Ok(SecretNamePattern {
         text: text.into(),
         secret,
         folder,

@@ -1,4 +1,4 @@
-//! `Spelled`: a word of a command as far as it is known before the command runs, with the values that loops of the line give it.
+//! `ShellWord`: a word of a command as far as it is known before the command runs, with the values that loops of the line give it.
 
 use haft_shell::{AsWord, Expansions, Loop, Word};
 
@@ -7,7 +7,7 @@ const MAX_VALUES: usize = 64;
 
 /// How much of a word is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum WordForm {
     /// All of it.
     Known,
     /// A pattern of files; the rest is known.
@@ -27,56 +27,56 @@ pub(crate) enum Form {
 
 /// A word, or one of its possible values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spelled {
+pub(crate) struct ShellWord {
     pub(crate) text: String,
-    pub(crate) form: Form,
+    pub(crate) form: WordForm,
 }
 
-impl AsWord for Spelled {
+impl AsWord for ShellWord {
     fn text(&self) -> &str {
         &self.text
     }
 
     fn expansions(&self) -> Expansions {
         match self.form {
-            Form::Known => Expansions::NONE,
-            Form::Pattern => Expansions::GLOB | Expansions::SPLIT,
-            Form::Home => Expansions::TILDE,
-            Form::Printed { splits: false } | Form::Pipe => Expansions::OUTPUT,
-            Form::Printed { splits: true } => Expansions::OUTPUT | Expansions::SPLIT,
-            Form::Unknown => Expansions::VALUE | Expansions::SPLIT,
+            WordForm::Known => Expansions::NONE,
+            WordForm::Pattern => Expansions::GLOB | Expansions::SPLIT,
+            WordForm::Home => Expansions::TILDE,
+            WordForm::Printed { splits: false } | WordForm::Pipe => Expansions::OUTPUT,
+            WordForm::Printed { splits: true } => Expansions::OUTPUT | Expansions::SPLIT,
+            WordForm::Unknown => Expansions::VALUE | Expansions::SPLIT,
         }
     }
 }
 
-impl Spelled {
-    fn new(text: impl Into<String>, form: Form) -> Self {
+impl ShellWord {
+    fn new(text: impl Into<String>, form: WordForm) -> Self {
         let text = text.into();
         Self { text, form }
     }
 
     /// Creates a word that is known.
     pub(crate) fn known(text: &str) -> Self {
-        Self::new(text, Form::Known)
+        Self::new(text, WordForm::Known)
     }
 
     /// Returns the possible values of a word of a line. A variable that loops of the line set takes each of its values.
     pub(crate) fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
         let form = match word.expansions {
-            Expansions::NONE => Form::Known,
-            open if open == Expansions::GLOB | Expansions::SPLIT => Form::Pattern,
-            Expansions::TILDE if is_home(&word.text) => Form::Home,
+            Expansions::NONE => WordForm::Known,
+            open if open == Expansions::GLOB | Expansions::SPLIT => WordForm::Pattern,
+            Expansions::TILDE if is_home(&word.text) => WordForm::Home,
             // No quoted text looks like this and has an expansion.
-            Expansions::OUTPUT if matches!(&*word.text, "<()" | ">()") => Form::Pipe,
-            Expansions::OUTPUT => Form::Printed { splits: false },
+            Expansions::OUTPUT if matches!(&*word.text, "<()" | ">()") => WordForm::Pipe,
+            Expansions::OUTPUT => WordForm::Printed { splits: false },
             open if open == Expansions::OUTPUT | Expansions::SPLIT => {
-                Form::Printed { splits: true }
+                WordForm::Printed { splits: true }
             }
             open if open == Expansions::VALUE || open == Expansions::VALUE | Expansions::SPLIT => {
                 let values = variable_values(word, loops);
-                return values.unwrap_or_else(|| vec![Self::new(&word.text, Form::Unknown)]);
+                return values.unwrap_or_else(|| vec![Self::new(&word.text, WordForm::Unknown)]);
             }
-            _ => Form::Unknown,
+            _ => WordForm::Unknown,
         };
         vec![Self::new(&word.text, form)]
     }
@@ -88,7 +88,7 @@ fn is_home(text: &str) -> bool {
 }
 
 /// Returns the values of a word with one variable, if they are known.
-fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
+fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<ShellWord>> {
     let (before, rest) = word.text.split_once('$')?;
     if rest.contains(['$', '`']) {
         return None;
@@ -103,7 +103,7 @@ fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
     }
     if name == "HOME" {
         let home = before.is_empty() && (after.is_empty() || after.starts_with('/'));
-        return home.then(|| vec![Spelled::new(format!("~{after}"), Form::Home)]);
+        return home.then(|| vec![ShellWord::new(format!("~{after}"), WordForm::Home)]);
     }
     let splits = word.expansions.intersects(Expansions::SPLIT);
     let values: Vec<&Word> = loops
@@ -123,11 +123,11 @@ fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
     fine.then(|| {
         let of = |value: &Word| {
             let form = if value.is_known() {
-                Form::Known
+                WordForm::Known
             } else {
-                Form::Pattern
+                WordForm::Pattern
             };
-            Spelled::new(format!("{before}{}{after}", value.text), form)
+            ShellWord::new(format!("{before}{}{after}", value.text), form)
         };
         values.into_iter().map(of).collect()
     })

@@ -11,10 +11,10 @@ use super::folders::{
 };
 use super::network::{port_of, unusual_port};
 use super::paths::{PathPattern, PathView, clean};
-use super::places::Places;
+use super::places::PolicyContext;
 use super::remembered::parse_line;
-use super::rule::{List, Rule, Selector, Specifier, parameters};
-use super::view::{CommandView, Reach};
+use super::rule::{Rule, RuleList, Selector, Specifier, parameters};
+use super::view::{CommandView, CoverageKind};
 use crate::permission::{Effect, PathClaim, Permission};
 use crate::spec::{Risk, ToolClass};
 
@@ -25,14 +25,14 @@ pub(crate) struct Subject<'a> {
     effect: &'a Effect,
     /// Whether this is a critical call or file change: no allow rule for a class covers it, only one that names the tool.
     needs_name: bool,
-    places: &'a Places,
+    places: &'a PolicyContext,
     paths: OnceCell<Vec<PathView<'a>>>,
     command: OnceCell<CommandView>,
 }
 
 /// Which of a claim's two paths an allow rule checks; deny and ask check both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum ClaimSide {
     Path,
     Target,
 }
@@ -42,7 +42,7 @@ impl<'a> Subject<'a> {
     pub(crate) fn new(
         call: &'a JudgedCall<'a>,
         permission: &'a Permission,
-        places: &'a Places,
+        places: &'a PolicyContext,
     ) -> Self {
         Self {
             needs_name: permission.risk == Risk::Critical
@@ -56,7 +56,7 @@ impl<'a> Subject<'a> {
     pub(crate) fn narrowed(
         call: &'a JudgedCall<'a>,
         effect: &'a Effect,
-        places: &'a Places,
+        places: &'a PolicyContext,
     ) -> Self {
         Self {
             call,
@@ -139,14 +139,14 @@ impl<'a> Subject<'a> {
     }
 
     /// Whether the rule, whose selector matches the tool or the kind of effect, covers this effect.
-    pub(crate) fn covered_by(&self, rule: &Rule, side: Side) -> bool {
-        if rule.list == List::Allow {
+    pub(crate) fn covered_by(&self, rule: &Rule, side: ClaimSide) -> bool {
+        if rule.list == RuleList::Allow {
             return self.allowed_by(rule, side);
         }
         self.forbidden_by(rule)
     }
 
-    fn allowed_by(&self, rule: &Rule, side: Side) -> bool {
+    fn allowed_by(&self, rule: &Rule, side: ClaimSide) -> bool {
         if let Selector::Class(class) = rule.selector
             && (self.needs_name || !self.is_of(class, &rule.specifier))
         {
@@ -160,12 +160,12 @@ impl<'a> Subject<'a> {
             }
             Specifier::All => self
                 .command()
-                .is_none_or(|command| command.reach() == Reach::Pattern),
+                .is_none_or(|command| command.reach() == CoverageKind::Pattern),
             Specifier::Command(pattern) => self.command().is_some_and(|c| pattern.allows(c)),
             Specifier::Path(pattern) => {
                 let paths = self.paths();
                 paths
-                    .get(usize::from(side == Side::Target))
+                    .get(usize::from(side == ClaimSide::Target))
                     .is_some_and(|path| pattern.allows(path))
             }
             // A host without a port means the usual ports of web addresses.
@@ -186,7 +186,7 @@ impl<'a> Subject<'a> {
         {
             return self.touched_by(class, &rule.specifier)
                 || (class == ToolClass::Read
-                    && rule.list == List::Deny
+                    && rule.list == RuleList::Deny
                     && self.written_by(&rule.specifier));
         }
         match &rule.specifier {
@@ -381,12 +381,12 @@ impl<'a> Subject<'a> {
 }
 
 /// Whether the rule, on its own, matches an example from settings.
-pub(crate) fn matches_example(rule: &Rule, example: &str, places: &Places) -> bool {
-    let allow = rule.list == List::Allow;
+pub(crate) fn matches_example(rule: &Rule, example: &str, places: &PolicyContext) -> bool {
+    let allow = rule.list == RuleList::Allow;
     let command = || CommandView::new(example, None);
     match &rule.specifier {
         Specifier::All => match rule.selector {
-            Selector::Class(ToolClass::Bash) if allow => command().reach() == Reach::Pattern,
+            Selector::Class(ToolClass::Bash) if allow => command().reach() == CoverageKind::Pattern,
             Selector::Class(_) => true,
             _ => rule.selector.names(example.trim()),
         },

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::address::check_host;
 use super::command::sets_variables;
 use super::glob::escape;
-use super::judge::{Source, judge_by_profile, own_permission};
+use super::judge::{VerdictSource, judge_by_profile, own_permission};
 use super::network::{port_of, rule_for, unusual_port, with_bundles};
 use super::paths::{clean, escape_path};
 use super::{JudgedCall, Policy, Profile, RuleText};
@@ -26,10 +26,12 @@ impl Policy {
         let asked_otherwise = |permission: &Permission| {
             let judged = self.judge_effect(call, &naming, permission);
             let lifted = match judged.source {
-                Source::Profile => true,
+                VerdictSource::Profile => true,
                 // The rule that names the private place lifts the guard's verdict.
-                Source::Guard(..) => judged.verdict == Verdict::Ask && is_private_place(permission),
-                Source::Rule(_) | Source::Secret(..) => false,
+                VerdictSource::Guard(..) => {
+                    judged.verdict == Verdict::Ask && is_private_place(permission)
+                }
+                VerdictSource::Rule(_) | VerdictSource::Secret(..) => false,
             };
             judged.verdict > Verdict::Allow && !lifted
         };

@@ -29,8 +29,8 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::{
-    CommandLine, JudgedCall, Policy, PolicyBuilder, Profile, RuleSet, Ruling, RunHistory, Target,
-    line_risk,
+    CommandLine, JudgedCall, Policy, PolicyBuilder, Profile, RedirectTarget, RuleSet, Ruling,
+    RunHistory, line_risk,
 };
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
@@ -178,7 +178,7 @@ pub(super) fn linked(path: &str, target: &str) -> PathClaim {
 /// Creates a call of `run_command` with the effects it states.
 pub(super) fn run(line: &str) -> Scene {
     let read = CommandLine::new(line);
-    let claim = |target: &Target| {
+    let claim = |target: &RedirectTarget| {
         let path = if target.known {
             super::paths::clean(&target.path)
         } else {

@@ -1,14 +1,14 @@
-//! `Texts`: whether a name has one of many texts, told without comparing it with each.
+//! `LowercaseTexts`: whether a name has one of many texts, told without comparing it with each.
 
 /// Texts in lower case, by their first byte.
 #[derive(Debug, Clone)]
-pub(super) struct Texts {
+pub(super) struct LowercaseTexts {
     by_first: Vec<Vec<Box<str>>>,
     /// Whether one of them is empty, which every name has.
     has_empty: bool,
 }
 
-impl Texts {
+impl LowercaseTexts {
     /// Creates the set of these texts, whatever their letter case.
     pub(super) fn new(texts: impl IntoIterator<Item = String>) -> Self {
         let mut set = Self {

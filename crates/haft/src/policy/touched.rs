@@ -15,7 +15,7 @@ const MAX_LETTERS: usize = 8;
 
 /// The files that a command names and that rules on files therefore cover.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedFiles {
     pub(crate) reads: Vec<String>,
     pub(crate) edits: Vec<String>,
     /// Folders below which it may also read.
@@ -24,7 +24,7 @@ pub(crate) struct Touched {
     pub(crate) unknown: bool,
 }
 
-impl Touched {
+impl TouchedFiles {
     pub(crate) fn add(&mut self, other: Self) {
         self.reads.extend(other.reads);
         self.edits.extend(other.edits);
@@ -39,8 +39,8 @@ impl Touched {
 }
 
 /// Returns the files that a printing command names; `sed -i` edits them.
-pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
-    let mut found = Touched::default();
+pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> TouchedFiles {
+    let mut found = TouchedFiles::default();
     let Some((name, rest)) = layer.words.split_first() else {
         return found;
     };

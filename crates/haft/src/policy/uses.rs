@@ -7,7 +7,7 @@ use haft_shell::{AsWord, Layer, inner_command};
 
 use super::find;
 use super::git;
-use super::spelled::{Form, Spelled};
+use super::spelled::{ShellWord, WordForm};
 
 mod changes;
 mod listers;
@@ -20,7 +20,7 @@ mod tables;
 
 /// What a command does with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum PathAccess {
     /// Shows whether it exists, what kind it is, or what a folder lists.
     Names,
     /// Shows names and kinds of everything below a folder, also where links lead.
@@ -54,7 +54,7 @@ pub enum How {
 
 /// How much of a path is known before the command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum PathCertainty {
     /// All of it: relative or absolute.
     Whole,
     /// A glob pattern (`*`, `?`, `[…]`).
@@ -67,13 +67,13 @@ pub enum Known {
 
 /// One path that a command uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Use {
+pub struct PathUse {
     /// The path as written, unquoted.
     pub path: String,
     /// What the command does with it.
-    pub how: How,
+    pub how: PathAccess,
     /// How much of it is known.
-    pub known: Known,
+    pub known: PathCertainty,
     /// The name of the file put into it, if the path may be a folder.
     pub puts: Option<String>,
 }
@@ -84,9 +84,9 @@ pub struct Use {
     clippy::struct_excessive_bools,
     reason = "each is a property of its own that a command has or has not"
 )]
-pub struct Uses {
+pub struct CommandUses {
     /// The paths, and words that may be paths.
-    pub paths: Vec<Use>,
+    pub paths: Vec<PathUse>,
     /// Whether it does nothing else: its program and all of its options are known.
     pub understood: bool,
     /// Whether it is git, which obeys the repository's settings.
@@ -97,16 +97,16 @@ pub struct Uses {
     pub(crate) prints_words: bool,
 }
 
-impl Use {
-    pub(super) fn new(word: &Spelled, how: How) -> Self {
+impl PathUse {
+    pub(super) fn new(word: &ShellWord, how: PathAccess) -> Self {
         let known = match word.form {
             // Some shells expand `=ls` to the path of that program, and walk all folders for `**`.
-            Form::Known if word.text.starts_with('=') => Known::Nothing,
-            Form::Pattern if word.text.contains("**") => Known::Nothing,
-            Form::Known => Known::Whole,
-            Form::Pattern => Known::Pattern,
-            Form::Home => Known::Home,
-            Form::Printed { .. } | Form::Pipe | Form::Unknown => Known::Nothing,
+            WordForm::Known if word.text.starts_with('=') => PathCertainty::Nothing,
+            WordForm::Pattern if word.text.contains("**") => PathCertainty::Nothing,
+            WordForm::Known => PathCertainty::Whole,
+            WordForm::Pattern => PathCertainty::Pattern,
+            WordForm::Home => PathCertainty::Home,
+            WordForm::Printed { .. } | WordForm::Pipe | WordForm::Unknown => PathCertainty::Nothing,
         };
         Self {
             path: word.text.clone(),
@@ -117,7 +117,7 @@ impl Use {
     }
 
     /// Creates the use of a word that is a file's name and nothing else. With `EXTENDED_GLOB`, zsh reads `^`, `#` and `~` as patterns.
-    fn file(word: &Spelled, how: How) -> Self {
+    fn file(word: &ShellWord, how: PathAccess) -> Self {
         let behind = word.text.strip_prefix('~').unwrap_or(&word.text);
         if behind.contains(['^', '#', '~']) {
             return Self::unknown(&word.text, how);
@@ -125,16 +125,16 @@ impl Use {
         Self::new(word, how)
     }
 
-    fn known(path: &str, how: How) -> Self {
-        Self::new(&Spelled::known(path), how)
+    fn known(path: &str, how: PathAccess) -> Self {
+        Self::new(&ShellWord::known(path), how)
     }
 
     /// Creates a use of a path that is known as written; one that starts with `~` lies in the home folder.
-    pub fn of_path(path: &str, how: How) -> Self {
+    pub fn of_path(path: &str, how: PathAccess) -> Self {
         let known = if path.starts_with('~') {
-            Known::Home
+            PathCertainty::Home
         } else {
-            Known::Whole
+            PathCertainty::Whole
         };
         Self {
             path: path.to_owned(),
@@ -145,16 +145,16 @@ impl Use {
     }
 
     /// Creates a use of a path that only the shell knows.
-    pub fn unknown(path: &str, how: How) -> Self {
+    pub fn unknown(path: &str, how: PathAccess) -> Self {
         Self {
-            known: Known::Nothing,
+            known: PathCertainty::Nothing,
             ..Self::of_path(path, how)
         }
     }
 }
 
-impl Uses {
-    fn of(paths: Vec<Use>) -> Self {
+impl CommandUses {
+    fn of(paths: Vec<PathUse>) -> Self {
         Self {
             paths,
             understood: true,
@@ -162,15 +162,15 @@ impl Uses {
         }
     }
 
-    fn each<'w>(words: impl IntoIterator<Item = &'w Spelled>, how: How) -> Self {
+    fn each<'w>(words: impl IntoIterator<Item = &'w ShellWord>, how: PathAccess) -> Self {
         // The command behind a process substitution is a part of its own.
-        let words = words.into_iter().filter(|word| word.form != Form::Pipe);
-        Self::of(words.map(|word| Use::file(word, how)).collect())
+        let words = words.into_iter().filter(|word| word.form != WordForm::Pipe);
+        Self::of(words.map(|word| PathUse::file(word, how)).collect())
     }
 }
 
 /// Returns what a command with these words does with files.
-pub(super) fn uses(words: &[Spelled]) -> Uses {
+pub(super) fn uses(words: &[ShellWord]) -> CommandUses {
     let layer = inner_command(words);
     let layer = match layer.words {
         // `env ls`: a program with an unchanged environment.
@@ -184,9 +184,9 @@ pub(super) fn uses(words: &[Spelled]) -> Uses {
     understood(layer).unwrap_or_else(|| {
         let mut paths = scan::places(words);
         paths.extend(changes::carried(layer.words));
-        Uses {
+        CommandUses {
             paths,
-            ..Uses::default()
+            ..CommandUses::default()
         }
     })
 }
@@ -195,19 +195,20 @@ pub(super) fn uses(words: &[Spelled]) -> Uses {
 const ANY_OPTION: &[&str] = &["cat", "echo", "head", "ls", "stat", "tail"];
 
 /// Whether the command with these words creates links.
-pub(super) fn creates_links(words: &[Spelled]) -> bool {
+pub(super) fn creates_links(words: &[ShellWord]) -> bool {
     changes::links(inner_command(words).words)
 }
 
-fn is_plain_name(word: &Spelled) -> bool {
+fn is_plain_name(word: &ShellWord) -> bool {
     word.is_known() && !word.text.starts_with('-') && !word.text.contains('=')
 }
 
-fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
+fn understood(layer: Layer<'_, ShellWord>) -> Option<CommandUses> {
     let (name, rest) = layer.words.split_first()?;
     // A word that may become an option could mean anything.
     let any = ANY_OPTION.contains(&name.text());
-    let open = |word: &Spelled| word.form == Form::Unknown || !(any || cannot_be_option(word));
+    let open =
+        |word: &ShellWord| word.form == WordForm::Unknown || !(any || cannot_be_option(word));
     if layer.fed || !layer.knows(name) || rest.iter().any(open) {
         return None;
     }
@@ -217,7 +218,7 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
     // All others take their words as paths.
     if rest
         .iter()
-        .any(|word| matches!(word.form, Form::Printed { .. }))
+        .any(|word| matches!(word.form, WordForm::Printed { .. }))
     {
         return None;
     }
@@ -225,7 +226,7 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
         "cd" => match rest {
             // zsh reads `+1` as a place in its list of folders.
             [folder] if !folder.text.is_empty() && !folder.text.starts_with(['-', '+']) => {
-                Some(Uses::each([folder], How::Goes))
+                Some(CommandUses::each([folder], PathAccess::Goes))
             }
             _ => None,
         },
@@ -239,27 +240,27 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
 }
 
 /// Whether no match of the word can be an option: a pattern must start with a literal.
-fn cannot_be_option(word: &Spelled) -> bool {
-    word.form != Form::Pattern || !word.text.starts_with(['*', '?', '[', '-'])
+fn cannot_be_option(word: &ShellWord) -> bool {
+    word.form != WordForm::Pattern || !word.text.starts_with(['*', '?', '[', '-'])
 }
 
 /// Returns the uses of a read-only `find`: it prints names, and does not follow links.
-fn find_uses(words: &[Spelled]) -> Option<Uses> {
+fn find_uses(words: &[ShellWord]) -> Option<CommandUses> {
     if words
         .iter()
         .any(|word| matches!(word.text(), "-L" | "-follow"))
     {
         return None;
     }
-    let mut uses = Uses::each(
+    let mut uses = CommandUses::each(
         words.iter().filter(|word| names_place(word.text())),
-        How::Names,
+        PathAccess::Names,
     );
     if words
         .first()
         .is_none_or(|word| word.text.starts_with(['-', '(', '!']))
     {
-        uses.paths.push(Use::known(".", How::Names));
+        uses.paths.push(PathUse::known(".", PathAccess::Names));
     }
     Some(uses)
 }
@@ -268,35 +269,35 @@ fn names_place(word: &str) -> bool {
     !word.starts_with(['-', '(', '!', ')']) && word != "{}"
 }
 
-fn git_uses(words: &[Spelled]) -> Uses {
+fn git_uses(words: &[ShellWord]) -> CommandUses {
     let texts: Vec<&str> = words.iter().map(AsWord::text).collect();
     let shown = git::git_reads(&texts);
     // Skip the git command itself.
     let named = texts.iter().filter(|text| !text.starts_with('-')).skip(1);
     let how = if shown.contents {
-        How::ReadsHistory
+        PathAccess::ReadsHistory
     } else {
-        How::Names
+        PathAccess::Names
     };
     // `COMMIT:PATH` names a path from the repository's root; a commit may also have the name of a file.
-    let mut paths: Vec<Use> = named
+    let mut paths: Vec<PathUse> = named
         .flat_map(|text| [Some(*text), text.rsplit_once(':').map(|(_, path)| path)])
         .flatten()
         .filter(|text| !text.is_empty())
-        .map(|text| Use::known(text, how))
+        .map(|text| PathUse::known(text, how))
         .collect();
     let values = texts.iter().filter(|text| text.starts_with('-'));
     let values = values.flat_map(|text| scan::option_value(text));
-    paths.extend(values.map(|text| Use::known(text, How::Names)));
+    paths.extend(values.map(|text| PathUse::known(text, PathAccess::Names)));
     // `-L1,5:PATH` shows lines of a file.
     let shows_lines = texts.iter().filter(|text| text.starts_with("-L"));
     let files = shows_lines.filter_map(|text| Some(text.rsplit_once(':')?.1));
-    paths.extend(files.map(|text| Use::known(text, how)));
+    paths.extend(files.map(|text| PathUse::known(text, how)));
     if !shown.below.is_empty() {
-        paths.push(Use::known(".", How::ReadsTracked));
+        paths.push(PathUse::known(".", PathAccess::ReadsTracked));
     }
-    Uses {
+    CommandUses {
         git: true,
-        ..Uses::of(paths)
+        ..CommandUses::of(paths)
     }
 }

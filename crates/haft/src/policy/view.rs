@@ -7,10 +7,10 @@ use haft_shell::{
 
 use super::command::{are_harmless, discards_content};
 use super::find;
-use super::glob::{Glob, Piece};
+use super::glob::{Glob, GlobToken};
 use super::paths::clean;
 use super::remembered::parse_line;
-use super::touched::{Touched, touched};
+use super::touched::{TouchedFiles, touched};
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected.
 const MAX_SCRIPT_DEPTH: usize = 8;
@@ -20,7 +20,7 @@ const NO_GLOB_PROGRAMS: &[&str] = &["find", "sort", "sed", "git"];
 
 /// The kind of allow rule that can cover a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reach {
+pub(crate) enum CoverageKind {
     /// Any rule whose pattern matches.
     Pattern,
     /// A rule with exactly this command.
@@ -35,7 +35,7 @@ struct PartView {
     /// The whole command, and what its wrappers run, both with minimal quoting.
     full: String,
     inner: String,
-    reach: Reach,
+    reach: CoverageKind,
 }
 
 /// A command as rules match it.
@@ -49,7 +49,7 @@ pub(crate) struct CommandView {
     /// The same for commands with words that are only known at run time: each such word matches any text.
     doubtful: Vec<Glob>,
     /// Files that it names and that rules on files therefore cover.
-    pub(crate) touched: Touched,
+    pub(crate) touched: TouchedFiles,
     /// Targets of redirections, as far as they are visible.
     pub(crate) targets: Vec<String>,
 }
@@ -62,7 +62,7 @@ impl CommandView {
             unread: None,
             forms: Vec::new(),
             doubtful: Vec::new(),
-            touched: Touched::default(),
+            touched: TouchedFiles::default(),
             targets: Vec::new(),
         };
         if is_too_long(line) {
@@ -99,27 +99,27 @@ impl CommandView {
     /// Marks the command as run under variables that its rules do not show: no allow rule covers it (clause 6).
     pub(crate) fn with_hidden_variables(mut self) -> Self {
         for part in &mut self.parts {
-            part.reach = Reach::Nothing;
+            part.reach = CoverageKind::Nothing;
         }
         self
     }
 
     /// Returns the kind of allow rule that can cover all of it.
-    pub(crate) fn reach(&self) -> Reach {
+    pub(crate) fn reach(&self) -> CoverageKind {
         let whole = self.unread.is_none() && self.targets.is_empty() && !self.parts.is_empty();
         let least = self.parts.iter().map(|part| part.reach).max();
-        least.filter(|_| whole).unwrap_or(Reach::Nothing)
+        least.filter(|_| whole).unwrap_or(CoverageKind::Nothing)
     }
 
     /// Whether a pattern without stars matches every part.
     pub(crate) fn all_equal(&self, whole: &Glob) -> bool {
         let fits = |part: &PartView| whole.matches(&part.full) || whole.matches(&part.inner);
-        self.reach() < Reach::Nothing && self.parts.iter().all(fits)
+        self.reach() < CoverageKind::Nothing && self.parts.iter().all(fits)
     }
 
     /// Whether this holds for what every part runs, and a pattern may cover all parts.
     pub(crate) fn all_satisfy(&self, fits: impl Fn(&str) -> bool) -> bool {
-        self.reach() == Reach::Pattern && self.parts.iter().all(|part| fits(&part.inner))
+        self.reach() == CoverageKind::Pattern && self.parts.iter().all(|part| fits(&part.inner))
     }
 
     /// Whether this holds for any spelling of a part.
@@ -148,11 +148,11 @@ impl CommandView {
         let inner = inner_command(words);
         let known = inner.words.first().is_some_and(AsWord::is_known);
         let reach = if !known || !are_harmless(assigned) || all.truncated {
-            Reach::Nothing
+            CoverageKind::Nothing
         } else if is_shy(inner) || needs_exact_rule(inner) {
-            Reach::Exact
+            CoverageKind::Exact
         } else {
-            Reach::Pattern
+            CoverageKind::Pattern
         };
         let mut run = join(inner.words);
         if inner.fed {
@@ -248,14 +248,14 @@ fn to_pattern<W: AsWord>(layer: Layer<'_, W>) -> Glob {
     for word in layer.words {
         let known = layer.knows(word);
         if known {
-            pieces.extend(before_known.then_some(Piece::Literal(' ')));
-            pieces.extend(word.text().chars().map(Piece::Literal));
+            pieces.extend(before_known.then_some(GlobToken::Literal(' ')));
+            pieces.extend(word.text().chars().map(GlobToken::Literal));
         } else {
-            pieces.push(Piece::Star);
+            pieces.push(GlobToken::Star);
         }
         before_known = known;
     }
-    pieces.extend(layer.fed.then_some(Piece::Star));
+    pieces.extend(layer.fed.then_some(GlobToken::Star));
     Glob::from_pieces(pieces)
 }
 

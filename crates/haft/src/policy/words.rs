@@ -4,11 +4,11 @@
 
 use haft_shell::needs_quotes;
 
-use super::glob::Piece;
+use super::glob::GlobToken;
 
 /// Why a pattern is not plain words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotPlain {
+pub(crate) enum PlainWordsError {
     /// It has shell syntax.
     Syntax,
     /// A quote or an escape is open at its end.
@@ -16,16 +16,16 @@ pub(crate) enum NotPlain {
 }
 
 /// Parses the words of a command pattern; `*` is a wildcard unless a backslash precedes it.
-pub(crate) fn pattern_words(pattern: &str) -> Result<Vec<Vec<Piece>>, NotPlain> {
-    Reader::new(pattern).read()
+pub(crate) fn pattern_words(pattern: &str) -> Result<Vec<Vec<GlobToken>>, PlainWordsError> {
+    PatternSplitter::new(pattern).read()
 }
 
 /// Returns a pattern's words in the form of `join_words`.
-pub(crate) fn join_pieces(words: &[Vec<Piece>]) -> Vec<Piece> {
+pub(crate) fn join_pieces(words: &[Vec<GlobToken>]) -> Vec<GlobToken> {
     let mut pieces = Vec::new();
     for (at, word) in words.iter().enumerate() {
         if at > 0 {
-            pieces.push(Piece::Literal(' '));
+            pieces.push(GlobToken::Literal(' '));
         }
         quote(word.iter().copied(), &mut |piece| pieces.push(piece));
     }
@@ -33,10 +33,10 @@ pub(crate) fn join_pieces(words: &[Vec<Piece>]) -> Vec<Piece> {
 }
 
 /// Writes one word, in single quotes if the shell would interpret any of it.
-fn quote(word: impl Iterator<Item = Piece> + Clone, out: &mut dyn FnMut(Piece)) {
-    let special = |piece: Piece| match piece {
-        Piece::Star => false,
-        Piece::Literal(c) => needs_quotes(c),
+fn quote(word: impl Iterator<Item = GlobToken> + Clone, out: &mut dyn FnMut(GlobToken)) {
+    let special = |piece: GlobToken| match piece {
+        GlobToken::Star => false,
+        GlobToken::Literal(c) => needs_quotes(c),
     };
     let mut empty = true;
     let needed = word.clone().any(|piece| {
@@ -45,27 +45,27 @@ fn quote(word: impl Iterator<Item = Piece> + Clone, out: &mut dyn FnMut(Piece)) 
     });
     let quoted = needed || empty;
     if quoted {
-        out(Piece::Literal('\''));
+        out(GlobToken::Literal('\''));
     }
     for piece in word {
-        if piece == Piece::Literal('\'') {
-            "'\\'".chars().map(Piece::Literal).for_each(&mut *out);
+        if piece == GlobToken::Literal('\'') {
+            "'\\'".chars().map(GlobToken::Literal).for_each(&mut *out);
         }
         out(piece);
     }
     if quoted {
-        out(Piece::Literal('\''));
+        out(GlobToken::Literal('\''));
     }
 }
 
 /// Splits a pattern into words; stops at the first shell syntax.
-struct Reader<'a> {
+struct PatternSplitter<'a> {
     chars: std::str::Chars<'a>,
-    words: Vec<Vec<Piece>>,
-    word: Option<Vec<Piece>>,
+    words: Vec<Vec<GlobToken>>,
+    word: Option<Vec<GlobToken>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PatternSplitter<'a> {
     fn new(pattern: &'a str) -> Self {
         Self {
             chars: pattern.chars(),
@@ -74,59 +74,61 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(mut self) -> Result<Vec<Vec<Piece>>, NotPlain> {
+    fn read(mut self) -> Result<Vec<Vec<GlobToken>>, PlainWordsError> {
         while let Some(c) = self.chars.next() {
             match c {
                 ' ' | '\t' => self.words.extend(self.word.take()),
                 '\\' => self.escaped()?,
                 quote @ ('\'' | '"') => self.quoted(quote)?,
                 ';' | '&' | '|' | '<' | '>' | '(' | ')' | '`' | '\n' | '\0' => {
-                    return Err(NotPlain::Syntax);
+                    return Err(PlainWordsError::Syntax);
                 }
-                '*' => self.push(Piece::Star),
-                c => self.push(Piece::Literal(c)),
+                '*' => self.push(GlobToken::Star),
+                c => self.push(GlobToken::Literal(c)),
             }
         }
         self.words.extend(self.word.take());
         Ok(self.words)
     }
 
-    fn push(&mut self, piece: Piece) {
+    fn push(&mut self, piece: GlobToken) {
         self.word.get_or_insert_default().push(piece);
     }
 
-    fn escaped(&mut self) -> Result<(), NotPlain> {
+    fn escaped(&mut self) -> Result<(), PlainWordsError> {
         match self.chars.next() {
-            None => Err(NotPlain::Open),
+            None => Err(PlainWordsError::Open),
             // Joined lines: bash joins them before it splits words, so a word that continues after the break is not plain.
             Some('\n') => match self.chars.clone().next() {
-                Some(c) if self.word.is_some() && !" \t\\".contains(c) => Err(NotPlain::Syntax),
+                Some(c) if self.word.is_some() && !" \t\\".contains(c) => {
+                    Err(PlainWordsError::Syntax)
+                }
                 _ => Ok(()),
             },
             Some(c) => {
-                self.push(Piece::Literal(c));
+                self.push(GlobToken::Literal(c));
                 Ok(())
             }
         }
     }
 
-    fn quoted(&mut self, quote: char) -> Result<(), NotPlain> {
+    fn quoted(&mut self, quote: char) -> Result<(), PlainWordsError> {
         self.word.get_or_insert_default();
         loop {
             match self.chars.next() {
-                None => return Err(NotPlain::Open),
+                None => return Err(PlainWordsError::Open),
                 Some(c) if c == quote => return Ok(()),
-                Some('*') => self.push(Piece::Star),
+                Some('*') => self.push(GlobToken::Star),
                 Some('\\') if quote == '"' => match self.chars.next() {
-                    None => return Err(NotPlain::Open),
+                    None => return Err(PlainWordsError::Open),
                     Some('\n') => {}
-                    Some(c @ ('$' | '`' | '"' | '\\' | '*')) => self.push(Piece::Literal(c)),
+                    Some(c @ ('$' | '`' | '"' | '\\' | '*')) => self.push(GlobToken::Literal(c)),
                     Some(c) => {
-                        self.push(Piece::Literal('\\'));
-                        self.push(Piece::Literal(c));
+                        self.push(GlobToken::Literal('\\'));
+                        self.push(GlobToken::Literal(c));
                     }
                 },
-                Some(c) => self.push(Piece::Literal(c)),
+                Some(c) => self.push(GlobToken::Literal(c)),
             }
         }
     }

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use crate::future::BoxFuture;
-use crate::progress::guarded::Guarded;
+use crate::progress::guarded::GuardedSink;
 use crate::progress::{ProgressEvent, ProgressSink};
 
 /// Passes every piece to both sinks.
 #[derive(Debug)]
-pub(crate) struct Tee(Guarded, Guarded);
+pub(crate) struct Tee(GuardedSink, GuardedSink);
 
 impl Tee {
     pub(crate) fn new(one: Arc<dyn ProgressSink>, two: Arc<dyn ProgressSink>) -> Self {
-        Self(Guarded::new(one), Guarded::new(two))
+        Self(GuardedSink::new(one), GuardedSink::new(two))
     }
 }
 

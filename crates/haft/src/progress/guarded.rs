@@ -1,4 +1,4 @@
-//! `Guarded`: a sink whose panic affects nothing else.
+//! `GuardedSink`: a sink whose panic affects nothing else.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use crate::progress::{ProgressEvent, ProgressSink};
 
 /// Passes pieces on until the sink panics, and then none: a broken screen must not break the call's answer.
 #[derive(Debug)]
-pub(crate) struct Guarded {
+pub(crate) struct GuardedSink {
     sink: Arc<dyn ProgressSink>,
     broken: AtomicBool,
 }
 
-impl Guarded {
+impl GuardedSink {
     pub(crate) fn new(sink: Arc<dyn ProgressSink>) -> Self {
         Self {
             sink,
@@ -23,7 +23,7 @@ impl Guarded {
     }
 }
 
-impl ProgressSink for Guarded {
+impl ProgressSink for GuardedSink {
     fn progress(&self, event: ProgressEvent) {
         if self.broken.load(Ordering::Relaxed) {
             return;

@@ -1,11 +1,11 @@
-//! `Held`: the pieces that a reader has not taken yet, batched per stream and limited in size.
+//! `ReaderBacklog`: the pieces that a reader has not taken yet, batched per stream and limited in size.
 
 use std::collections::VecDeque;
 
 use tokio::time::Instant;
 
 use crate::bounds::Charge;
-use crate::progress::{Pace, ProgressEvent, Stream};
+use crate::progress::{Pace, ProgressEvent, ProgressStream};
 
 /// Maximum size, in bytes, of text held per stream and reader; more is left out until the reader has taken it. At the speed of a
 /// pipe that is a few milliseconds: as long as a reader may wait for its turn on a busy system.
@@ -19,9 +19,9 @@ const MAX_MERGED: usize = 16 << 10;
 
 /// The pieces that a reader has not taken yet.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct ReaderBacklog {
     /// In the order in which they started to wait; pieces of a stream are in stream order.
-    waiting: VecDeque<Gathered>,
+    waiting: VecDeque<StreamBatch>,
     /// Parts of a taken piece that are still to be delivered, in order.
     undelivered: VecDeque<ProgressEvent>,
     /// Charge for the bytes in `waiting`, against the budget that all readers share.
@@ -32,7 +32,7 @@ pub(super) struct Held {
 
 /// The batched text of one stream.
 #[derive(Debug)]
-struct Gathered {
+struct StreamBatch {
     /// The first piece, unchanged.
     event: ProgressEvent,
     /// The text after it.
@@ -46,14 +46,14 @@ struct Gathered {
 
 /// What a reader can take.
 #[derive(Debug)]
-pub(super) enum Next {
+pub(super) enum NextEvent {
     Event(ProgressEvent),
     /// An event, at this time at the latest.
     At(Instant),
     Nothing,
 }
 
-impl Held {
+impl ReaderBacklog {
     /// Creates an empty buffer with this charge.
     pub(super) fn new(charge: Charge) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl Held {
     /// Returns how many bytes of this piece can be kept: whole characters within the limits.
     fn keep(&self, event: &ProgressEvent) -> usize {
         let same = self.waiting.iter().filter(|held| held.is_of(event));
-        let mine: usize = same.map(Gathered::len).sum();
+        let mine: usize = same.map(StreamBatch::len).sum();
         let room = MAX_STREAM
             .saturating_sub(mine)
             .min(MAX_HELD.saturating_sub(self.charge.held()));
@@ -115,7 +115,7 @@ impl Held {
         if lost > 0 {
             event.text = event.text[..keep].into();
         }
-        self.waiting.push_back(Gathered {
+        self.waiting.push_back(StreamBatch {
             event,
             more: String::new(),
             since: now,
@@ -125,41 +125,41 @@ impl Held {
     }
 
     /// Returns what the reader can take now; with `all`, even if it could be batched for longer.
-    pub(super) fn take(&mut self, now: Instant, pace: Pace, all: bool) -> Next {
+    pub(super) fn take(&mut self, now: Instant, pace: Pace, all: bool) -> NextEvent {
         if let Some(event) = self.undelivered.pop_front() {
-            return Next::Event(event);
+            return NextEvent::Event(event);
         }
-        let ready = |held: &Gathered| all || held.is_ready(now, pace);
+        let ready = |held: &StreamBatch| all || held.is_ready(now, pace);
         let first = (0..self.waiting.len())
             .find(|&nth| ready(&self.waiting[nth]) && !self.is_last_word(nth));
         if let Some(gathered) = first.and_then(|nth| self.waiting.remove(nth)) {
             self.charge.shrink(gathered.len());
-            return Next::Event(self.deliver(gathered));
+            return NextEvent::Event(self.deliver(gathered));
         }
         if self.waiting.is_empty()
             && let Some((event, bytes)) = self.missed.take()
         {
-            return Next::Event(left_out(&event, "of streams", bytes));
+            return NextEvent::Event(left_out(&event, "of streams", bytes));
         }
         let timed = (0..self.waiting.len()).filter(|&nth| !self.is_last_word(nth));
         let soonest = timed.map(|nth| self.waiting[nth].since + pace.gather);
-        soonest.min().map_or(Next::Nothing, Next::At)
+        soonest.min().map_or(NextEvent::Nothing, NextEvent::At)
     }
 
     /// Returns whether this is the end of the messages, which must come after the streams that they may refer to.
     fn is_last_word(&self, nth: usize) -> bool {
         let event = &self.waiting[nth].event;
         event.closed
-            && event.stream == Stream::Info
+            && event.stream == ProgressStream::Info
             && self.waiting.iter().any(|held| {
                 held.event.call == event.call
                     && held.event.run == event.run
-                    && held.event.stream != Stream::Info
+                    && held.event.stream != ProgressStream::Info
             })
     }
 
     /// Delivers the text, then the note of what was left out, then the end.
-    fn deliver(&mut self, gathered: Gathered) -> ProgressEvent {
+    fn deliver(&mut self, gathered: StreamBatch) -> ProgressEvent {
         let (lost, end) = (gathered.lost, gathered.end);
         let mut event = gathered.whole();
         if lost > 0 {
@@ -192,7 +192,7 @@ impl Held {
     }
 }
 
-impl Gathered {
+impl StreamBatch {
     fn is_of(&self, event: &ProgressEvent) -> bool {
         let mine = &self.event;
         mine.stream == event.stream && mine.call == event.call && mine.run == event.run
@@ -225,7 +225,7 @@ fn left_out(event: &ProgressEvent, of: &str, bytes: u64) -> ProgressEvent {
     let text = format!("[… {bytes} bytes {of} left out: the reader was too slow …]\n");
     ProgressEvent {
         text: text.into(),
-        stream: Stream::Info,
+        stream: ProgressStream::Info,
         // It is beside the stream, not part of it.
         offset: 0,
         closed: false,

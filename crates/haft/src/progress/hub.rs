@@ -7,9 +7,9 @@ use parking_lot::{Mutex, MutexGuard, RwLock};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::bounds::{Budget, Charge};
+use crate::bounds::{ByteBudget, Charge};
 use crate::call::RunId;
-use crate::progress::held::{Held, Next};
+use crate::progress::held::{NextEvent, ReaderBacklog};
 use crate::progress::{Pace, ProgressEvent, ProgressSink};
 
 /// Default number of bytes of text that the readers of a hub may hold together, and that each may always hold.
@@ -19,28 +19,28 @@ const RESERVED_BYTES: usize = 256 << 10;
 /// Receives progress and passes it on, batched by run, call and stream.
 ///
 /// Tools never wait for it. The text held per reader is limited, and so is the total. If a reader falls so far behind that text must
-/// be left out, an event of the stream [`Info`](crate::progress::Stream::Info) gives the number of bytes.
+/// be left out, an event of the stream [`Info`](crate::progress::ProgressStream::Info) gives the number of bytes.
 #[derive(Debug)]
 pub struct Hub {
     pace: Pace,
     /// The budget that readers are charged to.
-    budget: Arc<Budget>,
+    budget: Arc<ByteBudget>,
     ears: RwLock<Vec<Arc<Subscriber>>>,
 }
 
 /// Returns whether a reader receives events of a run.
-type RunFilter = Box<dyn Fn(&RunId) -> bool + Send + Sync>;
+type RunPredicate = Box<dyn Fn(&RunId) -> bool + Send + Sync>;
 
 /// A reader's side of the hub.
 struct Subscriber {
-    hears: RunFilter,
-    held: Mutex<Held>,
+    hears: RunPredicate,
+    held: Mutex<ReaderBacklog>,
     wake: Notify,
 }
 
 impl fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ear").finish_non_exhaustive()
+        f.debug_struct("Subscriber").finish_non_exhaustive()
     }
 }
 
@@ -54,11 +54,11 @@ pub struct Listener {
 impl Hub {
     /// Creates a hub that batches at this pace.
     pub fn new(pace: Pace) -> Arc<Self> {
-        Self::within(pace, Budget::new(DEFAULT_BUDGET, RESERVED_BYTES))
+        Self::within(pace, ByteBudget::new(DEFAULT_BUDGET, RESERVED_BYTES))
     }
 
     /// Creates a hub whose readers share this budget; several hubs may use the same one.
-    pub fn within(pace: Pace, budget: Arc<Budget>) -> Arc<Self> {
+    pub fn within(pace: Pace, budget: Arc<ByteBudget>) -> Arc<Self> {
         let ears = RwLock::default();
         Arc::new(Self { pace, budget, ears })
     }
@@ -77,7 +77,7 @@ impl Hub {
     ) -> Listener {
         let ear = Arc::new(Subscriber {
             hears: Box::new(hears),
-            held: Mutex::new(Held::new(charge)),
+            held: Mutex::new(ReaderBacklog::new(charge)),
             wake: Notify::new(),
         });
         let mut ears = self.ears.write();
@@ -108,7 +108,7 @@ impl Subscriber {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, ReaderBacklog> {
         self.held.lock()
     }
 }
@@ -120,9 +120,9 @@ impl Listener {
             let next = self.ear.lock().take(Instant::now(), self.hub.pace, false);
             // An `add` after this check leaves a permit, so no event is missed.
             match next {
-                Next::Event(event) => return event,
-                Next::Nothing => self.ear.wake.notified().await,
-                Next::At(time) => tokio::select! {
+                NextEvent::Event(event) => return event,
+                NextEvent::Nothing => self.ear.wake.notified().await,
+                NextEvent::At(time) => tokio::select! {
                     () = self.ear.wake.notified() => {}
                     () = sleep_until(time) => {}
                 },
@@ -133,8 +133,8 @@ impl Listener {
     /// Returns an event that has not been taken yet, whether or not it is batched long enough; `None` if there is none.
     pub fn rest(&mut self) -> Option<ProgressEvent> {
         match self.ear.lock().take(Instant::now(), self.hub.pace, true) {
-            Next::Event(event) => Some(event),
-            Next::At(_) | Next::Nothing => None,
+            NextEvent::Event(event) => Some(event),
+            NextEvent::At(_) | NextEvent::Nothing => None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `Live`: the watched streams of a call: the offset of each, and that each is closed once.
+//! `LiveOutput`: the watched streams of a call: the offset of each, and that each is closed once.
 
 use std::sync::Arc;
 
@@ -6,18 +6,22 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::call::{CallId, RunId};
 use crate::clock;
-use crate::progress::guarded::Guarded;
-use crate::progress::{Piece, ProgressEvent, ProgressSink, Stream};
+use crate::progress::guarded::GuardedSink;
+use crate::progress::{ProgressEvent, ProgressSink, ProgressStream, StreamChunk};
 
 /// The streams in the order in which they are closed: messages last.
-const ALL: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Info];
+const ALL: [ProgressStream; 3] = [
+    ProgressStream::Stdout,
+    ProgressStream::Stderr,
+    ProgressStream::Info,
+];
 
 /// A call's side of the live channel.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LiveOutput {
     run: RunId,
     call: CallId,
-    sink: Guarded,
+    sink: GuardedSink,
     streams: Mutex<[StreamState; ALL.len()]>,
 }
 
@@ -28,13 +32,13 @@ struct StreamState {
     closed: bool,
 }
 
-impl Live {
+impl LiveOutput {
     pub(crate) fn new(run: RunId, call: CallId, sink: Arc<dyn ProgressSink>) -> Arc<Self> {
         let streams = Mutex::default();
         Arc::new(Self {
             run,
             call,
-            sink: Guarded::new(sink),
+            sink: GuardedSink::new(sink),
             streams,
         })
     }
@@ -44,7 +48,7 @@ impl Live {
         &self.sink
     }
 
-    pub(super) fn send(&self, stream: Stream, offset: Option<u64>, piece: Piece) {
+    pub(super) fn send(&self, stream: ProgressStream, offset: Option<u64>, piece: StreamChunk) {
         let mut streams = self.lock();
         let shown = &mut streams[stream as usize];
         if shown.closed || piece.text.is_empty() {
@@ -57,12 +61,12 @@ impl Live {
         self.emit(stream, offset, piece, false);
     }
 
-    pub(super) fn close(&self, stream: Stream) {
+    pub(super) fn close(&self, stream: ProgressStream) {
         let mut streams = self.lock();
         let shown = &mut streams[stream as usize];
         if !shown.closed {
             shown.closed = true;
-            self.emit(stream, shown.offset, Piece::from(""), true);
+            self.emit(stream, shown.offset, StreamChunk::from(""), true);
         }
     }
 
@@ -74,14 +78,14 @@ impl Live {
             let open = shown.begun && !shown.closed;
             shown.closed = true;
             if open {
-                self.emit(stream, shown.offset, Piece::from(""), true);
+                self.emit(stream, shown.offset, StreamChunk::from(""), true);
             }
         }
     }
 
-    fn emit(&self, stream: Stream, offset: u64, piece: Piece, closed: bool) {
+    fn emit(&self, stream: ProgressStream, offset: u64, piece: StreamChunk, closed: bool) {
         let (run, call) = (self.run.clone(), self.call.clone());
-        let Piece { text, bytes } = piece;
+        let StreamChunk { text, bytes } = piece;
         self.sink.progress(ProgressEvent {
             run,
             call,
@@ -101,9 +105,9 @@ impl Live {
 
 /// Held while a call runs: closes its streams however it ends, even if it is dropped.
 #[derive(Debug)]
-pub(crate) struct LiveEnd(pub(crate) Option<Arc<Live>>);
+pub(crate) struct LiveOutputGuard(pub(crate) Option<Arc<LiveOutput>>);
 
-impl Drop for LiveEnd {
+impl Drop for LiveOutputGuard {
     fn drop(&mut self) {
         if let Some(live) = &self.0 {
             live.end();

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::held::{MAX_HELD, MAX_PIECES, MAX_STREAM};
 use super::hub::{Hub, Listener};
 use super::*;
-use crate::bounds::Budget;
+use crate::bounds::ByteBudget;
 
 /// Length of a piece that is not batched with others.
 const FULL_PIECE: usize = 64 << 10;
@@ -22,11 +22,11 @@ fn pace(milliseconds: u64, bytes: usize) -> Pace {
 }
 
 /// Returns a call's handle on the hub, and the guard that closes its streams.
-fn watched(hub: &Arc<Hub>, run: &str, call: &str) -> (Progress, LiveEnd) {
+fn watched(hub: &Arc<Hub>, run: &str, call: &str) -> (Progress, LiveOutputGuard) {
     let sink = Arc::clone(hub) as Arc<dyn ProgressSink>;
-    let live = Live::new(RunId::new(run), CallId::new(call), sink);
+    let live = LiveOutput::new(RunId::new(run), CallId::new(call), sink);
     let progress = Progress::new(Some(Arc::clone(&live)), Pace::default());
-    (progress, LiveEnd(Some(live)))
+    (progress, LiveOutputGuard(Some(live)))
 }
 
 fn rest(listener: &mut Listener) -> Vec<ProgressEvent> {
@@ -34,7 +34,7 @@ fn rest(listener: &mut Listener) -> Vec<ProgressEvent> {
 }
 
 /// Returns the text of a stream, and whether it was closed, once and last.
-fn heard(events: &[ProgressEvent], call: &str, stream: Stream) -> (String, bool) {
+fn heard(events: &[ProgressEvent], call: &str, stream: ProgressStream) -> (String, bool) {
     let mine = |e: &&ProgressEvent| e.call.as_str() == call && e.stream == stream;
     let mine: Vec<_> = events.iter().filter(mine).collect();
     let closed = mine.iter().filter(|e| e.closed).count();
@@ -53,7 +53,7 @@ fn an_event_is_serialised_as_the_contract_has_it() {
         call: CallId::new("c"),
         text: "hä".into(),
         bytes: None,
-        stream: Stream::Stderr,
+        stream: ProgressStream::Stderr,
         offset: 7,
         closed: false,
         at: 1_500_000_000,
@@ -87,7 +87,7 @@ async fn pieces_are_gathered_by_time_or_by_size_whichever_comes_first() {
         let pieces = pieces.iter();
         let sending = tokio::spawn(async move {
             for piece in pieces {
-                progress.send(Stream::Stdout, *piece);
+                progress.send(ProgressStream::Stdout, *piece);
                 // slow on purpose: the clock is paused, and jumps.
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
@@ -119,20 +119,20 @@ async fn every_stream_is_closed_once_however_the_call_ends() {
     let hub = Hub::new(Pace::default());
     let mut listener = hub.listen(None);
     let (progress, end) = watched(&hub, "r", "c");
-    progress.send(Stream::Stdout, "out");
-    progress.send(Stream::Stderr, "err");
+    progress.send(ProgressStream::Stdout, "out");
+    progress.send(ProgressStream::Stderr, "err");
     progress.info("words");
-    progress.close(Stream::Stdout);
-    progress.close(Stream::Stdout);
-    progress.send(Stream::Stdout, "late");
+    progress.close(ProgressStream::Stdout);
+    progress.close(ProgressStream::Stdout);
+    progress.send(ProgressStream::Stdout, "late");
     drop(end);
-    progress.send(Stream::Stderr, "later");
-    progress.close(Stream::Info);
+    progress.send(ProgressStream::Stderr, "later");
+    progress.close(ProgressStream::Info);
     let events = rest(&mut listener);
     for (stream, text) in [
-        (Stream::Stdout, "out"),
-        (Stream::Stderr, "err"),
-        (Stream::Info, "words\n"),
+        (ProgressStream::Stdout, "out"),
+        (ProgressStream::Stderr, "err"),
+        (ProgressStream::Info, "words\n"),
     ] {
         assert_eq!(heard(&events, "c", stream), (text.to_owned(), true));
     }
@@ -143,11 +143,11 @@ fn a_reader_hears_its_run_alone_and_from_when_it_began() {
     let hub = Hub::new(Pace::default());
     let (one, _one_end) = watched(&hub, "one", "c");
     let (two, _two_end) = watched(&hub, "two", "c");
-    one.send(Stream::Stdout, "früh ");
+    one.send(ProgressStream::Stdout, "früh ");
     let mut of_one = hub.listen(Some(RunId::new("one")));
     let mut of_all = hub.listen(None);
-    one.send(Stream::Stdout, "1");
-    two.send(Stream::Stdout, "2");
+    one.send(ProgressStream::Stdout, "1");
+    two.send(ProgressStream::Stdout, "2");
     let mine = rest(&mut of_one);
     assert_eq!(mine.len(), 1);
     assert_eq!((&*mine[0].text, mine[0].offset), ("1", 6));
@@ -164,7 +164,7 @@ fn a_slow_reader_gets_longer_texts_and_is_told_how_much_it_missed() {
     let mut sent = 0_u64;
     let mut whole = 0;
     while sent < 2 * MAX_STREAM as u64 {
-        progress.send(Stream::Stdout, piece.as_str());
+        progress.send(ProgressStream::Stdout, piece.as_str());
         sent += piece.len() as u64;
         whole += rest(&mut quick).iter().map(|e| e.text.len()).sum::<usize>();
     }
@@ -175,17 +175,20 @@ fn a_slow_reader_gets_longer_texts_and_is_told_how_much_it_missed() {
     assert!(text.len() <= MAX_STREAM && text.chars().all(|c| c == 'é'));
     assert!(texts.len() < 300, "{} events", texts.len());
     let lost = sent - text.len() as u64;
-    assert_eq!(told.stream, Stream::Info);
+    assert_eq!(told.stream, ProgressStream::Info);
     assert!(
         told.text.contains(&format!("{lost} bytes of stdout")),
         "{}",
         told.text
     );
     // The stream continues after the gap, and its end is sent once.
-    progress.send(Stream::Stdout, "on");
+    progress.send(ProgressStream::Stdout, "on");
     drop(end);
     let events = rest(&mut slow);
-    assert_eq!(heard(&events, "c", Stream::Stdout), ("on".to_owned(), true));
+    assert_eq!(
+        heard(&events, "c", ProgressStream::Stdout),
+        ("on".to_owned(), true)
+    );
     assert_eq!(events[0].offset, sent);
 }
 
@@ -195,7 +198,7 @@ fn the_end_of_a_stream_is_told_after_what_was_left_out_of_it() {
     let mut slow = hub.listen(None);
     let (progress, end) = watched(&hub, "r", "c");
     progress.info("first");
-    progress.send(Stream::Stdout, "x".repeat(MAX_STREAM + 5));
+    progress.send(ProgressStream::Stdout, "x".repeat(MAX_STREAM + 5));
     drop(end);
     let events = rest(&mut slow);
     let short = |e: &ProgressEvent| (e.stream, e.offset, e.text.len().min(99), e.closed);
@@ -203,10 +206,10 @@ fn the_end_of_a_stream_is_told_after_what_was_left_out_of_it() {
     let told = events[1].text.len();
     assert!(events[1].text.contains("5 bytes of stdout"));
     let expect = [
-        (Stream::Stdout, 0, 99, false),
-        (Stream::Info, 0, told, false),
-        (Stream::Stdout, full + 5, 0, true),
-        (Stream::Info, 0, 6, true),
+        (ProgressStream::Stdout, 0, 99, false),
+        (ProgressStream::Info, 0, told, false),
+        (ProgressStream::Stdout, full + 5, 0, true),
+        (ProgressStream::Info, 0, 6, true),
     ];
     assert_eq!(events.iter().map(short).collect::<Vec<_>>(), expect);
 }
@@ -218,18 +221,21 @@ fn what_a_reader_holds_is_bounded() {
     let mut ends = Vec::new();
     for call in 0..MAX_PIECES + 10 {
         let (progress, end) = watched(&hub, "r", &call.to_string());
-        progress.send(Stream::Stdout, "x".repeat(MAX_STREAM / 64));
+        progress.send(ProgressStream::Stdout, "x".repeat(MAX_STREAM / 64));
         ends.push(end);
     }
     let events = rest(&mut slow);
     let held: usize = events
         .iter()
-        .filter(|e| e.stream == Stream::Stdout)
+        .filter(|e| e.stream == ProgressStream::Stdout)
         .map(|e| e.text.len())
         .sum();
     assert_eq!(held, MAX_HELD);
     assert_eq!(
-        events.iter().filter(|e| e.stream == Stream::Stdout).count(),
+        events
+            .iter()
+            .filter(|e| e.stream == ProgressStream::Stdout)
+            .count(),
         MAX_PIECES
     );
     let last = &events.last().unwrap().text;
@@ -244,7 +250,7 @@ fn both_of_a_fan_hear_everything() {
     let (one, two) = (Hub::new(Pace::default()), Hub::new(Pace::default()));
     let (mut first, mut second) = (one.listen(None), two.listen(None));
     let fan = Arc::new(Tee::new(one, two)) as Arc<dyn ProgressSink>;
-    let live = Live::new(RunId::new("r"), CallId::new("c"), fan);
+    let live = LiveOutput::new(RunId::new("r"), CallId::new("c"), fan);
     Progress::new(Some(live), Pace::default()).info("words");
     assert_eq!(&*first.rest().unwrap().text, "words\n");
     assert_eq!(&*second.rest().unwrap().text, "words\n");
@@ -266,21 +272,21 @@ fn row45_a_sink_that_panics_takes_neither_the_call_nor_the_other_sink_with_it() 
     let mut listener = hub.listen(None);
     let fan = Arc::new(Tee::new(Arc::new(Breaking), hub)) as Arc<dyn ProgressSink>;
     for sink in [Arc::new(Breaking) as Arc<dyn ProgressSink>, fan] {
-        let live = Live::new(RunId::new("r"), CallId::new("c"), sink);
-        let end = LiveEnd(Some(Arc::clone(&live)));
+        let live = LiveOutput::new(RunId::new("r"), CallId::new("c"), sink);
+        let end = LiveOutputGuard(Some(Arc::clone(&live)));
         let progress = Progress::new(Some(live), Pace::default());
-        progress.send(Stream::Stdout, "one ");
-        progress.send(Stream::Stdout, "two");
+        progress.send(ProgressStream::Stdout, "one ");
+        progress.send(ProgressStream::Stdout, "two");
         drop(end);
     }
     let events = rest(&mut listener);
     let expect = ("one two".to_owned(), true);
-    assert_eq!(heard(&events, "c", Stream::Stdout), expect);
+    assert_eq!(heard(&events, "c", ProgressStream::Stdout), expect);
 }
 
 #[test]
 fn w2_readers_that_take_nothing_share_one_budget_and_leave_room_for_the_next() {
-    let budget = Budget::new(1 << 20, 1 << 10);
+    let budget = ByteBudget::new(1 << 20, 1 << 10);
     let hubs = [(); 2].map(|()| Hub::within(Pace::default(), Arc::clone(&budget)));
     let mut lazy = Vec::new();
     for nth in 0..40 {
@@ -288,17 +294,20 @@ fn w2_readers_that_take_nothing_share_one_budget_and_leave_room_for_the_next() {
         lazy.push(hub.listen(None));
         let (progress, end) = watched(hub, "r", &nth.to_string());
         for _ in 0..8 {
-            progress.send(Stream::Stdout, "x".repeat(64 << 10));
+            progress.send(ProgressStream::Stdout, "x".repeat(64 << 10));
         }
         drop(end);
         assert!(budget.used() <= 1 << 20, "{} bytes", budget.used());
     }
     let mut late = hubs[0].listen(None);
     let (progress, end) = watched(&hubs[0], "r", "late");
-    progress.send(Stream::Stdout, "seen");
+    progress.send(ProgressStream::Stdout, "seen");
     drop(end);
     let expect = ("seen".to_owned(), true);
-    assert_eq!(heard(&rest(&mut late), "late", Stream::Stdout), expect);
+    assert_eq!(
+        heard(&rest(&mut late), "late", ProgressStream::Stdout),
+        expect
+    );
     // Readers that lost text get its amount, and what was taken or dropped is free again.
     let events = rest(&mut lazy[39]);
     assert!(events.iter().any(|event| event.text.contains("left out")));
@@ -311,19 +320,19 @@ fn w2_a_long_piece_is_one_text_for_all_readers() {
     let hub = Hub::new(Pace::default());
     let mut readers = [(); 3].map(|()| hub.listen(None));
     let (progress, _end) = watched(&hub, "r", "c");
-    progress.send(Stream::Stdout, "x".repeat(FULL_PIECE));
+    progress.send(ProgressStream::Stdout, "x".repeat(FULL_PIECE));
     let [first, others @ ..] = readers.each_mut().map(|reader| reader.rest().unwrap().text);
     assert!(others.iter().all(|text| Arc::ptr_eq(text, &first)));
 }
 
 #[test]
 fn w2_a_reader_holds_nothing_of_runs_that_it_does_not_hear() {
-    let budget = Budget::new(1 << 20, 0);
+    let budget = ByteBudget::new(1 << 20, 0);
     let hub = Hub::new(Pace::default());
     let mut own = hub.listen_to(|run| run.as_str() == "own", budget.charge());
     for run in ["other", "own"] {
         let (progress, _end) = watched(&hub, run, "c");
-        progress.send(Stream::Stdout, run);
+        progress.send(ProgressStream::Stdout, run);
     }
     assert_eq!(budget.used(), "own".len());
     assert_eq!(&*own.rest().unwrap().text, "own");
@@ -346,7 +355,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #[test]
     fn gathering_loses_and_doubles_nothing(acts in acts(), bytes in 1..40_usize) {
-        const STREAMS: [Stream; 3] = [Stream::Stdout, Stream::Stderr, Stream::Info];
+        const STREAMS: [ProgressStream; 3] = [ProgressStream::Stdout, ProgressStream::Stderr, ProgressStream::Info];
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let hub = Hub::new(pace(50, bytes));

@@ -1,4 +1,4 @@
-//! `Original`: a tool result as its server sent it, so that it can be forwarded without loss.
+//! `OriginalResult`: a tool result as its server sent it, so that it can be forwarded without loss.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 /// The result of an MCP server's tool, byte for byte, and whether the outcome holds all of it. Models, records and limits use the
 /// outcome's content and data; MCP clients get this.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Original {
+pub struct OriginalResult {
     /// The result of `tools/call`, or the protocol error that came instead: one JSON object.
     pub result: Box<RawValue>,
     /// Whether it is a protocol error (`code`, `message`), of which the outcome holds only the text.
@@ -18,7 +18,7 @@ pub struct Original {
     pub data: bool,
 }
 
-impl Original {
+impl OriginalResult {
     /// Creates an original that is not cut yet.
     pub fn new(result: Box<RawValue>) -> Self {
         Self {

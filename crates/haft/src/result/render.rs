@@ -21,7 +21,7 @@ pub use record::RecordedEnd;
 /// What a part of a rendered outcome is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
+pub enum PartMark {
     /// How the call ended, and why.
     Status,
     /// The standard output of a command.
@@ -42,7 +42,7 @@ pub enum Mark {
     Artifact,
 }
 
-impl Mark {
+impl PartMark {
     /// All marks, in the order in which parts stand.
     pub const ALL: [Self; 9] = [
         Self::Status,
@@ -79,17 +79,17 @@ impl Mark {
 
 /// A part of a rendered outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Part<'a> {
+pub struct RenderedPart<'a> {
     /// What it is.
-    pub mark: Mark,
+    pub mark: PartMark,
     /// Its text; never empty.
     pub text: Cow<'a, str>,
 }
 
-impl Part<'_> {
+impl RenderedPart<'_> {
     /// Returns the part with its own copy of the text.
-    pub fn into_owned(self) -> Part<'static> {
-        Part {
+    pub fn into_owned(self) -> RenderedPart<'static> {
+        RenderedPart {
             mark: self.mark,
             text: self.text.into_owned().into(),
         }
@@ -99,28 +99,28 @@ impl Part<'_> {
 /// What a reader gets of a call, in order. A host may style each part by its mark; [`to_text`](Self::to_text) is the text for models.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
-pub struct Rendered<'a> {
+pub struct RenderedOutcome<'a> {
     /// The parts.
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<RenderedPart<'a>>,
 }
 
-impl<'a> Rendered<'a> {
+impl<'a> RenderedOutcome<'a> {
     /// Adds a part, unless its text is empty.
-    fn push(&mut self, mark: Mark, text: impl Into<Cow<'a, str>>) {
+    fn push(&mut self, mark: PartMark, text: impl Into<Cow<'a, str>>) {
         let text = text.into();
         if !text.is_empty() {
-            self.parts.push(Part { mark, text });
+            self.parts.push(RenderedPart { mark, text });
         }
     }
 
     /// Returns the texts of the parts with this mark.
-    pub fn texts(&self, mark: Mark) -> impl Iterator<Item = &str> {
+    pub fn texts(&self, mark: PartMark) -> impl Iterator<Item = &str> {
         let of = self.parts.iter().filter(move |part| part.mark == mark);
         of.map(|part| &*part.text)
     }
 
     /// Returns whether there is a part with this mark.
-    pub fn has(&self, mark: Mark) -> bool {
+    pub fn has(&self, mark: PartMark) -> bool {
         self.parts.iter().any(|part| part.mark == mark)
     }
 
@@ -150,29 +150,30 @@ impl<'a> Rendered<'a> {
     /// Returns the text of what the tool gave and the notes, without how the call ended and without artifacts, for the record.
     pub(crate) fn body(&self) -> String {
         let parts = self.parts.iter();
-        let parts = parts.filter(|part| !matches!(part.mark, Mark::Status | Mark::Artifact));
-        let parts: Vec<Part<'_>> = parts.cloned().collect();
+        let parts =
+            parts.filter(|part| !matches!(part.mark, PartMark::Status | PartMark::Artifact));
+        let parts: Vec<RenderedPart<'_>> = parts.cloned().collect();
         frame::write(&parts)
     }
 }
 
 impl Outcome {
     /// Returns what a reader gets of the call, in marked parts. Advice for the operator is not included.
-    pub fn render(&self) -> Rendered<'_> {
+    pub fn render(&self) -> RenderedOutcome<'_> {
         self.render_beside(|_| false)
     }
 
     /// Like [`render`](Self::render), without the content that the reader gets beside it in its own form: an image as an image.
-    pub fn render_beside(&self, is_beside: impl Fn(&Content) -> bool) -> Rendered<'_> {
+    pub fn render_beside(&self, is_beside: impl Fn(&Content) -> bool) -> RenderedOutcome<'_> {
         let own = self.content.iter().filter(|content| !is_beside(content));
-        let mut output = Rendered::default();
+        let mut output = RenderedOutcome::default();
         // A call that waits has no output: its content says what it waits for.
         let waits = self.status == Status::Suspended && self.error.is_none();
         let texts: Vec<&str> = own.clone().filter_map(text_of).collect();
-        let streams = self.data.as_deref().and_then(command::Streams::of);
+        let streams = self.data.as_deref().and_then(command::CommandStreams::of);
         if let Some(streams) = &streams {
-            output.push(Mark::Stdout, streams.stdout.clone());
-            output.push(Mark::Stderr, streams.stderr.clone());
+            output.push(PartMark::Stdout, streams.stdout.clone());
+            output.push(PartMark::Stderr, streams.stderr.clone());
         }
         if !waits {
             let reason = self.error.as_ref().map(|error| error.message.as_str());
@@ -183,17 +184,17 @@ impl Outcome {
                 is_stream || Some(text) == reason
             };
             for text in texts.iter().filter(|text| !is_said(text)) {
-                output.push(Mark::Text, *text);
+                output.push(PartMark::Text, *text);
             }
         }
         let status = self.status_text(if waits { &texts } else { &[] });
         if let Some(streams) = streams {
-            output.push(Mark::Details, streams.details(self.is_ok(), &status));
+            output.push(PartMark::Details, streams.details(self.is_ok(), &status));
         } else if let Some(data) = self.data.as_deref().filter(|data| !self.says(data)) {
-            output.push(Mark::Data, data.get());
+            output.push(PartMark::Data, data.get());
         }
         for media in own.filter_map(name_of) {
-            output.push(Mark::Media, media);
+            output.push(PartMark::Media, media);
         }
         self.around(output, status, is_beside)
     }
@@ -234,16 +235,16 @@ impl Outcome {
     /// Puts what the tool gave between what happened and the notes.
     fn around<'a>(
         &'a self,
-        output: Rendered<'a>,
+        output: RenderedOutcome<'a>,
         status: Cow<'a, str>,
         is_beside: impl Fn(&Content) -> bool,
-    ) -> Rendered<'a> {
-        let mut rendered = Rendered::default();
+    ) -> RenderedOutcome<'a> {
+        let mut rendered = RenderedOutcome::default();
         let is_silent = output.parts.is_empty()
             && self.artifacts.is_empty()
             && !self.content.iter().any(is_beside);
         if !self.is_ok() || is_silent {
-            rendered.push(Mark::Status, status);
+            rendered.push(PartMark::Status, status);
         }
         rendered.parts.extend(output.parts);
         let advice = self
@@ -254,16 +255,16 @@ impl Outcome {
             .into_iter()
             .chain(self.notes.iter().map(String::as_str))
         {
-            rendered.push(Mark::Note, note);
+            rendered.push(PartMark::Note, note);
         }
         if let Some(outer) = self.outer_error.as_ref().filter(|_| self.is_ok()) {
             let failed = format!("the call that this is a part of failed: {}", outer.message);
-            rendered.push(Mark::Note, failed);
+            rendered.push(PartMark::Note, failed);
         }
         for artifact in &self.artifacts {
             let mut parts = rendered.parts.iter();
             if !parts.any(|part| part.text.contains(&artifact.reference)) {
-                rendered.push(Mark::Artifact, preview(artifact));
+                rendered.push(PartMark::Artifact, preview(artifact));
             }
         }
         rendered

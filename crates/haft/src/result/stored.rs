@@ -8,7 +8,7 @@ use crate::result::{Artifact, Content, Failure, Outcome, Status, TracedCall};
 
 /// The members of an outcome's JSON (contract §3) that matter to its reader.
 #[derive(Deserialize)]
-struct Stored {
+struct ParsedOutcome {
     status: Status,
     #[serde(default)]
     summary: String,
@@ -32,7 +32,7 @@ struct Stored {
 impl Outcome {
     /// Reads an outcome from its JSON, as that of this call; `None` if the text is not an outcome.
     pub fn from_stored(text: &str, run: RunId, call: CallId, tool: &str) -> Option<Self> {
-        let stored: Stored = serde_json::from_str(text).ok()?;
+        let stored: ParsedOutcome = serde_json::from_str(text).ok()?;
         Some(Self {
             summary: stored.summary,
             content: stored.content,

@@ -22,7 +22,7 @@ pub struct Activation<'a> {
 /// The result of loading a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Activated {
+pub struct ActivationResult {
     /// Whether it was already active with the same text and limits, so that nothing changed.
     pub already: bool,
     /// Number of tokens of its instructions.

@@ -1,4 +1,4 @@
-//! `Active`: the skills that a run has loaded, with their token budget and the restrictions they impose.
+//! `ActiveSkills`: the skills that a run has loaded, with their token budget and the restrictions they impose.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use tokio::sync::watch;
 
 use crate::permission::Verdict;
 use crate::policy::{JudgedCall, Label, Policy, Ruling};
-use crate::session::activation::{Activated, Activation, ActiveSkill};
+use crate::session::activation::{Activation, ActivationResult, ActiveSkill};
 use crate::spec::Risk;
 use crate::tokens::Tokenizer;
-use crate::toolset::{Changes, Snapshot};
+use crate::toolset::{ToolsetChanges, ToolsetSnapshot};
 
 /// Default maximum number of tokens of all active skills together (the seed's figure; the format advises at most 5,000 per body).
 pub const SKILL_TOKENS: usize = 18_000;
 
-type List = Arc<Vec<Arc<ActiveSkill>>>;
+type SkillList = Arc<Vec<Arc<ActiveSkill>>>;
 
 /// The active skills of a run, oldest first; shared by all its sessions.
 #[derive(Debug)]
-pub(crate) struct Active {
+pub(crate) struct ActiveSkills {
     list: ArcSwap<Vec<Arc<ActiveSkill>>>,
     /// Number of changes of the run's restrictions; zero while no skill has ever restricted it.
     generation: AtomicU64,
@@ -33,7 +33,7 @@ pub(crate) struct Active {
     max_tokens: AtomicUsize,
 }
 
-impl Default for Active {
+impl Default for ActiveSkills {
     fn default() -> Self {
         Self {
             list: ArcSwap::default(),
@@ -45,20 +45,20 @@ impl Default for Active {
     }
 }
 
-impl Active {
+impl ActiveSkills {
     /// Sets the maximum number of tokens of all active skills together.
     pub(crate) fn limit(&self, max_tokens: usize) {
         self.max_tokens.store(max_tokens, Ordering::Relaxed);
     }
 
     /// Returns the active skills, oldest first.
-    pub(crate) fn list(&self) -> List {
+    pub(crate) fn list(&self) -> SkillList {
         self.list.load_full()
     }
 
     /// Returns a receiver of changes to the run's restrictions.
-    pub(crate) fn changes(&self) -> Changes {
-        Changes::of(self.changed.subscribe())
+    pub(crate) fn changes(&self) -> ToolsetChanges {
+        ToolsetChanges::of(self.changed.subscribe())
     }
 
     /// Loads a skill. While the total exceeds the budget, the oldest are evicted, but never the one just loaded.
@@ -67,7 +67,7 @@ impl Active {
         skill: &Activation<'_>,
         policy: &Policy,
         tokenizer: &dyn Tokenizer,
-    ) -> Activated {
+    ) -> ActivationResult {
         let digest = digest(skill);
         // A token is at least one byte long, so this counts every text.
         let tokens = tokenizer
@@ -80,10 +80,10 @@ impl Active {
             .iter()
             .any(|known| known.name == skill.name && known.digest == digest)
         {
-            return Activated {
+            return ActivationResult {
                 already: true,
                 tokens,
-                ..Activated::default()
+                ..ActivationResult::default()
             };
         }
         let unread = restriction.unread().to_vec();
@@ -105,7 +105,7 @@ impl Active {
             evicted.push(after.remove(0).name.clone());
         }
         self.replace(&before, after);
-        Activated {
+        ActivationResult {
             already: false,
             tokens,
             evicted,
@@ -205,24 +205,24 @@ fn digest(skill: &Activation<'_>) -> [u8; 32] {
 
 /// A snapshot as the active skills narrow it, computed once per change of either.
 #[derive(Debug, Default)]
-pub(crate) struct Narrowed(ArcSwapOption<Remaining>);
+pub(crate) struct NarrowingCache(ArcSwapOption<NarrowedTools>);
 
 /// A tool list, the generation of restrictions, and the remaining tools.
 #[derive(Debug)]
-struct Remaining {
-    whole: Arc<Snapshot>,
+struct NarrowedTools {
+    whole: Arc<ToolsetSnapshot>,
     generation: u64,
-    rest: Arc<Snapshot>,
+    rest: Arc<ToolsetSnapshot>,
 }
 
-impl Narrowed {
+impl NarrowingCache {
     /// Returns the part of the snapshot that the active skills leave.
     pub(crate) fn of(
         &self,
-        active: &Active,
+        active: &ActiveSkills,
         generation: u64,
-        whole: Arc<Snapshot>,
-    ) -> Arc<Snapshot> {
+        whole: Arc<ToolsetSnapshot>,
+    ) -> Arc<ToolsetSnapshot> {
         if let Some(seen) = &*self.0.load()
             && seen.generation == generation
             && Arc::ptr_eq(&seen.whole, &whole)
@@ -235,8 +235,11 @@ impl Narrowed {
             skills.iter().all(|skill| skill.restriction.shows(spec))
         });
         // Both numbers only increase, so the sum increases with every change of either.
-        let rest = Arc::new(Snapshot::new(whole.version() + generation, shown.cloned()));
-        self.0.store(Some(Arc::new(Remaining {
+        let rest = Arc::new(ToolsetSnapshot::new(
+            whole.version() + generation,
+            shown.cloned(),
+        ));
+        self.0.store(Some(Arc::new(NarrowedTools {
             whole,
             generation,
             rest: Arc::clone(&rest),

@@ -1,4 +1,4 @@
-//! `AtWork`: the resumable calls of a run, each of which runs only once at a time.
+//! `RunningCalls`: the resumable calls of a run, each of which runs only once at a time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::call::CallId;
 
 /// Running calls, by id.
 #[derive(Debug, Default)]
-pub(crate) struct AtWork {
+pub(crate) struct RunningCalls {
     calls: Mutex<HashSet<CallId>>,
     left: Notify,
     /// Calls that are being resumed, and those that were cut off before their end.
@@ -19,14 +19,14 @@ pub(crate) struct AtWork {
 
 /// Marks a call as running until dropped.
 #[derive(Debug)]
-pub(crate) struct Present {
-    all: Arc<AtWork>,
+pub(crate) struct RunningCallGuard {
+    all: Arc<RunningCalls>,
     call: CallId,
 }
 
-impl AtWork {
+impl RunningCalls {
     /// Waits until no other call runs under this id.
-    pub(crate) async fn enter(self: &Arc<Self>, call: &CallId) -> Present {
+    pub(crate) async fn enter(self: &Arc<Self>, call: &CallId) -> RunningCallGuard {
         loop {
             let left = self.left.notified();
             if let Some(present) = self.try_enter(call) {
@@ -52,16 +52,16 @@ impl AtWork {
         !calls.is_empty()
     }
 
-    fn try_enter(self: &Arc<Self>, call: &CallId) -> Option<Present> {
+    fn try_enter(self: &Arc<Self>, call: &CallId) -> Option<RunningCallGuard> {
         let mut calls = self.calls.lock();
-        calls.insert(call.clone()).then(|| Present {
+        calls.insert(call.clone()).then(|| RunningCallGuard {
             all: Arc::clone(self),
             call: call.clone(),
         })
     }
 }
 
-impl Drop for Present {
+impl Drop for RunningCallGuard {
     fn drop(&mut self) {
         let calls = &self.all.calls;
         let mut calls = calls.lock();
@@ -75,12 +75,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::AtWork;
+    use super::RunningCalls;
     use crate::call::CallId;
 
     #[tokio::test]
     async fn one_at_a_time_under_an_id_and_others_beside_it() {
-        let all = Arc::new(AtWork::default());
+        let all = Arc::new(RunningCalls::default());
         let (a, b) = (CallId::new("a"), CallId::new("b"));
         let first = all.enter(&a).await;
         let _other = all.enter(&b).await;

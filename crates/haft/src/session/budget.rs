@@ -1,14 +1,14 @@
-//! `Budget`: the number of calls that may still be made. A script's calls count for the script and for the run around it.
+//! `CallBudget`: the number of calls that may still be made. A script's calls count for the script and for the run around it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The call budget of a run, or of a script within one.
 #[derive(Debug)]
-pub(crate) struct Budget {
+pub(crate) struct CallBudget {
     used: AtomicU64,
     max: u64,
-    outer: Option<Arc<Budget>>,
+    outer: Option<Arc<CallBudget>>,
 }
 
 /// The error for an exhausted budget.
@@ -40,7 +40,7 @@ impl BudgetExhausted {
     }
 }
 
-impl Budget {
+impl CallBudget {
     /// Creates the budget of a run.
     pub(crate) fn of_run(max: u64) -> Self {
         Self {
@@ -87,16 +87,16 @@ impl Budget {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Budget, BudgetExhausted};
+    use super::{BudgetExhausted, CallBudget};
 
     #[test]
     fn p12_a_script_spends_its_own_budget_and_the_run_s() {
-        let run = Arc::new(Budget::of_run(5));
-        let script = Budget::within(&run, 3);
+        let run = Arc::new(CallBudget::of_run(5));
+        let script = CallBudget::within(&run, 3);
         assert!((0..3).all(|_| script.spend().is_ok()));
         assert_eq!(script.spend(), Err(BudgetExhausted::Script(3)));
         assert_eq!(run.used(), 3);
-        let second = Budget::within(&run, 3);
+        let second = CallBudget::within(&run, 3);
         assert!((0..2).all(|_| second.spend().is_ok()));
         assert_eq!(second.spend(), Err(BudgetExhausted::Run(5)));
         assert_eq!(run.spend(), Err(BudgetExhausted::Run(5)));

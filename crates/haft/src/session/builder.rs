@@ -6,16 +6,16 @@ use std::sync::atomic::AtomicU64;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::suspended::OtherRuns;
-use crate::bounds::Class;
-use crate::budget::Uses;
+use crate::bounds::CallerClass;
+use crate::budget::EffectCounts;
 use crate::call::{Principal, RunId};
 use crate::input::CallInput;
 use crate::progress::{Pace, ProgressSink};
-use crate::session::budget::Budget;
+use crate::session::budget::CallBudget;
 use crate::session::denial::Denial;
-use crate::session::queue::Queue;
+use crate::session::queue::RequestQueue;
 use crate::session::{
-    LimitsError, RunLimits, RunState, Session, SessionParts, SessionScope, UnknownToolHint,
+    LimitsError, RunLimits, Session, SessionParts, SessionScope, SessionState, UnknownToolHint,
     WaitMode,
 };
 use crate::untrusted::UntrustedSource;
@@ -23,7 +23,7 @@ use crate::untrusted::UntrustedSource;
 /// Builds a session.
 #[derive(Debug)]
 pub struct SessionBuilder {
-    pub(super) run: RunState,
+    pub(super) run: SessionState,
     pub(super) scope: SessionScope,
 }
 
@@ -55,7 +55,7 @@ impl SessionBuilder {
     }
 
     /// Sets what a resumed run has already used of the effect budgets.
-    pub fn with_uses(self, uses: Uses) -> Self {
+    pub fn with_uses(self, uses: EffectCounts) -> Self {
         self.run.uses.add(uses);
         self
     }
@@ -67,8 +67,8 @@ impl SessionBuilder {
     }
 
     /// Sets who opened the session. Runs of clients leave room in the inbox for the operator's. Default: the operator.
-    pub fn with_class(mut self, class: Class) -> Self {
-        self.run.queue = Queue::of(class);
+    pub fn with_class(mut self, class: CallerClass) -> Self {
+        self.run.queue = RequestQueue::of(class);
         self
     }
 
@@ -86,7 +86,7 @@ impl SessionBuilder {
 
     /// Sets the limits.
     pub fn with_limits(mut self, limits: RunLimits) -> Self {
-        self.scope.budget = Arc::new(Budget::of_run(limits.max_calls));
+        self.scope.budget = Arc::new(CallBudget::of_run(limits.max_calls));
         self.scope.limits = limits;
         self
     }

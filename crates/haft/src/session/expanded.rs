@@ -1,4 +1,4 @@
-//! `Expanded`: the deferred tools that a run has expanded, and the tool list including them.
+//! `ExpandedTools`: the deferred tools that a run has expanded, and the tool list including them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::spec::{Exposure, ToolName};
-use crate::toolset::{Changes, Snapshot};
+use crate::toolset::{ToolsetChanges, ToolsetSnapshot};
 
 /// The tools that a run has expanded; shared by its nested scopes.
 #[derive(Debug, Default)]
-pub(crate) struct Expanded {
+pub(crate) struct ExpandedTools {
     names: Mutex<BTreeSet<ToolName>>,
     /// The number of names: every call reads it, so it is outside the lock.
     count: AtomicU64,
@@ -24,16 +24,16 @@ pub(crate) struct Expanded {
 /// A tool list, the number of expanded tools, and the list including them.
 #[derive(Debug)]
 struct ExpandedView {
-    base: Arc<Snapshot>,
+    base: Arc<ToolsetSnapshot>,
     count: u64,
-    shown: Arc<Snapshot>,
+    shown: Arc<ToolsetSnapshot>,
 }
 
-impl Expanded {
+impl ExpandedTools {
     /// Expands those names that are deferred in `tools`, and returns them.
     pub(crate) fn add<'a>(
         &self,
-        tools: &Snapshot,
+        tools: &ToolsetSnapshot,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Vec<ToolName> {
         let mut expanded = self.names.lock();
@@ -53,7 +53,7 @@ impl Expanded {
     }
 
     /// Returns the list with the expanded tools listed; the same list if there are none.
-    pub(crate) fn over(&self, base: Arc<Snapshot>) -> Arc<Snapshot> {
+    pub(crate) fn over(&self, base: Arc<ToolsetSnapshot>) -> Arc<ToolsetSnapshot> {
         let count = self.count.load(Ordering::Acquire);
         if count == 0 {
             return base;
@@ -75,7 +75,7 @@ impl Expanded {
     }
 
     /// Returns a receiver of expansions.
-    pub(crate) fn changes(&self) -> Changes {
-        Changes::of(self.changed.subscribe())
+    pub(crate) fn changes(&self) -> ToolsetChanges {
+        ToolsetChanges::of(self.changed.subscribe())
     }
 }

@@ -1,4 +1,4 @@
-//! `Seat`: the place of a running call in its session's lane, shared or exclusive. A call with a shared place gives it up while it
+//! `LaneSeat`: the place of a running call in its session's lane, shared or exclusive. A call with a shared place gives it up while it
 //! waits for a decision, so that it does not block other calls.
 
 use std::future::Future;
@@ -12,12 +12,12 @@ pub(crate) type Lane = Arc<RwLock<()>>;
 
 /// A place in the lane, held until dropped.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub(crate) enum LanePermit {
     Shared { _guard: OwnedRwLockReadGuard<()> },
     Alone { _guard: OwnedRwLockWriteGuard<()> },
 }
 
-impl Place {
+impl LanePermit {
     /// Returns a place if it is free, the common case.
     pub(crate) fn free(lane: &Lane, shared: bool) -> Option<Self> {
         let lane = Arc::clone(lane);
@@ -45,24 +45,24 @@ impl Place {
 
 /// Holds the place of a running call.
 #[derive(Debug, Default)]
-pub(crate) struct Seat(Mutex<SeatState>);
+pub(crate) struct LaneSeat(Mutex<LaneSeatState>);
 
 #[derive(Debug, Default)]
-struct SeatState {
-    place: Option<Place>,
+struct LaneSeatState {
+    place: Option<LanePermit>,
     /// Number of open waits of the call for a decision.
     aside: u32,
     /// Whether the call has ended.
     ended: bool,
 }
 
-impl Seat {
+impl LaneSeat {
     /// Holds the place until the returned guard is dropped: a copy of the call's context may outlive the call.
-    pub(crate) fn take(&self, place: Place) -> Seated<'_> {
+    pub(crate) fn take(&self, place: LanePermit) -> LaneSeatGuard<'_> {
         let mut state = self.0.lock();
         state.place = Some(place);
         state.ended = false;
-        Seated(self)
+        LaneSeatGuard(self)
     }
 
     /// Waits for a decision, without the place if it is shared.
@@ -76,22 +76,22 @@ impl Seat {
     }
 
     /// Gives up a shared place until the returned guard comes back. An exclusive place is kept: nothing may run in parallel.
-    pub(crate) fn release_shared<'s>(&'s self, lane: &'s Lane) -> Option<Aside<'s>> {
+    pub(crate) fn release_shared<'s>(&'s self, lane: &'s Lane) -> Option<YieldGuard<'s>> {
         let mut state = self.0.lock();
-        let shared = matches!(state.place, Some(Place::Shared { .. }));
+        let shared = matches!(state.place, Some(LanePermit::Shared { .. }));
         if !shared && state.aside == 0 {
             return None;
         }
         state.aside += 1;
         state.place = None;
-        Some(Aside { seat: self, lane })
+        Some(YieldGuard { seat: self, lane })
     }
 }
 
 /// A call that holds its place until this is dropped.
-pub(crate) struct Seated<'s>(&'s Seat);
+pub(crate) struct LaneSeatGuard<'s>(&'s LaneSeat);
 
-impl Drop for Seated<'_> {
+impl Drop for LaneSeatGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         state.place = None;
@@ -100,22 +100,22 @@ impl Drop for Seated<'_> {
 }
 
 /// A call that has given up its place.
-pub(crate) struct Aside<'s> {
-    seat: &'s Seat,
+pub(crate) struct YieldGuard<'s> {
+    seat: &'s LaneSeat,
     lane: &'s Lane,
 }
 
-impl Aside<'_> {
+impl YieldGuard<'_> {
     /// Takes a place again, unless another wait of the call is open.
     pub(crate) async fn reclaim(self) {
         let last = self.seat.0.lock().aside == 1;
         if last {
-            let place = Place::acquire(self.lane, true).await;
+            let place = LanePermit::acquire(self.lane, true).await;
             self.put(Some(place));
         }
     }
 
-    fn put(&self, place: Option<Place>) {
+    fn put(&self, place: Option<LanePermit>) {
         let mut state = self.seat.0.lock();
         if state.aside == 1 && !state.ended && state.place.is_none() {
             state.place = place;
@@ -123,10 +123,10 @@ impl Aside<'_> {
     }
 }
 
-impl Drop for Aside<'_> {
+impl Drop for YieldGuard<'_> {
     fn drop(&mut self) {
         // A wait that its tool abandons cannot wait for a place.
-        self.put(Place::free(self.lane, true));
+        self.put(LanePermit::free(self.lane, true));
         self.seat.0.lock().aside -= 1;
     }
 }
@@ -135,16 +135,16 @@ impl Drop for Aside<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Lane, Place, Seat};
+    use super::{Lane, LanePermit, LaneSeat};
 
     #[tokio::test]
     async fn who_waits_beside_others_keeps_none_of_them_from_the_lane() {
         let lane = Lane::default();
-        let seat = Seat::default();
-        let taken = seat.take(Place::acquire(&lane, true).await);
-        assert!(Place::free(&lane, false).is_none());
+        let seat = LaneSeat::default();
+        let taken = seat.take(LanePermit::acquire(&lane, true).await);
+        assert!(LanePermit::free(&lane, false).is_none());
         let (one, two) = (seat.release_shared(&lane), seat.release_shared(&lane));
-        let alone = Place::free(&lane, false);
+        let alone = LanePermit::free(&lane, false);
         assert!(
             alone.is_some(),
             "a call that waits for a person holds the lane"
@@ -152,28 +152,28 @@ mod tests {
         drop(alone);
         one.unwrap().reclaim().await;
         assert!(
-            Place::free(&lane, false).is_some(),
+            LanePermit::free(&lane, false).is_some(),
             "its other question is open"
         );
         two.unwrap().reclaim().await;
-        assert!(Place::free(&lane, false).is_none(), "it runs again");
+        assert!(LanePermit::free(&lane, false).is_none(), "it runs again");
         // The tool abandons a question.
         drop(seat.release_shared(&lane));
-        assert!(Place::free(&lane, false).is_none());
+        assert!(LanePermit::free(&lane, false).is_none());
         let late = seat.release_shared(&lane);
         drop(taken);
         late.unwrap().reclaim().await;
-        assert!(Place::free(&lane, false).is_some(), "it has ended");
+        assert!(LanePermit::free(&lane, false).is_some(), "it has ended");
     }
 
     #[tokio::test]
     async fn who_has_the_lane_alone_keeps_it_while_it_waits() {
         let lane = Lane::default();
-        let seat = Seat::default();
-        let taken = seat.take(Place::acquire(&lane, false).await);
+        let seat = LaneSeat::default();
+        let taken = seat.take(LanePermit::acquire(&lane, false).await);
         assert!(seat.release_shared(&lane).is_none());
-        assert!(Place::free(&Arc::clone(&lane), true).is_none());
+        assert!(LanePermit::free(&Arc::clone(&lane), true).is_none());
         drop(taken);
-        assert!(Place::free(&lane, true).is_some());
+        assert!(LanePermit::free(&lane, true).is_some());
     }
 }

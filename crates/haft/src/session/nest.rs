@@ -1,4 +1,4 @@
-//! `Nest`: the state of a running call: the trace of its nested calls, the time in which one of them waits for a decision, and
+//! `CallScope`: the state of a running call: the trace of its nested calls, the time in which one of them waits for a decision, and
 //! whether it has been told to end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,17 @@ use tokio::sync::Notify;
 
 use crate::call::CallId;
 use crate::result::{Status, TracedCall};
-use crate::session::lane::Seat;
+use crate::session::lane::LaneSeat;
 
 /// Maximum number of calls in a trace: a session's default budget.
 const MAX_TRACED: usize = 10_000;
 
 /// One per running call, shared by the sessions nested in it.
 #[derive(Debug)]
-pub(crate) struct Nest {
+pub(crate) struct CallScope {
     call: CallId,
     /// The nest of the session that the call itself runs in.
-    outer: Option<Arc<Nest>>,
+    outer: Option<Arc<CallScope>>,
     trace: Mutex<Vec<TracedCall>>,
     /// Whether there is a trace: most calls make none, and this avoids the lock.
     has_trace: AtomicBool,
@@ -28,18 +28,18 @@ pub(crate) struct Nest {
     /// Whether the call or a nested one has waited for a decision.
     has_waited: AtomicBool,
     /// Why the call must end, if it must.
-    ending: OnceLock<Ending>,
+    ending: OnceLock<CallEndReason>,
     /// Whether its tool waits for the ending.
     listens: AtomicBool,
     /// Whether the call was suspended or interrupted and is resumed: until it is over, it can be resumed again.
     resumable: AtomicBool,
     changed: Notify,
-    seat: Seat,
+    seat: LaneSeat,
 }
 
 /// Why a running call must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum CallEndReason {
     /// Its time is over.
     Late,
     /// The session was cancelled.
@@ -54,8 +54,8 @@ struct WaitTime {
     total: Duration,
 }
 
-impl Nest {
-    pub(crate) fn new(call: CallId, outer: Option<Arc<Nest>>) -> Self {
+impl CallScope {
+    pub(crate) fn new(call: CallId, outer: Option<Arc<CallScope>>) -> Self {
         Self {
             call,
             outer,
@@ -67,12 +67,12 @@ impl Nest {
             listens: AtomicBool::new(false),
             resumable: AtomicBool::new(false),
             changed: Notify::new(),
-            seat: Seat::default(),
+            seat: LaneSeat::default(),
         }
     }
 
     /// Returns the call's seat in its session's lane.
-    pub(crate) fn seat(&self) -> &Seat {
+    pub(crate) fn seat(&self) -> &LaneSeat {
         &self.seat
     }
 
@@ -87,7 +87,7 @@ impl Nest {
     }
 
     /// Tells the call's tool to end; returns false if it does not listen.
-    pub(crate) fn end_now(&self, ending: Ending) -> bool {
+    pub(crate) fn end_now(&self, ending: CallEndReason) -> bool {
         // Only the first reason counts.
         let _ = self.ending.set(ending);
         self.changed.notify_waiters();
@@ -95,7 +95,7 @@ impl Nest {
     }
 
     /// Completes when the call must end.
-    pub(crate) async fn ending(&self) -> Ending {
+    pub(crate) async fn ending(&self) -> CallEndReason {
         self.listens.store(true, Ordering::Release);
         loop {
             let changed = self.changed.notified();
@@ -156,7 +156,7 @@ impl Nest {
     }
 
     /// Begins a wait for a decision, in this call and in those around it; the wait ends when the guard is dropped.
-    pub(crate) fn begin_wait(self: &Arc<Self>) -> Waiting {
+    pub(crate) fn begin_wait(self: &Arc<Self>) -> WaitGuard {
         let mut at = Some(self);
         while let Some(nest) = at {
             nest.change(|waits| {
@@ -165,7 +165,7 @@ impl Nest {
             });
             at = nest.outer.as_ref();
         }
-        Waiting(Arc::clone(self))
+        WaitGuard(Arc::clone(self))
     }
 
     fn change(&self, change: impl FnOnce(&mut WaitTime)) {
@@ -207,9 +207,9 @@ impl Nest {
 
 /// An ongoing wait for a decision.
 #[derive(Debug)]
-pub(crate) struct Waiting(Arc<Nest>);
+pub(crate) struct WaitGuard(Arc<CallScope>);
 
-impl Drop for Waiting {
+impl Drop for WaitGuard {
     fn drop(&mut self) {
         let mut at = Some(&self.0);
         while let Some(nest) = at {
@@ -231,13 +231,13 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use super::Nest;
+    use super::CallScope;
     use crate::call::CallId;
     use crate::result::Status;
 
     #[test]
     fn a_call_that_nobody_closes_is_traced_as_cancelled() {
-        let nest = Nest::new(CallId::new("call-1"), None);
+        let nest = CallScope::new(CallId::new("call-1"), None);
         let (first, second) = (nest.begin("a", "x".into()), nest.begin("b", "y".into()));
         nest.end(second.unwrap(), Status::Ok, 1.0);
         let seen: Vec<_> = nest.trace().iter().map(|c| (c.seq, c.status)).collect();
@@ -247,8 +247,11 @@ mod tests {
 
     #[tokio::test]
     async fn waits_of_calls_within_stop_the_clock_of_all_around_them() {
-        let outer = Arc::new(Nest::new(CallId::new("call-1"), None));
-        let inner = Arc::new(Nest::new(CallId::new("call-2"), Some(Arc::clone(&outer))));
+        let outer = Arc::new(CallScope::new(CallId::new("call-1"), None));
+        let inner = Arc::new(CallScope::new(
+            CallId::new("call-2"),
+            Some(Arc::clone(&outer)),
+        ));
         let started = Instant::now();
         let (first, second) = (inner.begin_wait(), inner.begin_wait());
         let limit = Duration::from_millis(30);

@@ -1,10 +1,10 @@
-//! `Queue`: limits the number of pending approval requests, per run and for all runs that clients started.
+//! `RequestQueue`: limits the number of pending approval requests, per run and for all runs that clients started.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::approval::ApprovalRequest;
 use crate::approval::inbox::{Inbox, InboxError, WaitingLimits};
-use crate::bounds::Class;
+use crate::bounds::CallerClass;
 
 /// Maximum number of pending requests of a run: no user can answer more, and they would fill the inbox for everyone.
 pub(crate) const MAX_PENDING: usize = 100;
@@ -22,9 +22,9 @@ const LONG_REQUEST: usize = MAX_CLIENT_BYTES / MAX_CLIENT_REQUESTS;
 
 /// The requests that a session has submitted or is about to submit.
 #[derive(Debug)]
-pub(crate) struct Queue {
+pub(crate) struct RequestQueue {
     /// The class of the caller that started the run.
-    class: Class,
+    class: CallerClass,
     /// Number of requests submitted so far. The inbox is asked only when there could be too many.
     written: AtomicUsize,
     /// Number of requests about to be submitted, which the inbox does not know yet.
@@ -35,17 +35,17 @@ pub(crate) struct Queue {
 
 /// A place in the queue while a request is submitted.
 #[derive(Debug)]
-pub(crate) struct QueuePlace<'a>(&'a Queue);
+pub(crate) struct QueueSlot<'a>(&'a RequestQueue);
 
-impl Default for Queue {
+impl Default for RequestQueue {
     fn default() -> Self {
-        Self::of(Class::Operator)
+        Self::of(CallerClass::Operator)
     }
 }
 
-impl Queue {
+impl RequestQueue {
     /// Creates the queue of a run that a caller of this class started.
-    pub(crate) fn of(class: Class) -> Self {
+    pub(crate) fn of(class: CallerClass) -> Self {
         Self {
             class,
             written: AtomicUsize::new(0),
@@ -65,13 +65,13 @@ impl Queue {
         inbox: &dyn Inbox,
         request: &ApprovalRequest,
         resumed: bool,
-    ) -> Result<Option<QueuePlace<'_>>, InboxError> {
+    ) -> Result<Option<QueueSlot<'_>>, InboxError> {
         let others = self.coming.fetch_add(1, Ordering::AcqRel);
-        let place = QueuePlace(self);
+        let place = QueueSlot(self);
         let written = self.written.fetch_add(1, Ordering::AcqRel);
         // Few enough that the run stays within its limit whatever the inbox reports, which may not know the ones about to be submitted.
         let few = written < MAX_PENDING && !resumed;
-        let is_operators = self.class == Class::Operator;
+        let is_operators = self.class == CallerClass::Operator;
         if is_operators && few {
             return Ok(Some(place));
         }
@@ -94,7 +94,7 @@ impl Queue {
     }
 }
 
-impl Drop for QueuePlace<'_> {
+impl Drop for QueueSlot<'_> {
     fn drop(&mut self) {
         self.0.coming.fetch_sub(1, Ordering::AcqRel);
     }

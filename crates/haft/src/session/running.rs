@@ -1,4 +1,4 @@
-//! `Running`: the running calls of a run. The run's end is recorded after the last of them, however they end.
+//! `CallCounter`: the running calls of a run. The run's end is recorded after the last of them, however they end.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -9,7 +9,7 @@ const ENDING_BIT: u64 = 1 << 63;
 
 /// Counts calls and decides who must record the run's end.
 #[derive(Debug, Default)]
-pub(crate) struct Running {
+pub(crate) struct CallCounter {
     count: AtomicU64,
     /// Whether someone records the run's end.
     sealed: AtomicBool,
@@ -18,7 +18,7 @@ pub(crate) struct Running {
     idle: Notify,
 }
 
-impl Running {
+impl CallCounter {
     /// Counts a call that begins.
     pub(crate) fn begin(&self) {
         self.count.fetch_add(1, Ordering::AcqRel);
@@ -73,13 +73,13 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use super::Running;
+    use super::CallCounter;
 
     #[test]
     fn the_end_is_recorded_once_and_after_the_last_call() {
-        let idle = Running::default();
+        let idle = CallCounter::default();
         assert!(idle.finish());
-        let busy = Running::default();
+        let busy = CallCounter::default();
         busy.begin();
         busy.begin();
         assert!(!busy.end());

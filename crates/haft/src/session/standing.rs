@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::budget::{RunUses, Uses};
+use crate::budget::{EffectCounts, RunEffectCounts};
 use crate::policy::RunHistory;
 use crate::session::Session;
 use crate::untrusted::UntrustedSource;
@@ -50,12 +50,12 @@ impl Session {
         self.parts.run.untrusted.note(sources);
     }
     /// Returns what its calls have used of the effect budgets.
-    pub fn uses(&self) -> Uses {
+    pub fn uses(&self) -> EffectCounts {
         self.parts.run.uses.now()
     }
 
     /// Returns the counter of these uses.
-    pub(crate) fn run_uses(&self) -> &Arc<RunUses> {
+    pub(crate) fn run_uses(&self) -> &Arc<RunEffectCounts> {
         &self.parts.run.uses
     }
 }

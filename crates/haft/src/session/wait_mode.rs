@@ -14,7 +14,7 @@ pub enum WaitMode {
     /// The call waits within the approval timeout for any decision, and is suspended afterwards.
     WaitThenSuspend,
     /// The call waits within the approval timeout for any decision and is useless afterwards: it is denied, even if an approver
-    /// answers [`Later`](crate::Answer::Later) or the session leaves, and its request is always withdrawn.
+    /// answers [`Later`](crate::ApproverReply::Later) or the session leaves, and its request is always withdrawn.
     WaitThenWithdraw,
     /// The call does not wait: it is suspended at once.
     SuspendAtOnce,

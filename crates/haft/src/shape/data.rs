@@ -68,7 +68,7 @@ pub(super) fn preview(
 ) -> Option<Box<RawValue>> {
     if scan::scan_object(text).is_ok() {
         for detail in DETAILS {
-            let mut shown = Preview {
+            let mut shown = DataPreview {
                 lexer: Lexer::new(text),
                 detail,
                 typed,
@@ -87,7 +87,7 @@ pub(super) fn preview(
     RawValue::from_string("{}".to_owned()).ok()
 }
 
-struct Preview<'t> {
+struct DataPreview<'t> {
     lexer: Lexer<'t>,
     detail: Detail,
     typed: bool,
@@ -96,11 +96,11 @@ struct Preview<'t> {
 }
 
 /// `None` if the preview has become too long (or the text did not pass the scan).
-type Step = Option<()>;
+type PreviewResult = Option<()>;
 
-impl<'t> Preview<'t> {
+impl<'t> DataPreview<'t> {
     /// Adds one value, at this depth.
-    fn value(&mut self, depth: usize) -> Step {
+    fn value(&mut self, depth: usize) -> PreviewResult {
         if self.out.len() > self.most {
             return None;
         }
@@ -187,7 +187,7 @@ impl<'t> Preview<'t> {
         self.out.push('"');
     }
 
-    fn object(&mut self, depth: usize) -> Step {
+    fn object(&mut self, depth: usize) -> PreviewResult {
         self.lexer.at += 1;
         self.out.push('{');
         let mut count = 0;
@@ -225,7 +225,7 @@ impl<'t> Preview<'t> {
         Some(())
     }
 
-    fn array(&mut self, depth: usize) -> Step {
+    fn array(&mut self, depth: usize) -> PreviewResult {
         let last = self.detail.items / 3;
         let first = self.detail.items - last;
         self.lexer.at += 1;

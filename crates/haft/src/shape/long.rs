@@ -1,15 +1,15 @@
-//! `Long`: a text of any length in a result: shown whole if it fits, otherwise its beginning and end, with the whole text stored.
+//! `LongText`: a text of any length in a result: shown whole if it fits, otherwise its beginning and end, with the whole text stored.
 //!
 //! The executor stores results over the inline limit; this is for texts that must not be whole in memory before that.
 
 use std::io;
 use std::sync::Arc;
 
-use crate::artifact::source::Source;
+use crate::artifact::source::ByteSource;
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::error::ToolError;
 use crate::result::Artifact;
-use crate::shape::notice::{self, Whole};
+use crate::shape::notice::{self, FullCopy};
 use crate::spec::Overflow;
 use crate::tokens::Tokenizer;
 
@@ -24,9 +24,9 @@ pub(crate) const TEXT: &str = "text/plain";
 
 /// A text that may be very long.
 #[derive(Clone)]
-pub struct Long {
+pub struct LongText {
     /// The beginning of it that is available without a gap.
-    pub source: Arc<dyn Source>,
+    pub source: Arc<dyn ByteSource>,
     /// Its total number of bytes; more than the source's if the rest was not kept.
     pub total: u64,
     /// Its last bytes, if not all of it was kept.
@@ -44,7 +44,7 @@ pub struct ShapedText {
 
 /// How much may be shown.
 #[derive(Clone, Copy)]
-pub(crate) struct Room<'a> {
+pub(crate) struct TextLimit<'a> {
     /// The tokenizer that counts what is shown.
     pub(crate) tokenizer: &'a dyn Tokenizer,
     /// Maximum number of tokens of all texts together.
@@ -53,22 +53,22 @@ pub(crate) struct Room<'a> {
     pub(crate) json: bool,
 }
 
-impl std::fmt::Debug for Long {
+impl std::fmt::Debug for LongText {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Long")
+        f.debug_struct("LongText")
             .field("total", &self.total)
             .finish_non_exhaustive()
     }
 }
 
 /// Returns whether these texts are small enough to read and show immediately.
-pub(crate) fn are_short(texts: &[Long]) -> bool {
+pub(crate) fn are_short(texts: &[LongText]) -> bool {
     texts.iter().map(|text| text.total).sum::<u64>() <= INLINE_BYTES
 }
 
 /// How a text is shown.
 #[derive(Debug)]
-pub(crate) enum Share {
+pub(crate) enum TextShare {
     /// Whole.
     Whole(String),
     /// In part, within this many tokens.
@@ -76,10 +76,13 @@ pub(crate) enum Share {
 }
 
 /// Where the whole of a partly shown text is stored; `None` if it is not to be stored.
-pub(crate) type Stored = Option<Result<ArtifactRef, ArtifactError>>;
+pub(crate) type FullTextRef = Option<Result<ArtifactRef, ArtifactError>>;
 
 /// Reads the texts and decides how each is shown within the room.
-pub(crate) fn measure(texts: &[Long], room: Room<'_>) -> Result<Vec<Share>, ToolError> {
+pub(crate) fn measure(
+    texts: &[LongText],
+    room: TextLimit<'_>,
+) -> Result<Vec<TextShare>, ToolError> {
     let mut parts = Vec::with_capacity(texts.len());
     for text in texts {
         parts.push(text.whole(room)?);
@@ -88,27 +91,27 @@ pub(crate) fn measure(texts: &[Long], room: Room<'_>) -> Result<Vec<Share>, Tool
     let each = parts.into_iter().zip(shares);
     Ok(each
         .map(|(part, share)| match (part, share) {
-            (Some((whole, _)), None) => Share::Whole(whole),
-            (_, share) => Share::Part(share.unwrap_or_default()),
+            (Some((whole, _)), None) => TextShare::Whole(whole),
+            (_, share) => TextShare::Part(share.unwrap_or_default()),
         })
         .collect())
 }
 
 /// Shows the texts as measured; each share comes with the location of the whole text.
 pub(crate) fn show(
-    texts: &[Long],
-    room: Room<'_>,
+    texts: &[LongText],
+    room: TextLimit<'_>,
     overflow: Overflow,
-    shares: Vec<(Share, Stored)>,
+    shares: Vec<(TextShare, FullTextRef)>,
 ) -> Result<Vec<ShapedText>, ToolError> {
     let mut shown = Vec::with_capacity(texts.len());
     for (text, (share, kept)) in texts.iter().zip(shares) {
         shown.push(match share {
-            Share::Whole(text) => ShapedText {
+            TextShare::Whole(text) => ShapedText {
                 text,
                 artifact: None,
             },
-            Share::Part(share) => text.shape_partly(room, share, kept)?,
+            TextShare::Part(share) => text.shape_partly(room, share, kept)?,
         });
     }
     if overflow == Overflow::Fail && shown.iter().any(|one| one.artifact.is_some()) {
@@ -118,10 +121,10 @@ pub(crate) fn show(
 }
 
 /// A whole text and its cost, if it could be shown whole.
-type Counted = Option<(String, usize)>;
+type CountedText = Option<(String, usize)>;
 
 /// Returns the share of each text that is not shown whole: texts that need less than an equal share leave the rest to the others.
-fn shares(parts: &[Counted], limit: usize) -> Vec<Option<usize>> {
+fn shares(parts: &[CountedText], limit: usize) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..parts.len()).collect();
     let cost = |at: usize| parts[at].as_ref().map_or(usize::MAX, |(_, cost)| *cost);
     order.sort_by_key(|at| cost(*at));
@@ -155,7 +158,7 @@ fn unreadable(error: io::Error) -> ToolError {
     ToolError::failed(format!("the output cannot be read back: {error}")).with_source(error)
 }
 
-impl Room<'_> {
+impl TextLimit<'_> {
     /// Returns the cost of a text, if that is at most `limit`.
     fn cost(&self, text: &str, limit: usize) -> Option<usize> {
         if !self.json {
@@ -166,9 +169,9 @@ impl Room<'_> {
     }
 }
 
-impl Long {
+impl LongText {
     /// Returns all of it and its cost, if it is short enough to fit.
-    fn whole(&self, room: Room<'_>) -> Result<Counted, ToolError> {
+    fn whole(&self, room: TextLimit<'_>) -> Result<CountedText, ToolError> {
         let most = room.limit.saturating_mul(BYTES_PER_TOKEN) as u64;
         if self.total > most || self.total > self.source.size() {
             return Ok(None);
@@ -182,16 +185,16 @@ impl Long {
     /// Returns its beginning and end within `share` tokens; `kept` is where the whole is stored.
     fn shape_partly(
         &self,
-        room: Room<'_>,
+        room: TextLimit<'_>,
         share: usize,
-        kept: Stored,
+        kept: FullTextRef,
     ) -> Result<ShapedText, ToolError> {
         let kept = kept.map(|kept| Ok(to_artifact(&kept?, TEXT, &*self.source)?));
         let (artifact, whole) = match kept {
-            None => (None, Whole::Cut),
-            Some(Err::<_, ArtifactError>(error)) => (None, Whole::Lost(error.to_string())),
+            None => (None, FullCopy::Cut),
+            Some(Err::<_, ArtifactError>(error)) => (None, FullCopy::Lost(error.to_string())),
             Some(Ok(artifact)) => {
-                let whole = Whole::Kept(artifact.reference.clone());
+                let whole = FullCopy::Kept(artifact.reference.clone());
                 (Some(artifact), whole)
             }
         };
@@ -210,7 +213,7 @@ impl Long {
     }
 
     /// Returns at most `side` bytes each of its beginning and end, with a notice of what is missing in between.
-    fn head_and_tail(&self, side: usize, whole: &Whole) -> io::Result<String> {
+    fn head_and_tail(&self, side: usize, whole: &FullCopy) -> io::Result<String> {
         let head = read(&*self.source, 0, side)?;
         let head = whole_characters(&head);
         let tail = if self.end.is_empty() {
@@ -233,7 +236,7 @@ impl Long {
 }
 
 /// Reads at most `most` bytes of a source, starting at `from`.
-fn read(source: &dyn Source, from: u64, most: usize) -> io::Result<Vec<u8>> {
+fn read(source: &dyn ByteSource, from: u64, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; most];
     let mut filled = 0;
     while filled < most {
@@ -258,7 +261,7 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
 fn to_artifact(
     reference: &ArtifactRef,
     media_type: &str,
-    source: &dyn Source,
+    source: &dyn ByteSource,
 ) -> io::Result<Artifact> {
     let head = read(source, 0, super::PREVIEW_BYTES)?;
     Ok(Artifact {
@@ -275,14 +278,14 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::{Long, Room, ShapedText, Share, measure, show};
+    use super::{LongText, ShapedText, TextLimit, TextShare, measure, show};
     use crate::artifact::ArtifactRef;
     use crate::error::{ErrorKind, ToolError};
     use crate::spec::Overflow;
     use crate::tokens::{self, Tokenizer};
 
-    fn long(text: &str) -> Long {
-        Long {
+    fn long(text: &str) -> LongText {
+        LongText {
             total: text.len() as u64,
             source: Arc::new(Bytes::copy_from_slice(text.as_bytes())),
             end: Vec::new(),
@@ -291,21 +294,21 @@ mod tests {
 
     /// Shows the texts with each partly shown one stored; also returns the stored texts.
     fn show_all(
-        texts: &[Long],
-        room: Room<'_>,
+        texts: &[LongText],
+        room: TextLimit<'_>,
         overflow: Overflow,
     ) -> (Result<Vec<ShapedText>, ToolError>, Vec<Bytes>) {
         let mut all = Vec::new();
         let shares = measure(texts, room).unwrap().into_iter().zip(texts);
         let shares = shares.map(|(share, text)| {
             let kept = match share {
-                Share::Part(_) if overflow != Overflow::Clip => {
+                TextShare::Part(_) if overflow != Overflow::Clip => {
                     let whole = text.source.whole().unwrap();
                     let reference = ArtifactRef::of(&whole);
                     all.push(whole);
                     Some(Ok(reference))
                 }
-                Share::Part(_) | Share::Whole(_) => None,
+                TextShare::Part(_) | TextShare::Whole(_) => None,
             };
             (share, kept)
         });
@@ -313,7 +316,7 @@ mod tests {
         (show(texts, room, overflow, shares), all)
     }
 
-    fn shape_all(texts: &[Long], room: Room<'_>) -> (Vec<ShapedText>, Vec<Bytes>) {
+    fn shape_all(texts: &[LongText], room: TextLimit<'_>) -> (Vec<ShapedText>, Vec<Bytes>) {
         let (shown, kept) = show_all(texts, room, Overflow::Store);
         (shown.unwrap(), kept)
     }
@@ -333,7 +336,7 @@ mod tests {
         for text in &rows {
             for tokenizer in [&tokens::Bytes as &dyn Tokenizer, &*standard] {
                 for (limit, json) in [(0, true), (40, false), (700, true), (4096, false)] {
-                    let room = Room {
+                    let room = TextLimit {
                         tokenizer,
                         limit,
                         json,
@@ -367,7 +370,7 @@ mod tests {
 
     #[test]
     fn f3_what_one_text_does_not_need_the_other_may_show() {
-        let room = Room {
+        let room = TextLimit {
             tokenizer: &tokens::Bytes,
             limit: 2_000,
             json: false,
@@ -384,12 +387,12 @@ mod tests {
 
     #[test]
     fn f3_what_was_not_kept_is_said_with_its_size() {
-        let cut = Long {
+        let cut = LongText {
             total: 1_000_000,
             end: b"the end".to_vec(),
             ..long(&"x".repeat(5_000))
         };
-        let room = Room {
+        let room = TextLimit {
             tokenizer: &tokens::Bytes,
             limit: 1_000,
             json: false,
@@ -405,7 +408,7 @@ mod tests {
 
     #[test]
     fn f3_a_tool_that_is_to_cut_or_fail_does() {
-        let room = Room {
+        let room = TextLimit {
             tokenizer: &tokens::Bytes,
             limit: 1_000,
             json: false,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::result::Content;
 
 use super::Shaper;
-use super::notice::Whole;
+use super::notice::FullCopy;
 
 /// Longest media type that is taken over, in bytes. A longer one is cut: a server may send any text as one.
 const MAX_TYPE: usize = 128;
@@ -55,13 +55,13 @@ impl Shaper<'_> {
         let bytes = STANDARD.decode(data);
         let bytes = bytes.map_or_else(|_| Bytes::copy_from_slice(data.as_bytes()), Bytes::from);
         match self.keep(mime_type, &bytes).await {
-            Whole::Kept(reference) => Content::ResourceLink {
+            FullCopy::Kept(reference) => Content::ResourceLink {
                 uri: format!("artifact://{}/{reference}", self.bounds.run),
                 name: reference,
                 mime_type: Some(mime_type.to_owned()),
                 bytes: Some(bytes.len() as u64),
             },
-            Whole::Cut | Whole::Lost(_) => {
+            FullCopy::Cut | FullCopy::Lost(_) => {
                 let limit = self.bounds.media_bytes;
                 let size = bytes.len();
                 Content::text(format!(

@@ -2,7 +2,7 @@
 
 /// What happened to the whole of something that is shown in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Whole {
+pub(super) enum FullCopy {
     /// It is stored under this ref.
     Kept(String),
     /// It is not stored: the tool or the host wants it cut.
@@ -22,7 +22,7 @@ pub(super) fn read(reference: &str, offset: usize) -> String {
     format!(r#"read_artifact {{"ref":"{reference}","offset":{offset}}}"#)
 }
 
-impl Whole {
+impl FullCopy {
     fn rest(&self, offset: usize) -> String {
         match self {
             Self::Kept(reference) => {
@@ -39,20 +39,20 @@ impl Whole {
 }
 
 /// Returns the notice between the head and the tail of a text that was not kept whole.
-pub(super) fn of_cut(total: u64, kept: u64, offset: usize, whole: &Whole) -> String {
+pub(super) fn of_cut(total: u64, kept: u64, offset: usize, whole: &FullCopy) -> String {
     match whole {
-        Whole::Kept(reference) => {
+        FullCopy::Kept(reference) => {
             let read = read(reference, offset);
             format!(
                 "\n… cut: the first {kept} of {total} bytes are stored, read them with {read} …\n"
             )
         }
-        Whole::Cut | Whole::Lost(_) => of_text(total, 0, offset, whole),
+        FullCopy::Cut | FullCopy::Lost(_) => of_text(total, 0, offset, whole),
     }
 }
 
 /// Returns the notice between the head and the tail of a text; `offset` is where the head ends.
-pub(super) fn of_text(bytes: u64, lines: usize, offset: usize, whole: &Whole) -> String {
+pub(super) fn of_text(bytes: u64, lines: usize, offset: usize, whole: &FullCopy) -> String {
     let rest = whole.rest(offset);
     if lines > 1 {
         return format!("\n… {bytes} bytes in {lines} lines {rest} …\n");
@@ -61,13 +61,13 @@ pub(super) fn of_text(bytes: u64, lines: usize, offset: usize, whole: &Whole) ->
 }
 
 /// Returns the notice for data that is shown as a preview.
-pub(super) fn of_data(bytes: usize, whole: &Whole) -> String {
+pub(super) fn of_data(bytes: usize, whole: &FullCopy) -> String {
     match whole {
-        Whole::Kept(reference) => {
+        FullCopy::Kept(reference) => {
             let read = read(reference, 0);
             format!("The data is a preview of {bytes} bytes, read the whole with {read}.")
         }
-        Whole::Cut | Whole::Lost(_) => {
+        FullCopy::Cut | FullCopy::Lost(_) => {
             format!(
                 "The data is a preview of {bytes} bytes, the rest was {}.",
                 whole.rest(0)

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Bounds, Fitted, Keep, fit, object, preview, texts};
+use super::{ArtifactKeeper, FittedResult, InlineLimits, fit, object, preview, texts};
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::call::RunId;
 use crate::error::ErrorKind;
@@ -32,10 +32,10 @@ fn run(
     tokenizer: &dyn Tokenizer,
     limit: usize,
     overflow: Overflow,
-) -> (Fitted, Stored) {
+) -> (FittedResult, Stored) {
     let keep = InMemory::default();
     let run = RunId::new("r1");
-    let bounds = Bounds {
+    let bounds = InlineLimits {
         tokenizer,
         limit,
         media_bytes: 3_000,
@@ -51,7 +51,7 @@ fn run(
 #[derive(Default)]
 struct InMemory(Mutex<Stored>);
 
-impl Keep for InMemory {
+impl ArtifactKeeper for InMemory {
     fn keep<'k>(
         &'k self,
         media_type: &'k str,
@@ -71,7 +71,7 @@ impl Keep for InMemory {
 /// A store without room.
 struct Full;
 
-impl Keep for Full {
+impl ArtifactKeeper for Full {
     fn keep<'k>(&'k self, _: &'k str, _: Bytes) -> BoxFuture<'k, Result<Artifact, ArtifactError>> {
         Box::pin(ready(Err(ArtifactError::Quota { bytes: 9, left: 1 })))
     }
@@ -81,14 +81,14 @@ fn raw(value: &Value) -> Box<RawValue> {
     serde_json::value::to_raw_value(value).unwrap()
 }
 
-fn value(fitted: &Fitted) -> Value {
+fn value(fitted: &FittedResult) -> Value {
     fitted
         .data
         .as_ref()
         .map_or(Value::Null, |raw| serde_json::from_str(raw.get()).unwrap())
 }
 
-fn cost(tokenizer: &dyn Tokenizer, fitted: &Fitted) -> usize {
+fn cost(tokenizer: &dyn Tokenizer, fitted: &FittedResult) -> usize {
     let texts = fitted.content.iter().flat_map(texts);
     let all = texts.chain(fitted.data.as_deref().map(RawValue::get));
     let all = all.chain(fitted.notes.iter().map(String::as_str));
@@ -314,7 +314,7 @@ fn media_over_its_limit_is_linked() {
 #[test]
 fn without_a_store_or_with_a_full_one_it_is_cut() {
     let run = RunId::new("r1");
-    let bounds = Bounds {
+    let bounds = InlineLimits {
         tokenizer: &TOKENS,
         limit: 200,
         media_bytes: 0,

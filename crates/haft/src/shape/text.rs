@@ -3,7 +3,7 @@
 use crate::result::Content;
 use crate::tokens::{Bytes, Tokenizer};
 
-use super::notice::{self, Whole};
+use super::notice::{self, FullCopy};
 use super::texts;
 
 /// Joins all texts of a content, in order, on separate lines; for a link, its name and address.
@@ -26,7 +26,7 @@ pub(super) fn join(content: &[Content]) -> String {
 /// Returns at most `limit` tokens of a text: the text itself, or head, notice and tail.
 pub(super) fn preview(
     text: &str,
-    whole: &Whole,
+    whole: &FullCopy,
     tokenizer: &dyn Tokenizer,
     limit: usize,
 ) -> String {
@@ -55,7 +55,7 @@ pub(super) fn preview(
         .to_owned()
 }
 
-fn head_and_tail(text: &str, whole: &Whole, tokenizer: &dyn Tokenizer, room: usize) -> String {
+fn head_and_tail(text: &str, whole: &FullCopy, tokenizer: &dyn Tokenizer, room: usize) -> String {
     let head = tokenizer.head(text, room - room / 4);
     let rest = text.get(head..).unwrap_or_default();
     let tail = tokenizer.tail(rest, room / 4);

@@ -4,22 +4,22 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::skill::folder::{FILES, Folder, OVERLAY};
-use crate::skill::lenient::{Head, declare};
-use crate::skill::{Level, MAX_INSTRUCTIONS, Problem, SkillError, folder, split, strict};
+use crate::skill::folder::{FILES, FolderHandle, OVERLAY};
+use crate::skill::lenient::{TextHead, declare};
+use crate::skill::{MAX_INSTRUCTIONS, Severity, SkillError, SkillProblem, folder, split, strict};
 
 /// Maximum number of lines of instructions that the format recommends.
 const RECOMMENDED_LINES: usize = 500;
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct SkillReport {
     /// The skill's name, or its folder's if it has none.
     pub name: String,
     /// Whether there are no errors.
     pub ok: bool,
     /// Errors and warnings.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SkillProblem>,
 }
 
 /// How strictly to check.
@@ -35,30 +35,35 @@ pub enum Rigour {
 ///
 /// # Errors
 /// [`SkillError`] if the folder cannot be opened.
-pub fn check(dir: &Path, rigour: Rigour) -> Result<Report, SkillError> {
+pub fn check(dir: &Path, rigour: Rigour) -> Result<SkillReport, SkillError> {
     let real = dir.canonicalize().map_err(|source| SkillError::Io {
         verb: "open",
         path: dir.to_string_lossy().into_owned(),
         source,
     })?;
-    let opened = Folder::open(&real)?;
+    let opened = FolderHandle::open(&real)?;
     let name = real
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_default();
     let text = match read(&opened, &FILES, MAX_INSTRUCTIONS) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => return Ok(report(name, vec![Problem::error("there is no SKILL.md")])),
-        Err(e) => return Ok(report(name, vec![Problem::error(e.to_string())])),
+        Ok(None) => {
+            return Ok(report(
+                name,
+                vec![SkillProblem::error("there is no SKILL.md")],
+            ));
+        }
+        Err(e) => return Ok(report(name, vec![SkillProblem::error(e.to_string())])),
     };
     let overlay = match read(&opened, &[OVERLAY], folder::MAX_HEAD) {
         Ok(overlay) => overlay,
-        Err(e) => return Ok(report(name, vec![Problem::error(e.to_string())])),
+        Err(e) => return Ok(report(name, vec![SkillProblem::error(e.to_string())])),
     };
     Ok(check_text(&text, overlay.as_deref(), &name, rigour))
 }
 
-fn read(folder: &Folder, names: &[&str], most: u64) -> Result<Option<Vec<u8>>, SkillError> {
+fn read(folder: &FolderHandle, names: &[&str], most: u64) -> Result<Option<Vec<u8>>, SkillError> {
     for name in names {
         match folder.whole(Path::new(name), most) {
             Ok(bytes) => return Ok(Some(bytes)),
@@ -70,11 +75,16 @@ fn read(folder: &Folder, names: &[&str], most: u64) -> Result<Option<Vec<u8>>, S
 }
 
 /// Checks the bytes of a `SKILL.md` and of the `skill.yaml` beside it, as if they were in a folder of this name.
-pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Rigour) -> Report {
+pub fn check_text(
+    bytes: &[u8],
+    overlay: Option<&[u8]>,
+    folder: &str,
+    rigour: Rigour,
+) -> SkillReport {
     let text = String::from_utf8_lossy(bytes);
     let overlay = overlay.map(String::from_utf8_lossy);
     let cut = text.floor_char_boundary(usize::try_from(folder::MAX_HEAD).unwrap_or(usize::MAX));
-    let head = Head {
+    let head = TextHead {
         text: &text[..cut],
         whole: cut == text.len(),
     };
@@ -83,7 +93,7 @@ pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Ri
     let no_text = || "SKILL.md contains bytes that are not UTF-8".to_owned();
     let mut problems = declared.problems;
     match rigour {
-        Rigour::Lenient if !utf8 => problems.push(Problem::warning(no_text())),
+        Rigour::Lenient if !utf8 => problems.push(SkillProblem::warning(no_text())),
         Rigour::Lenient => {}
         Rigour::Strict => {
             let faults = if utf8 {
@@ -93,12 +103,12 @@ pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Ri
             };
             // The overlay is not part of the format: its problems keep their level.
             problems.retain(|problem| problem.message.contains(OVERLAY));
-            problems.extend(faults.into_iter().map(Problem::error));
+            problems.extend(faults.into_iter().map(SkillProblem::error));
         }
     }
     let lines = split::body(&text).lines().count();
     if lines > RECOMMENDED_LINES {
-        problems.push(Problem::warning(format!(
+        problems.push(SkillProblem::warning(format!(
             "the instructions have {lines} lines; put what is not always needed into files beside them"
         )));
     }
@@ -111,11 +121,11 @@ pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Ri
     report(name, problems)
 }
 
-fn report(name: String, problems: Vec<Problem>) -> Report {
-    Report {
+fn report(name: String, problems: Vec<SkillProblem>) -> SkillReport {
+    SkillReport {
         ok: problems
             .iter()
-            .all(|problem| problem.level == Level::Warning),
+            .all(|problem| problem.level == Severity::Warning),
         name,
         problems,
     }

@@ -26,13 +26,13 @@ pub(super) const MAX_HEAD: u64 = 64 * 1024;
 const MAX_SLICE: u64 = 1024 * 1024;
 
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct FolderHandle {
     fd: OwnedFd,
 }
 
 /// Bytes of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Slice {
+pub struct ResourceSlice {
     /// The bytes; fewer than requested at the end of the file, and never more than 1 MiB.
     pub bytes: Vec<u8>,
     /// The size of the whole file.
@@ -41,13 +41,13 @@ pub struct Slice {
 
 /// The beginning of a file.
 #[derive(Debug)]
-pub(super) struct Beginning {
+pub(super) struct FileHead {
     pub(super) bytes: Vec<u8>,
     /// Whether this is the whole file.
     pub(super) whole: bool,
 }
 
-impl Folder {
+impl FolderHandle {
     /// Opens a folder by its path without links.
     pub(super) fn open(dir: &Path) -> Result<Self, SkillError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -93,7 +93,7 @@ impl Folder {
     }
 
     /// Reads the first bytes of a file.
-    pub(super) fn read_beginning(&self, path: &Path, most: u64) -> Result<Beginning, SkillError> {
+    pub(super) fn read_beginning(&self, path: &Path, most: u64) -> Result<FileHead, SkillError> {
         let (mut file, _) = self.file(path)?;
         let mut bytes = Vec::new();
         let read = file.by_ref().take(most + 1).read_to_end(&mut bytes);
@@ -101,7 +101,7 @@ impl Folder {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let whole = bytes.len() <= most;
         bytes.truncate(most);
-        Ok(Beginning { bytes, whole })
+        Ok(FileHead { bytes, whole })
     }
 
     /// Reads a file if it is no larger than `most` bytes.
@@ -118,7 +118,7 @@ impl Folder {
     }
 
     /// Reads some bytes of a file.
-    pub(super) fn slice(&self, path: &str, range: Range<u64>) -> Result<Slice, SkillError> {
+    pub(super) fn slice(&self, path: &str, range: Range<u64>) -> Result<ResourceSlice, SkillError> {
         let given = Path::new(path);
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if path.is_empty() || path.contains('\0') {
@@ -143,7 +143,7 @@ impl Folder {
             }
         }
         bytes.truncate(filled);
-        Ok(Slice { bytes, total })
+        Ok(ResourceSlice { bytes, total })
     }
 }
 

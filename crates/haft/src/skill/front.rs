@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::skill::Problem;
+use crate::skill::SkillProblem;
 use crate::skill::rules::{rules, words};
-use crate::skill::yaml::Node;
+use crate::skill::yaml::YamlNode;
 
 /// A skill's metadata besides its name and description. Nothing in it is checked or granted: it is what the
 /// author wrote.
@@ -79,10 +79,13 @@ pub(super) struct ToolRules {
 pub(super) const NARROWING: [&str; 3] = ["allowed_tools", "disallowed-tools", "disallowed_tools"];
 
 /// Reads the keys of a mapping; reports those that do not fit.
-pub(super) fn front_matter(node: &Node, problems: &mut Vec<Problem>) -> (FrontMatter, ToolRules) {
+pub(super) fn front_matter(
+    node: &YamlNode,
+    problems: &mut Vec<SkillProblem>,
+) -> (FrontMatter, ToolRules) {
     let mut front = FrontMatter::default();
     let mut tools = ToolRules::default();
-    let Node::Map(pairs) = node else {
+    let YamlNode::Map(pairs) = node else {
         return (front, tools);
     };
     for (key, value) in pairs {
@@ -102,7 +105,7 @@ pub(super) fn front_matter(node: &Node, problems: &mut Vec<Problem>) -> (FrontMa
 }
 
 /// Reads a descriptive key; returns whether it was one.
-fn read_description_key(front: &mut FrontMatter, key: &str, value: &Node) -> bool {
+fn read_description_key(front: &mut FrontMatter, key: &str, value: &YamlNode) -> bool {
     let text = || Some(plain(value));
     match key {
         "license" | "licence" => front.license = text(),
@@ -119,11 +122,11 @@ fn read_description_key(front: &mut FrontMatter, key: &str, value: &Node) -> boo
         "disable-model-invocation" => front.model_invocable = says(value) == Some(false),
         "user-invocable" => front.user_invocable = says(value) == Some(true),
         "metadata" => match value {
-            Node::Map(pairs) => {
+            YamlNode::Map(pairs) => {
                 let pairs = pairs.iter().map(|(k, v)| (k.clone(), plain(v)));
                 front.metadata = pairs.collect();
             }
-            Node::Text(..) | Node::List(_) => return false,
+            YamlNode::Text(..) | YamlNode::List(_) => return false,
         },
         _ => return false,
     }
@@ -133,14 +136,14 @@ fn read_description_key(front: &mut FrontMatter, key: &str, value: &Node) -> boo
 fn read_tool_rules(
     tools: &mut ToolRules,
     key: &str,
-    value: &Node,
-    problems: &mut Vec<Problem>,
+    value: &YamlNode,
+    problems: &mut Vec<SkillProblem>,
 ) -> bool {
     let read = rules(value);
     match key {
         "allowed-tools" => {
             if read.is_none() {
-                problems.push(Problem::warning(format!(
+                problems.push(SkillProblem::warning(format!(
                     "`{key}` is not a list of rules and is left out"
                 )));
             }
@@ -160,23 +163,25 @@ fn read_tool_rules(
 fn narrowing(
     key: &str,
     read: Option<Vec<String>>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SkillProblem>,
 ) -> Option<Vec<String>> {
     if read.is_none() {
-        problems.push(Problem::error(format!("`{key}` is not a list of rules")));
+        problems.push(SkillProblem::error(format!(
+            "`{key}` is not a list of rules"
+        )));
     }
     read
 }
 
 /// Returns a text as it is, anything else as compact JSON.
-pub(super) fn plain(node: &Node) -> String {
+pub(super) fn plain(node: &YamlNode) -> String {
     match node {
-        Node::Text(text, _) => text.trim().to_owned(),
-        Node::List(_) | Node::Map(_) => node.to_value().to_string(),
+        YamlNode::Text(text, _) => text.trim().to_owned(),
+        YamlNode::List(_) | YamlNode::Map(_) => node.to_value().to_string(),
     }
 }
 
-fn says(node: &Node) -> Option<bool> {
+fn says(node: &YamlNode) -> Option<bool> {
     match plain(node).to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Some(true),
         "false" | "no" | "off" | "0" => Some(false),

@@ -3,10 +3,10 @@
 use unicode_normalization::UnicodeNormalization;
 
 use crate::skill::front::{self, FrontMatter, NARROWING, ToolRules};
-use crate::skill::split::{self, NoFrontMatter, Split};
+use crate::skill::split::{self, NoFrontMatter, SplitText};
 use crate::skill::strict::MAX_DESCRIPTION;
-use crate::skill::yaml::{self, Node, Note};
-use crate::skill::{Level, Problem, overlay, strict};
+use crate::skill::yaml::{self, YamlNode, YamlNote};
+use crate::skill::{Severity, SkillProblem, overlay, strict};
 use crate::text::clip;
 
 /// Maximum length of a usable name, in characters; the format's limit is 64, beyond which there is a warning.
@@ -14,25 +14,25 @@ const MAX_NAME: usize = 128;
 
 /// The content of a `SKILL.md` and its overlay.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Declared {
+pub(super) struct SkillDeclaration {
     /// A usable name; empty if there is none.
     pub(super) name: String,
     /// The description; empty if there is none.
     pub(super) description: String,
     pub(super) front: FrontMatter,
     pub(super) tools: ToolRules,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<SkillProblem>,
 }
 
-impl Declared {
+impl SkillDeclaration {
     /// Whether the skill can be used.
     pub(super) fn loads(&self) -> bool {
-        self.problems.iter().all(|p| p.level == Level::Warning)
+        self.problems.iter().all(|p| p.level == Severity::Warning)
     }
 }
 
 /// Reads the head of a `SKILL.md` (all of it, or its first 64 KiB) and the `skill.yaml` beside it.
-pub(super) fn declare(head: &Head<'_>, over: Option<&str>, folder: &str) -> Declared {
+pub(super) fn declare(head: &TextHead<'_>, over: Option<&str>, folder: &str) -> SkillDeclaration {
     let mut problems = Vec::new();
     let over = over.map(|text| overlay::read(text, &mut problems));
     let node = front_node(head, over.is_some(), &mut problems);
@@ -43,7 +43,7 @@ pub(super) fn declare(head: &Head<'_>, over: Option<&str>, folder: &str) -> Decl
         over.fill(&mut name, &mut description, &mut problems);
         over.fill_front(&mut front, &mut tools, &mut problems);
     }
-    Declared {
+    SkillDeclaration {
         name: usable_name(name, folder, &mut problems),
         description: usable_description(description, &mut problems),
         front,
@@ -54,26 +54,26 @@ pub(super) fn declare(head: &Head<'_>, over: Option<&str>, folder: &str) -> Decl
 
 /// The beginning of a file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Head<'a> {
+pub(super) struct TextHead<'a> {
     pub(super) text: &'a str,
     /// Whether this is the whole file.
     pub(super) whole: bool,
 }
 
 /// Returns the front matter's mapping; if there is none, reports the reason and returns an empty one.
-fn front_node(head: &Head<'_>, overlaid: bool, problems: &mut Vec<Problem>) -> Node {
-    let nothing = || Node::Map(Vec::new());
+fn front_node(head: &TextHead<'_>, overlaid: bool, problems: &mut Vec<SkillProblem>) -> YamlNode {
+    let nothing = || YamlNode::Map(Vec::new());
     let split =
         match split::by_line(head.text).or_else(|e| split::by_mark(head.text).map_err(|_| e)) {
             Ok(split) => split,
             Err(NoFrontMatter::Missing) if overlaid => {
-                problems.push(Problem::warning(
+                problems.push(SkillProblem::warning(
                     "SKILL.md has no front matter; skill.yaml is used instead",
                 ));
                 return nothing();
             }
             Err(uncut) => {
-                problems.push(Problem::error(describe_uncut(uncut, head.whole)));
+                problems.push(SkillProblem::error(describe_uncut(uncut, head.whole)));
                 return nothing();
             }
         };
@@ -84,13 +84,13 @@ fn front_node(head: &Head<'_>, overlaid: bool, problems: &mut Vec<Problem>) -> N
         }
         Err(first) => {
             if let Some((read, warning)) = again(&split, head.text) {
-                problems.push(Problem::warning(format!(
+                problems.push(SkillProblem::warning(format!(
                     "the front matter {first}; {warning}"
                 )));
                 report_notes(&read.notes, problems);
                 return read.node;
             }
-            problems.push(Problem::error(format!("the front matter {first}")));
+            problems.push(SkillProblem::error(format!("the front matter {first}")));
         }
     }
     nothing()
@@ -104,22 +104,22 @@ fn describe_uncut(uncut: NoFrontMatter, whole: bool) -> &'static str {
     }
 }
 
-fn mapping(split: &Split<'_>) -> Result<yaml::Read, String> {
+fn mapping(split: &SplitText<'_>) -> Result<yaml::YamlDocument, String> {
     mapping_in(split.front, split.above)
 }
 
-fn mapping_in(front: &str, above: usize) -> Result<yaml::Read, String> {
+fn mapping_in(front: &str, above: usize) -> Result<yaml::YamlDocument, String> {
     let read = yaml::read(front, above).map_err(|e| format!("is not valid YAML: {e}"))?;
     match &read.node {
-        Node::Map(_) => Ok(read),
+        YamlNode::Map(_) => Ok(read),
         node if node.is_null() => Err("is empty".to_owned()),
-        Node::List(_) => Err("is a list, not `key: value` lines".to_owned()),
-        Node::Text(..) => Err("is a text, not `key: value` lines".to_owned()),
+        YamlNode::List(_) => Err("is a list, not `key: value` lines".to_owned()),
+        YamlNode::Text(..) => Err("is a text, not `key: value` lines".to_owned()),
     }
 }
 
 /// Tries other readings of a front matter that is not valid YAML, mildest first.
-fn again(split: &Split<'_>, text: &str) -> Option<(yaml::Read, &'static str)> {
+fn again(split: &SplitText<'_>, text: &str) -> Option<(yaml::YamlDocument, &'static str)> {
     const QUOTED_NOTE: &str = "it was read with its values quoted";
     for all in [false, true] {
         let quoted = quote_values(split.front, all);
@@ -175,55 +175,57 @@ fn needs_quoting(value: &str) -> bool {
             || (!value.starts_with(['[', '{']) && (value.contains(": ") || value.ends_with(':'))))
 }
 
-fn report_notes(notes: &[Note], problems: &mut Vec<Problem>) {
+fn report_notes(notes: &[YamlNote], problems: &mut Vec<SkillProblem>) {
     for note in notes {
-        if let Note::Duplicate(key, line, depth) = note {
+        if let YamlNote::Duplicate(key, line, depth) = note {
             let message = format!("line {line}: `{key}` appears twice; the first one counts");
             // It is unclear which of two limits was meant.
             let narrows = *depth == 0 && NARROWING.contains(&key.as_str());
             problems.push(if narrows {
-                Problem::error(message)
+                SkillProblem::error(message)
             } else {
-                Problem::warning(message)
+                SkillProblem::warning(message)
             });
         }
     }
 }
 
-fn text_of(node: &Node, key: &str, problems: &mut Vec<Problem>) -> Option<String> {
+fn text_of(node: &YamlNode, key: &str, problems: &mut Vec<SkillProblem>) -> Option<String> {
     let value = node.get(key)?;
     // `null` is a word here, as in the strict check.
-    if let Node::Text(text, _) = value {
+    if let YamlNode::Text(text, _) = value {
         let text = text.trim();
         return (!text.is_empty()).then(|| text.to_owned());
     }
-    problems.push(Problem::warning(format!(
+    problems.push(SkillProblem::warning(format!(
         "`{key}` is not a text and is left out"
     )));
     None
 }
 
-fn usable_name(given: Option<String>, folder: &str, problems: &mut Vec<Problem>) -> String {
+fn usable_name(given: Option<String>, folder: &str, problems: &mut Vec<SkillProblem>) -> String {
     if let Some(given) = given {
         let name: String = given.nfkc().collect();
         if is_usable_name(&name) {
             for told in strict::name_faults(&name, folder) {
-                problems.push(Problem::warning(told));
+                problems.push(SkillProblem::warning(told));
             }
             return name;
         }
         let shown = clip(&name, MAX_NAME);
-        problems.push(Problem::warning(format!(
+        problems.push(SkillProblem::warning(format!(
             "{shown:?} cannot be used as a name; the folder's name is"
         )));
     } else {
-        problems.push(Problem::warning("there is no `name`; the folder's is used"));
+        problems.push(SkillProblem::warning(
+            "there is no `name`; the folder's is used",
+        ));
     }
     let name: String = folder.nfkc().collect();
     if is_usable_name(&name) {
         return name;
     }
-    problems.push(Problem::error(format!(
+    problems.push(SkillProblem::error(format!(
         "the folder's name {folder:?} cannot be used as the skill's"
     )));
     String::new()
@@ -237,14 +239,14 @@ fn is_usable_name(name: &str) -> bool {
         && !name.chars().any(char::is_control)
 }
 
-fn usable_description(given: Option<String>, problems: &mut Vec<Problem>) -> String {
+fn usable_description(given: Option<String>, problems: &mut Vec<SkillProblem>) -> String {
     let Some(given) = given else {
-        problems.push(Problem::error("there is no `description`"));
+        problems.push(SkillProblem::error("there is no `description`"));
         return String::new();
     };
     let count = given.chars().count();
     if count > MAX_DESCRIPTION {
-        problems.push(Problem::warning(format!(
+        problems.push(SkillProblem::warning(format!(
             "the description is {count} characters long and is cut to {MAX_DESCRIPTION}"
         )));
     }

@@ -1,9 +1,9 @@
 //! `skill.yaml`: an overlay that fills in what a front matter lacks. If both have a value, the front matter wins.
 
-use crate::skill::Problem;
+use crate::skill::SkillProblem;
 use crate::skill::front::{FrontMatter, ToolRules, plain};
 use crate::skill::rules::{rules, words};
-use crate::skill::yaml::{self, Node, Note};
+use crate::skill::yaml::{self, YamlNode, YamlNote};
 
 /// The content of a `skill.yaml`.
 #[derive(Debug, Default)]
@@ -17,9 +17,9 @@ pub(super) struct Overlay {
 }
 
 /// Parses it. If it cannot be parsed, the skill does not load, since it may contain limits.
-pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
+pub(super) fn read(text: &str, problems: &mut Vec<SkillProblem>) -> Overlay {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut fail = |told: String| problems.push(Problem::error(format!("skill.yaml {told}")));
+    let mut fail = |told: String| problems.push(SkillProblem::error(format!("skill.yaml {told}")));
     let read = match yaml::read(text, 0) {
         Ok(read) => read,
         Err(e) => {
@@ -28,11 +28,11 @@ pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
         }
     };
     let node = read.node;
-    if !matches!(node, Node::Map(_)) && !node.is_null() {
+    if !matches!(node, YamlNode::Map(_)) && !node.is_null() {
         fail("holds no `key: value` lines".to_owned());
     }
     for note in read.notes {
-        if let Note::Duplicate(key, line, _) = note {
+        if let YamlNote::Duplicate(key, line, _) = note {
             fail(format!("line {line}: `{key}` appears twice"));
         }
     }
@@ -56,10 +56,12 @@ pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
 }
 
 /// Returns a text, the items of a list on one line, or anything else as compact JSON.
-fn render(node: &Node) -> String {
+fn render(node: &YamlNode) -> String {
     match node {
-        Node::List(_) => words(node, false).map_or_else(|| plain(node), |words| words.join("; ")),
-        Node::Text(..) | Node::Map(_) => plain(node),
+        YamlNode::List(_) => {
+            words(node, false).map_or_else(|| plain(node), |words| words.join("; "))
+        }
+        YamlNode::Text(..) | YamlNode::Map(_) => plain(node),
     }
 }
 
@@ -70,7 +72,7 @@ impl Overlay {
         &self,
         name: &mut Option<String>,
         description: &mut Option<String>,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<SkillProblem>,
     ) {
         fill("name", name, self.name.as_ref(), problems);
         if name.is_none() {
@@ -90,7 +92,7 @@ impl Overlay {
         self,
         front: &mut FrontMatter,
         tools: &mut ToolRules,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<SkillProblem>,
     ) {
         fill(
             "version",
@@ -117,12 +119,12 @@ fn fill<T: Clone + PartialEq>(
     key: &str,
     here: &mut Option<T>,
     there: Option<&T>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<SkillProblem>,
 ) {
     match (&here, there) {
-        (Some(ours), Some(theirs)) if ours != theirs => problems.push(Problem::warning(format!(
-            "`{key}` differs between SKILL.md and skill.yaml; SKILL.md counts"
-        ))),
+        (Some(ours), Some(theirs)) if ours != theirs => problems.push(SkillProblem::warning(
+            format!("`{key}` differs between SKILL.md and skill.yaml; SKILL.md counts"),
+        )),
         (None, Some(theirs)) => *here = Some(theirs.clone()),
         _ => {}
     }

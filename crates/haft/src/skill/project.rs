@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::skill::{Skill, SkillError};
 use crate::text::hex;
-use crate::workspace::{Kind, Place, Workspace, WorkspaceError, WriteMode};
+use crate::workspace::{EntryKind, ResolvedPath, Workspace, WorkspaceError, WriteMode};
 
 /// The folder for copies, below the workspace: the first place where its skills are searched.
 const COPIES: &str = ".haft/skills";
@@ -20,7 +20,7 @@ const MAX_TOTAL: u64 = 64 * 1024 * 1024;
 
 /// The result of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Projected {
+pub struct SkillCopy {
     /// The copy's folder, below the workspace.
     pub folder: String,
     /// Files that were written, new or replacing an older copy.
@@ -50,13 +50,13 @@ impl Skill {
     /// # Errors
     /// [`ProjectError::Skill`] if the skill cannot be read, [`ProjectError::Workspace`] if a file cannot be written,
     /// [`ProjectError::TooLarge`] if its files exceed the total size.
-    pub fn project_into(&self, workspace: &Workspace) -> Result<Projected, ProjectError> {
+    pub fn project_into(&self, workspace: &Workspace) -> Result<SkillCopy, ProjectError> {
         let folder = format!("{COPIES}/{}", self.name());
         let record = format!("{RECORDS}/{}.json", self.name());
         let mut digests = read_digests(workspace, &record);
-        let mut done = Projected {
+        let mut done = SkillCopy {
             folder: folder.clone(),
-            ..Projected::default()
+            ..SkillCopy::default()
         };
         let mut total = 0;
         let others = self.resources()?.files.into_iter().map(|file| file.path);
@@ -119,12 +119,15 @@ fn read_digests(workspace: &Workspace, record: &str) -> BTreeMap<String, String>
 }
 
 /// Returns the digest of the file there; `None` if it is not a file, or larger than a copy can be.
-fn digest_of_file(workspace: &Workspace, place: &Place) -> Result<Option<String>, WorkspaceError> {
+fn digest_of_file(
+    workspace: &Workspace,
+    place: &ResolvedPath,
+) -> Result<Option<String>, WorkspaceError> {
     Ok(content(workspace, place)?.map(|bytes| digest(&bytes)))
 }
 
-fn content(workspace: &Workspace, place: &Place) -> Result<Option<Vec<u8>>, WorkspaceError> {
-    if place.kind() != Some(Kind::File) {
+fn content(workspace: &Workspace, place: &ResolvedPath) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    if place.kind() != Some(EntryKind::File) {
         return Ok(None);
     }
     let opened = workspace.read(place)?;

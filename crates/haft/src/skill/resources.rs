@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
 
-use crate::skill::folder::{self, Folder};
-use crate::skill::{Problem, SkillError};
+use crate::skill::folder::{self, FolderHandle};
+use crate::skill::{SkillError, SkillProblem};
 
 /// Maximum number of files listed.
 const MAX_FILES: usize = 10_000;
@@ -25,7 +25,7 @@ pub(super) const SKIPPED: [&str; 2] = [".git", "node_modules"];
 
 /// A file beside a `SKILL.md`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resource {
+pub struct SkillResource {
     /// The path relative to the skill's folder, with `/`.
     pub path: String,
     /// Its size in bytes.
@@ -34,43 +34,43 @@ pub struct Resource {
 
 /// The files beside a `SKILL.md`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resources {
+pub struct SkillResources {
     /// The files in the order of their paths; at most 10,000.
-    pub files: Vec<Resource>,
+    pub files: Vec<SkillResource>,
     /// What was left out and why: links that leave the folder, pipes, files beyond the limits.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SkillProblem>,
 }
 
 /// Lists the files below a skill's folder, except its own file.
-pub(super) fn list(dir: &Path, own: &str) -> Result<Resources, SkillError> {
-    let mut walk = Walk {
-        folder: Folder::open(dir)?,
+pub(super) fn list(dir: &Path, own: &str) -> Result<SkillResources, SkillError> {
+    let mut walk = ResourceWalk {
+        folder: FolderHandle::open(dir)?,
         own,
-        found: Resources::default(),
+        found: SkillResources::default(),
         looked: 0,
         more: 0,
     };
     walk.list_below(&PathBuf::new(), 0);
-    let Walk {
+    let ResourceWalk {
         mut found, more, ..
     } = walk;
     if more > MAX_PROBLEMS {
         let message = format!("{} more files are left out", more - MAX_PROBLEMS);
-        found.problems.push(Problem::warning(message));
+        found.problems.push(SkillProblem::warning(message));
     }
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 
-struct Walk<'a> {
-    folder: Folder,
+struct ResourceWalk<'a> {
+    folder: FolderHandle,
     own: &'a str,
-    found: Resources,
+    found: SkillResources,
     looked: usize,
     more: usize,
 }
 
-impl Walk<'_> {
+impl ResourceWalk<'_> {
     fn list_below(&mut self, relative: &Path, depth: usize) {
         let mut entries = match self.entries(relative) {
             Ok(entries) => entries,
@@ -82,7 +82,7 @@ impl Walk<'_> {
                 let message =
                     format!("there are more than {MAX_FILES} files; the rest is left out");
                 if !self.found.problems.iter().any(|p| p.message == message) {
-                    self.found.problems.push(Problem::warning(message));
+                    self.found.problems.push(SkillProblem::warning(message));
                 }
                 return;
             }
@@ -121,7 +121,7 @@ impl Walk<'_> {
 
     fn entry(&mut self, path: &Path, listed: FileType, depth: usize) {
         match self.folder.look(path) {
-            Ok((FileType::RegularFile, stat)) => self.found.files.push(Resource {
+            Ok((FileType::RegularFile, stat)) => self.found.files.push(SkillResource {
                 path: path.to_string_lossy().into_owned(),
                 bytes: u64::try_from(stat.st_size).unwrap_or(0),
             }),
@@ -149,7 +149,7 @@ impl Walk<'_> {
         self.more += 1;
         if self.more <= MAX_PROBLEMS {
             let message = format!("{:?} is left out: {why}", path.to_string_lossy());
-            self.found.problems.push(Problem::warning(message));
+            self.found.problems.push(SkillProblem::warning(message));
         }
     }
 }

@@ -1,19 +1,19 @@
 //! Lists in front matter: tool rules and plain words, written as one text or as a sequence.
 
-use crate::skill::yaml::Node;
+use crate::skill::yaml::YamlNode;
 
 /// Returns the rules in a text or a sequence of texts: `Bash(git:*), Read` are two. `None` if it is neither.
-pub(super) fn rules(node: &Node) -> Option<Vec<String>> {
+pub(super) fn rules(node: &YamlNode) -> Option<Vec<String>> {
     texts(node).map(|texts| texts.into_iter().flat_map(split_rules).collect())
 }
 
 /// Returns the words in a text (separated by commas, or also by spaces with `spaces`) or a sequence of texts.
-pub(super) fn words(node: &Node, spaces: bool) -> Option<Vec<String>> {
+pub(super) fn words(node: &YamlNode, spaces: bool) -> Option<Vec<String>> {
     let separates = |c: char| c == ',' || (spaces && c.is_whitespace());
     match node {
-        Node::Text(text, _) => Some(non_empty(text.split(separates))),
-        Node::List(_) => Some(non_empty(texts(node)?.into_iter())),
-        Node::Map(_) => None,
+        YamlNode::Text(text, _) => Some(non_empty(text.split(separates))),
+        YamlNode::List(_) => Some(non_empty(texts(node)?.into_iter())),
+        YamlNode::Map(_) => None,
     }
 }
 
@@ -22,17 +22,17 @@ fn non_empty<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-fn texts(node: &Node) -> Option<Vec<&str>> {
+fn texts(node: &YamlNode) -> Option<Vec<&str>> {
     match node {
-        Node::Text(text, _) => Some(vec![text]),
-        Node::List(items) => items
+        YamlNode::Text(text, _) => Some(vec![text]),
+        YamlNode::List(items) => items
             .iter()
             .map(|item| match item {
-                Node::Text(text, _) => Some(text.as_str()),
-                Node::List(_) | Node::Map(_) => None,
+                YamlNode::Text(text, _) => Some(text.as_str()),
+                YamlNode::List(_) | YamlNode::Map(_) => None,
             })
             .collect(),
-        Node::Map(_) => None,
+        YamlNode::Map(_) => None,
     }
 }
 

@@ -7,28 +7,28 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-pub use crate::skill::walk::Broken;
-use crate::skill::walk::{Below, Watch, walk};
-use crate::skill::{Problem, Skill, Source};
+pub use crate::skill::walk::BrokenSkill;
+use crate::skill::walk::{RootScan, WatchedPath, walk};
+use crate::skill::{Skill, SkillProblem, SkillSource};
 
 /// The folders of a workspace that contain skills; the first wins.
 pub const WORKSPACE_FOLDERS: [&str; 3] = [".haft/skills", ".agents/skills", ".claude/skills"];
 
 /// A folder that is searched for skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Root {
-    source: Source,
+pub struct SkillRoot {
+    source: SkillSource,
     /// The folder that no link may lead out of.
     edge: Option<PathBuf>,
     withheld: bool,
 }
 
-impl Root {
+impl SkillRoot {
     /// Creates a root for a folder of a workspace (both without links, the second relative). If the workspace is not trusted, the
     /// folder is only named, not read. Links out of the workspace are not followed.
     pub fn workspace(workspace: &Path, folder: &str, trusted: bool) -> Self {
         Self {
-            source: Source::Workspace(workspace.join(folder).into()),
+            source: SkillSource::Workspace(workspace.join(folder).into()),
             edge: Some(workspace.to_path_buf()),
             withheld: !trusted,
         }
@@ -36,15 +36,15 @@ impl Root {
 
     /// Creates a root for a folder that the settings name.
     pub fn configured(folder: impl Into<PathBuf>) -> Self {
-        Self::of(Source::Configured(folder.into().into()))
+        Self::of(SkillSource::Configured(folder.into().into()))
     }
 
     /// Creates a root for a folder of the user.
     pub fn user(folder: impl Into<PathBuf>) -> Self {
-        Self::of(Source::User(folder.into().into()))
+        Self::of(SkillSource::User(folder.into().into()))
     }
 
-    fn of(source: Source) -> Self {
+    fn of(source: SkillSource) -> Self {
         Self {
             source,
             edge: None,
@@ -53,21 +53,21 @@ impl Root {
     }
 
     /// Returns the kind of root and its folder.
-    pub fn source(&self) -> &Source {
+    pub fn source(&self) -> &SkillSource {
         &self.source
     }
 }
 
 /// The skills that are visible: name patterns, with `*` for any text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct SkillFilter {
     /// The only visible names; empty for all.
     pub allow: Vec<String>,
     /// Hidden names; takes precedence.
     pub deny: Vec<String>,
 }
 
-impl Filter {
+impl SkillFilter {
     /// Whether a name passes.
     pub fn passes(&self, name: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| fits(pattern, name));
@@ -96,7 +96,7 @@ fn fits(pattern: &str, text: &str) -> bool {
 
 /// A skill that is not used because an earlier one has the same name.
 #[derive(Debug, Clone)]
-pub struct Shadowed {
+pub struct ShadowedSkill {
     /// The unused skill.
     pub skill: Skill,
     /// The `SKILL.md` of the skill used instead.
@@ -109,11 +109,11 @@ pub struct Catalogue {
     version: u64,
     skills: Vec<Skill>,
     index: HashMap<String, usize>,
-    shadowed: Vec<Shadowed>,
+    shadowed: Vec<ShadowedSkill>,
     hidden: Vec<Skill>,
-    broken: Vec<Broken>,
+    broken: Vec<BrokenSkill>,
     withheld: Vec<PathBuf>,
-    problems: Vec<Problem>,
+    problems: Vec<SkillProblem>,
 }
 
 impl Catalogue {
@@ -128,7 +128,7 @@ impl Catalogue {
     }
 
     /// Returns the skills whose name was already taken.
-    pub fn shadowed(&self) -> &[Shadowed] {
+    pub fn shadowed(&self) -> &[ShadowedSkill] {
         &self.shadowed
     }
 
@@ -138,7 +138,7 @@ impl Catalogue {
     }
 
     /// Returns the skills that did not load.
-    pub fn broken(&self) -> &[Broken] {
+    pub fn broken(&self) -> &[BrokenSkill] {
         &self.broken
     }
 
@@ -148,7 +148,7 @@ impl Catalogue {
     }
 
     /// Returns the problems of the roots and the folders below them.
-    pub fn problems(&self) -> &[Problem] {
+    pub fn problems(&self) -> &[SkillProblem] {
         &self.problems
     }
 
@@ -157,7 +157,7 @@ impl Catalogue {
         self.version
     }
 
-    fn add(&mut self, root: &Root, below: &Below, filter: &Filter) {
+    fn add(&mut self, root: &SkillRoot, below: &RootScan, filter: &SkillFilter) {
         self.problems.extend(below.problems.iter().cloned());
         for found in &below.found {
             let skill = match &found.read {
@@ -167,7 +167,7 @@ impl Catalogue {
                     continue;
                 }
                 Err(broken) => {
-                    self.broken.push(Broken {
+                    self.broken.push(BrokenSkill {
                         source: root.source.clone(),
                         ..broken.clone()
                     });
@@ -180,7 +180,7 @@ impl Catalogue {
             } else if let Some(by) = earlier {
                 if by != skill.location() {
                     let skill = skill.clone();
-                    self.shadowed.push(Shadowed { skill, by });
+                    self.shadowed.push(ShadowedSkill { skill, by });
                 }
             } else {
                 self.index
@@ -197,39 +197,39 @@ impl Catalogue {
 /// call, without a thread or a watcher.
 #[derive(Debug)]
 pub struct SkillSet {
-    roots: Vec<Root>,
-    filter: Filter,
-    state: Mutex<State>,
+    roots: Vec<SkillRoot>,
+    filter: SkillFilter,
+    state: Mutex<SkillSetState>,
     version: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    roots: Vec<Seen>,
+struct SkillSetState {
+    roots: Vec<RootState>,
     catalogue: Arc<Catalogue>,
 }
 
 /// The state of a root when it was read.
 #[derive(Debug)]
-struct Seen {
+struct RootState {
     /// Its path as given, since its target may change.
-    watch: Watch,
-    below: Below,
+    watch: WatchedPath,
+    below: RootScan,
 }
 
 impl SkillSet {
     /// Creates a set of the skills below these roots; reads nothing yet.
-    pub fn new(roots: Vec<Root>, filter: Filter) -> Self {
+    pub fn new(roots: Vec<SkillRoot>, filter: SkillFilter) -> Self {
         Self {
             roots,
             filter,
-            state: Mutex::new(State::default()),
+            state: Mutex::new(SkillSetState::default()),
             version: watch::Sender::new(0),
         }
     }
 
     /// Returns the roots; the first wins.
-    pub fn roots(&self) -> &[Root] {
+    pub fn roots(&self) -> &[SkillRoot] {
         &self.roots
     }
 
@@ -249,7 +249,7 @@ impl SkillSet {
             let seen = match old.next() {
                 Some((seen, true)) => seen,
                 Some((seen, false)) => look(root, &seen.below),
-                None => look(root, &Below::default()),
+                None => look(root, &RootScan::default()),
             };
             state.roots.push(seen);
         }
@@ -267,7 +267,7 @@ impl SkillSet {
         self.version.subscribe()
     }
 
-    fn catalogue(&self, state: &State) -> Catalogue {
+    fn catalogue(&self, state: &SkillSetState) -> Catalogue {
         let mut catalogue = Catalogue {
             version: state.catalogue.version + 1,
             ..Catalogue::default()
@@ -282,24 +282,24 @@ impl SkillSet {
     }
 }
 
-fn look(root: &Root, old: &Below) -> Seen {
+fn look(root: &SkillRoot, old: &RootScan) -> RootState {
     let path = root.source.root();
-    let watch = Watch::on(path.to_path_buf());
+    let watch = WatchedPath::on(path.to_path_buf());
     let below = if root.withheld || !watch.is_there() {
-        Below::default()
+        RootScan::default()
     } else {
         scan_below(root, path, old)
     };
-    Seen { watch, below }
+    RootState { watch, below }
 }
 
-fn scan_below(root: &Root, path: &Path, old: &Below) -> Below {
-    let refused = |why: &str| Below {
-        problems: vec![Problem::warning(format!(
+fn scan_below(root: &SkillRoot, path: &Path, old: &RootScan) -> RootScan {
+    let refused = |why: &str| RootScan {
+        problems: vec![SkillProblem::warning(format!(
             "{:?} {why}",
             path.to_string_lossy()
         ))],
-        ..Below::default()
+        ..RootScan::default()
     };
     let real = match path.canonicalize() {
         Ok(real) => real,

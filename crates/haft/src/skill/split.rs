@@ -1,7 +1,7 @@
 //! Splitting a `SKILL.md` into the front matter and the instructions below it.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Split<'a> {
+pub(super) struct SplitText<'a> {
     /// The YAML between the two marks.
     pub(super) front: &'a str,
     /// Number of lines above it.
@@ -22,7 +22,7 @@ pub(super) enum NoFrontMatter {
 const DELIMITER: &str = "---";
 
 /// Splits at lines that contain only `---`, as authors mean it; skips a leading byte order mark and empty lines.
-pub(super) fn by_line(text: &str) -> Result<Split<'_>, NoFrontMatter> {
+pub(super) fn by_line(text: &str) -> Result<SplitText<'_>, NoFrontMatter> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut at = 0;
     let mut front = None;
@@ -34,7 +34,7 @@ pub(super) fn by_line(text: &str) -> Result<Split<'_>, NoFrontMatter> {
             None if line.trim().is_empty() => {}
             None => return Err(NoFrontMatter::Missing),
             Some((start, above)) if marks => {
-                return Ok(Split {
+                return Ok(SplitText {
                     front: &text[start..at],
                     above,
                     body: &text[next..],
@@ -52,10 +52,10 @@ pub(super) fn by_line(text: &str) -> Result<Split<'_>, NoFrontMatter> {
 }
 
 /// Splits at the first two `---`, wherever they are, as the reference validator does.
-pub(super) fn by_mark(text: &str) -> Result<Split<'_>, NoFrontMatter> {
+pub(super) fn by_mark(text: &str) -> Result<SplitText<'_>, NoFrontMatter> {
     let rest = text.strip_prefix(DELIMITER).ok_or(NoFrontMatter::Missing)?;
     let (front, body) = rest.split_once(DELIMITER).ok_or(NoFrontMatter::Open)?;
-    Ok(Split {
+    Ok(SplitText {
         front,
         above: 0,
         body,
@@ -71,12 +71,12 @@ pub(super) fn body(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{NoFrontMatter, Split, body, by_line, by_mark};
+    use super::{NoFrontMatter, SplitText, body, by_line, by_mark};
 
     #[test]
     fn the_cut_is_where_authors_mean_it() {
-        let cut = |front, above, body| Ok(Split { front, above, body });
-        let rows: [(&str, Result<Split<'_>, NoFrontMatter>); 9] = [
+        let cut = |front, above, body| Ok(SplitText { front, above, body });
+        let rows: [(&str, Result<SplitText<'_>, NoFrontMatter>); 9] = [
             ("---\na: b\n---\nhi", cut("a: b\n", 1, "hi")),
             ("\u{feff}---\r\na: b\r\n---\r\nhi", cut("a: b\r\n", 1, "hi")),
             ("\n\n---\na: b --- c\n---", cut("a: b --- c\n", 3, "")),

@@ -4,7 +4,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use crate::skill::split::{self, NoFrontMatter};
-use crate::skill::yaml::{self, Node, Note};
+use crate::skill::yaml::{self, YamlNode, YamlNote};
 
 /// Maximum length of a name, in characters after NFKC.
 const MAX_NAME: usize = 64;
@@ -35,7 +35,7 @@ pub(super) fn faults(text: &str, folder: &str) -> Vec<String> {
     }
 }
 
-fn mapping(text: &str) -> Result<Node, String> {
+fn mapping(text: &str) -> Result<YamlNode, String> {
     let split = split::by_mark(text).map_err(|uncut| match uncut {
         NoFrontMatter::Missing => "SKILL.md must begin with `---`".to_owned(),
         NoFrontMatter::Open => "the front matter is not closed with `---`".to_owned(),
@@ -49,23 +49,27 @@ fn mapping(text: &str) -> Result<Node, String> {
         return Err(forbidden(note));
     }
     match read.node {
-        Node::Map(_) => Ok(read.node),
-        Node::Text(..) | Node::List(_) => {
+        YamlNode::Map(_) => Ok(read.node),
+        YamlNode::Text(..) | YamlNode::List(_) => {
             Err("the front matter must hold `key: value` lines".to_owned())
         }
     }
 }
 
-fn forbidden(note: &Note) -> String {
+fn forbidden(note: &YamlNote) -> String {
     match note {
-        Note::Flow(line) => {
+        YamlNote::Flow(line) => {
             format!("line {line}: lists and mappings in brackets are not part of the format")
         }
-        Note::Anchor(line) => format!("line {line}: anchors (`&name`) are not part of the format"),
-        Note::Tag(line) => format!("line {line}: tags (`!name`) are not part of the format"),
-        Note::Tab(line) => format!("line {line}: a tab outside quotes is not part of the format"),
-        Note::Duplicate(key, line, _) => format!("line {line}: `{key}` appears twice"),
-        Note::Indentation(line) => format!("line {line}: indented unlike the mapping before"),
+        YamlNote::Anchor(line) => {
+            format!("line {line}: anchors (`&name`) are not part of the format")
+        }
+        YamlNote::Tag(line) => format!("line {line}: tags (`!name`) are not part of the format"),
+        YamlNote::Tab(line) => {
+            format!("line {line}: a tab outside quotes is not part of the format")
+        }
+        YamlNote::Duplicate(key, line, _) => format!("line {line}: `{key}` appears twice"),
+        YamlNote::Indentation(line) => format!("line {line}: indented unlike the mapping before"),
     }
 }
 
@@ -74,9 +78,9 @@ fn is_printable(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-fn fields(node: &Node, folder: &str) -> Vec<String> {
+fn fields(node: &YamlNode, folder: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    let Node::Map(pairs) = node else {
+    let YamlNode::Map(pairs) = node else {
         return faults;
     };
     let keys = pairs.iter().map(|(key, _)| key.as_str());
@@ -90,22 +94,22 @@ fn fields(node: &Node, folder: &str) -> Vec<String> {
     }
     match node.get("name") {
         None => faults.push("`name` is missing".to_owned()),
-        Some(Node::Text(name, _)) => faults.extend(name_faults(name, folder)),
+        Some(YamlNode::Text(name, _)) => faults.extend(name_faults(name, folder)),
         Some(_) => faults.push("`name` must be a text".to_owned()),
     }
     match node.get("description") {
         None => faults.push("`description` is missing".to_owned()),
-        Some(Node::Text(text, _)) if text.trim().is_empty() => {
+        Some(YamlNode::Text(text, _)) if text.trim().is_empty() => {
             faults.push("`description` must not be empty".to_owned());
         }
-        Some(Node::Text(text, _)) => {
+        Some(YamlNode::Text(text, _)) => {
             check_length("the description", text, MAX_DESCRIPTION, &mut faults);
         }
         Some(_) => faults.push("`description` must be a text".to_owned()),
     }
     match node.get("compatibility") {
         None => {}
-        Some(Node::Text(text, _)) => {
+        Some(YamlNode::Text(text, _)) => {
             check_length("`compatibility`", text, MAX_COMPATIBILITY, &mut faults);
         }
         Some(_) => faults.push("`compatibility` must be a text".to_owned()),

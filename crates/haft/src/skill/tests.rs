@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::check::{Report, Rigour, check_text};
-use super::lenient::{Declared, Head, declare};
+use super::check::{Rigour, SkillReport, check_text};
+use super::lenient::{SkillDeclaration, TextHead, declare};
 
 mod data;
 mod files;
@@ -12,15 +12,15 @@ mod sets;
 mod strictly;
 
 /// Returns what a `SKILL.md` in a folder named `demo` declares.
-fn declared(text: &str) -> Declared {
+fn declared(text: &str) -> SkillDeclaration {
     declared_with(text, None)
 }
 
-fn declared_with(text: &str, overlay: Option<&str>) -> Declared {
-    declare(&Head { text, whole: true }, overlay, "demo")
+fn declared_with(text: &str, overlay: Option<&str>) -> SkillDeclaration {
+    declare(&TextHead { text, whole: true }, overlay, "demo")
 }
 
-fn strictly(text: &str) -> Report {
+fn strictly(text: &str) -> SkillReport {
     check_text(text.as_bytes(), None, "demo", Rigour::Strict)
 }
 

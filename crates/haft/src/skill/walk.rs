@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD};
 
 use crate::clock;
-use crate::skill::folder::{FILES, Folder, MAX_HEAD, OVERLAY};
-use crate::skill::lenient::{Declared, Head, declare};
+use crate::skill::folder::{FILES, FolderHandle, MAX_HEAD, OVERLAY};
+use crate::skill::lenient::{SkillDeclaration, TextHead, declare};
 use crate::skill::resources::SKIPPED;
-use crate::skill::{Problem, Skill, SkillError, Source};
+use crate::skill::{Skill, SkillError, SkillProblem, SkillSource};
 use crate::workspace::FileStamp;
 
 /// Maximum depth of folders inspected below a root.
@@ -29,12 +29,12 @@ const SETTLE_NANOS: i128 = 50_000_000;
 
 /// A path to check for changes.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct WatchedPath {
     path: PathBuf,
     stamp: Option<FileStamp>,
 }
 
-impl Watch {
+impl WatchedPath {
     /// Records the current state of a path.
     pub(super) fn on(path: PathBuf) -> Self {
         let stamp = stamp_of(&path);
@@ -66,12 +66,12 @@ pub(super) struct SkillFolder {
     /// Whether any further change would change a stamp.
     settled: bool,
     /// The skill, or why it did not load.
-    pub(super) read: Result<Skill, Broken>,
+    pub(super) read: Result<Skill, BrokenSkill>,
 }
 
 /// A `SKILL.md` that did not load.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Broken {
+pub struct BrokenSkill {
     /// The name if known, otherwise the folder's.
     pub name: String,
     /// The description, if known.
@@ -79,42 +79,42 @@ pub struct Broken {
     /// Its `SKILL.md`.
     pub location: PathBuf,
     /// Where it was found.
-    pub source: Source,
+    pub source: SkillSource,
     /// The problems that keep it from loading, and all others.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<SkillProblem>,
 }
 
 /// The skills below a root.
 #[derive(Debug, Default)]
-pub(super) struct Below {
+pub(super) struct RootScan {
     /// The skill folders, by depth, then by path.
     pub(super) found: Vec<SkillFolder>,
-    pub(super) watches: Vec<Watch>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) watches: Vec<WatchedPath>,
+    pub(super) problems: Vec<SkillProblem>,
 }
 
-impl Below {
+impl RootScan {
     /// Whether nothing has changed since then.
     pub(super) fn holds(&self) -> bool {
-        self.found.iter().all(|found| found.settled) && self.watches.iter().all(Watch::holds)
+        self.found.iter().all(|found| found.settled) && self.watches.iter().all(WatchedPath::holds)
     }
 }
 
 /// Finds skills below a root that is a folder without links; does not read unchanged skills again.
 pub(super) fn walk(
-    source: &Source,
+    source: &SkillSource,
     root: &Path,
     edge: Option<&Path>,
     old: &[SkillFolder],
-) -> Below {
-    let mut walk = Walk {
+) -> RootScan {
+    let mut walk = SkillWalk {
         source,
         edge,
         old: old
             .iter()
             .map(|found| (found.dir.as_path(), found))
             .collect(),
-        below: Below::default(),
+        below: RootScan::default(),
         seen: HashSet::new(),
         queue: VecDeque::from([(root.to_path_buf(), 0, false)]),
     };
@@ -133,28 +133,28 @@ pub(super) fn walk(
     walk.below
 }
 
-struct Walk<'a> {
-    source: &'a Source,
+struct SkillWalk<'a> {
+    source: &'a SkillSource,
     /// No link may lead out of this folder.
     edge: Option<&'a Path>,
     old: HashMap<&'a Path, &'a SkillFolder>,
-    below: Below,
+    below: RootScan,
     seen: HashSet<(u64, u64)>,
     queue: VecDeque<(PathBuf, usize, bool)>,
 }
 
 /// The position of folders in the tree.
 #[derive(Clone, Copy)]
-struct Level {
+struct FolderLevel {
     depth: usize,
     /// Whether it is below a skill, whose resource folders contain no skills.
     in_skill: bool,
 }
 
-impl Walk<'_> {
+impl SkillWalk<'_> {
     fn scan_folder(&mut self, dir: &Path, depth: usize, in_skill: bool) {
         // Record the state before reading, so that a change in between is found next time.
-        let watch = Watch::on(dir.to_path_buf());
+        let watch = WatchedPath::on(dir.to_path_buf());
         let Some(stamp) = watch.stamp else { return };
         self.below.watches.push(watch);
         if !self.seen.insert((stamp.device, stamp.inode)) {
@@ -181,7 +181,7 @@ impl Walk<'_> {
             self.skill(dir, FILES[at]);
         }
         if depth < MAX_DEPTH {
-            let level = Level {
+            let level = FolderLevel {
                 depth: depth + 1,
                 in_skill: in_skill || file.is_some(),
             };
@@ -189,9 +189,9 @@ impl Walk<'_> {
         }
     }
 
-    fn descend(&mut self, dir: &Path, mut folders: Vec<(OsString, bool)>, level: Level) {
+    fn descend(&mut self, dir: &Path, mut folders: Vec<(OsString, bool)>, level: FolderLevel) {
         folders.sort_unstable();
-        let Level { depth, in_skill } = level;
+        let FolderLevel { depth, in_skill } = level;
         for (name, link) in folders {
             let skipped = SKIPPED.iter().any(|s| name == *s);
             if skipped || (in_skill && (link || RESOURCE_FOLDERS.iter().any(|r| name == *r))) {
@@ -217,7 +217,7 @@ impl Walk<'_> {
     }
 
     fn skill(&mut self, dir: &Path, file: &'static str) {
-        let watches = [file, OVERLAY].map(|name| Watch::on(dir.join(name)));
+        let watches = [file, OVERLAY].map(|name| WatchedPath::on(dir.join(name)));
         let stamps = [watches[0].stamp, watches[1].stamp];
         // A missing overlay needs no watch: creating it changes the folder.
         let there = watches.into_iter().filter(|watch| watch.stamp.is_some());
@@ -247,7 +247,7 @@ impl Walk<'_> {
 
     fn report(&mut self, path: &Path, what: &str) {
         let message = format!("{:?} {what}", path.to_string_lossy());
-        self.below.problems.push(Problem::warning(message));
+        self.below.problems.push(SkillProblem::warning(message));
     }
 }
 
@@ -258,7 +258,11 @@ fn is_settled(stamp: FileStamp) -> bool {
 }
 
 /// Reads the skill in one folder.
-pub(super) fn read(dir: &Path, file: &'static str, source: &Source) -> Result<Skill, Broken> {
+pub(super) fn read(
+    dir: &Path,
+    file: &'static str,
+    source: &SkillSource,
+) -> Result<Skill, BrokenSkill> {
     let folder_name = dir
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
@@ -270,7 +274,7 @@ pub(super) fn read(dir: &Path, file: &'static str, source: &Source) -> Result<Sk
             file,
             source.clone(),
         )),
-        Ok(declared) => Err(Broken {
+        Ok(declared) => Err(BrokenSkill {
             name: if declared.name.is_empty() {
                 folder_name
             } else {
@@ -281,18 +285,18 @@ pub(super) fn read(dir: &Path, file: &'static str, source: &Source) -> Result<Sk
             source: source.clone(),
             problems: declared.problems,
         }),
-        Err(e) => Err(Broken {
+        Err(e) => Err(BrokenSkill {
             name: folder_name,
             description: String::new(),
             location: dir.join(file),
             source: source.clone(),
-            problems: vec![Problem::error(e.to_string())],
+            problems: vec![SkillProblem::error(e.to_string())],
         }),
     }
 }
 
-fn declared(dir: &Path, file: &str, folder_name: &str) -> Result<Declared, SkillError> {
-    let folder = Folder::open(dir)?;
+fn declared(dir: &Path, file: &str, folder_name: &str) -> Result<SkillDeclaration, SkillError> {
+    let folder = FolderHandle::open(dir)?;
     let head = folder.read_beginning(Path::new(file), MAX_HEAD)?;
     let overlay = match folder.whole(Path::new(OVERLAY), MAX_HEAD) {
         Ok(bytes) => Some(bytes),
@@ -301,14 +305,14 @@ fn declared(dir: &Path, file: &str, folder_name: &str) -> Result<Declared, Skill
     };
     let overlay = overlay.as_deref().map(String::from_utf8_lossy);
     let text = String::from_utf8_lossy(&head.bytes);
-    let head = Head {
+    let head = TextHead {
         text: &text,
         whole: head.whole,
     };
     let mut declared = declare(&head, overlay.as_deref(), folder_name);
     if matches!(text, Cow::Owned(_)) && head.whole {
         let message = "SKILL.md contains bytes that are not UTF-8";
-        declared.problems.push(Problem::warning(message));
+        declared.problems.push(SkillProblem::warning(message));
     }
     Ok(declared)
 }

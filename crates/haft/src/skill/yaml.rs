@@ -13,18 +13,18 @@ const MAX_NOTES: usize = 256;
 
 /// A value. Scalars remain as written: the field decides what `yes` or `1.0` means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum YamlNode {
     /// A text, and whether it was unquoted.
     Text(String, bool),
     /// A sequence.
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     /// A mapping with unique keys; of duplicates, the first.
-    Map(Vec<(String, Node)>),
+    Map(Vec<(String, YamlNode)>),
 }
 
 /// What the text contained besides the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Note {
+pub(super) enum YamlNote {
     /// `[a]` or `{a: b}` on this line.
     Flow(usize),
     /// `&name` on this line.
@@ -41,16 +41,16 @@ pub(super) enum Note {
 
 /// A parsed text.
 #[derive(Debug)]
-pub(super) struct Read {
+pub(super) struct YamlDocument {
     /// The content; an empty text is an empty unquoted scalar.
-    pub(super) node: Node,
+    pub(super) node: YamlNode,
     /// What a strict reader refuses.
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<YamlNote>,
 }
 
 /// Parses one document that starts below `above` lines of its file. Refuses aliases: a few of them can stand
 /// for gigabytes.
-pub(super) fn read(text: &str, above: usize) -> Result<Read, String> {
+pub(super) fn read(text: &str, above: usize) -> Result<YamlDocument, String> {
     // The parser takes a NUL for the end of the text and would ignore the rest.
     if text.contains('\0') {
         return Err("holds a NUL character".to_owned());
@@ -61,8 +61,8 @@ pub(super) fn read(text: &str, above: usize) -> Result<Read, String> {
     })
 }
 
-fn read_text(text: &str, above: usize) -> Result<Read, String> {
-    let mut reader = Reader {
+fn read_text(text: &str, above: usize) -> Result<YamlDocument, String> {
+    let mut reader = YamlReader {
         parser: Parser::new_from_str(text),
         flow: FlowStarts::of(text),
         above,
@@ -71,7 +71,7 @@ fn read_text(text: &str, above: usize) -> Result<Read, String> {
     };
     let node = reader.document()?;
     reader.check_tabs(text)?;
-    Ok(Read {
+    Ok(YamlDocument {
         node,
         notes: reader.notes,
     })
@@ -124,7 +124,7 @@ fn closes(line: &str, quote: char) -> bool {
     false
 }
 
-impl Node {
+impl YamlNode {
     /// Returns the value of a mapping's key.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         match self {
@@ -152,16 +152,16 @@ impl Node {
     }
 }
 
-struct Reader<'a> {
+struct YamlReader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
     flow: FlowStarts,
     above: usize,
-    notes: Vec<Note>,
+    notes: Vec<YamlNote>,
     /// The positions of quoted texts and blocks, in characters.
     texts: Vec<Range<usize>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> YamlReader<'a> {
     fn line(&self, span: Span) -> usize {
         self.above + span.start.line()
     }
@@ -179,12 +179,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn document(&mut self) -> Result<Node, String> {
+    fn document(&mut self) -> Result<YamlNode, String> {
         let mut node = None;
         loop {
             match self.next()? {
                 (Event::StreamEnd, _) => {
-                    return Ok(node.unwrap_or_else(|| Node::Text(String::new(), true)));
+                    return Ok(node.unwrap_or_else(|| YamlNode::Text(String::new(), true)));
                 }
                 (Event::DocumentStart(_), _) if node.is_some() => {
                     return Err("holds more than one document".to_owned());
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, String> {
+    fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<YamlNode, String> {
         let line = self.line(span);
         if depth > MAX_DEPTH {
             return Err(format!(
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
                 if !plain {
                     self.texts.push(span.start.index()..span.end.index());
                 }
-                Ok(Node::Text(text.into_owned(), plain))
+                Ok(YamlNode::Text(text.into_owned(), plain))
             }
             Event::SequenceStart(anchor, tag) => {
                 self.check_anchor_and_tag(anchor, tag.is_some(), line)?;
@@ -232,26 +232,26 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn list(&mut self, depth: usize) -> Result<Node, String> {
+    fn list(&mut self, depth: usize) -> Result<YamlNode, String> {
         let mut items = Vec::new();
         loop {
             match self.next()? {
-                (Event::SequenceEnd, _) => return Ok(Node::List(items)),
+                (Event::SequenceEnd, _) => return Ok(YamlNode::List(items)),
                 (event, span) => items.push(self.node(event, span, depth + 1)?),
             }
         }
     }
 
-    fn map(&mut self, depth: usize) -> Result<Node, String> {
-        let mut pairs: Vec<(String, Node)> = Vec::new();
+    fn map(&mut self, depth: usize) -> Result<YamlNode, String> {
+        let mut pairs: Vec<(String, YamlNode)> = Vec::new();
         let mut known = std::collections::HashSet::new();
         let mut column = None;
         loop {
             let (key, line) = match self.next()? {
-                (Event::MappingEnd, _) => return Ok(Node::Map(pairs)),
+                (Event::MappingEnd, _) => return Ok(YamlNode::Map(pairs)),
                 (event, span) => match self.node(event, span, depth + 1)? {
-                    Node::Text(key, _) => (key, self.line(span)),
-                    Node::List(_) | Node::Map(_) => {
+                    YamlNode::Text(key, _) => (key, self.line(span)),
+                    YamlNode::List(_) | YamlNode::Map(_) => {
                         return Err(format!("line {}: a key is not a text", self.line(span)));
                     }
                 },
@@ -260,14 +260,14 @@ impl<'a> Reader<'a> {
             if matches!(event, Event::MappingStart(..)) {
                 let own = span.start.col();
                 if *column.get_or_insert(own) != own {
-                    self.note(Note::Indentation(self.line(span)))?;
+                    self.note(YamlNote::Indentation(self.line(span)))?;
                 }
             }
             let value = self.node(event, span, depth + 1)?;
             if known.insert(key.clone()) {
                 pairs.push((key, value));
             } else {
-                self.note(Note::Duplicate(key, line, depth))?;
+                self.note(YamlNote::Duplicate(key, line, depth))?;
             }
         }
     }
@@ -279,17 +279,17 @@ impl<'a> Reader<'a> {
         line: usize,
     ) -> Result<(), String> {
         if anchor != 0 {
-            self.note(Note::Anchor(line))?;
+            self.note(YamlNote::Anchor(line))?;
         }
         if tagged {
-            self.note(Note::Tag(line))?;
+            self.note(YamlNote::Tag(line))?;
         }
         Ok(())
     }
 
     fn check_flow(&mut self, span: Span) -> Result<(), String> {
         if self.flow.at(span.start.index()) {
-            return self.note(Note::Flow(self.line(span)));
+            return self.note(YamlNote::Flow(self.line(span)));
         }
         Ok(())
     }
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
             match c {
                 '\n' => (line, comment) = (line + 1, false),
                 '#' if !inside && before.is_whitespace() => comment = true,
-                '\t' if !inside && !comment => return self.note(Note::Tab(self.above + line)),
+                '\t' if !inside && !comment => return self.note(YamlNote::Tab(self.above + line)),
                 _ => {}
             }
             before = c;
@@ -314,7 +314,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn note(&mut self, note: Note) -> Result<(), String> {
+    fn note(&mut self, note: YamlNote) -> Result<(), String> {
         self.notes.push(note);
         if self.notes.len() > MAX_NOTES {
             return Err(format!(
@@ -342,7 +342,7 @@ impl FlowStarts {
 
 #[cfg(test)]
 mod tests {
-    use super::{Note, read};
+    use super::{YamlNote, read};
 
     #[track_caller]
     fn check(text: &str, expect: &str) {
@@ -410,7 +410,7 @@ mod tests {
         assert_eq!(read(&text, 0).unwrap().notes.len(), 256);
         assert!(matches!(
             read("a: 1\na: 2", 7).unwrap().notes[..],
-            [Note::Duplicate(_, 9, 0)]
+            [YamlNote::Duplicate(_, 9, 0)]
         ));
     }
 }

@@ -46,20 +46,20 @@ impl Listing {
     }
 
     /// Returns whether the spec's value of this member still equals the text's.
-    pub(crate) fn holds(&self, member: Described, spec: &ToolSpec) -> bool {
+    pub(crate) fn holds(&self, member: SpecMember, spec: &ToolSpec) -> bool {
         match member {
-            Described::Title => self.title == spec.title,
-            Described::Description => self.description == spec.description,
-            Described::InputSchema => self.input_schema == spec.input_schema,
-            Described::OutputSchema => self.output_schema == spec.output_schema,
-            Described::Annotations => self.annotations == spec.annotations,
+            SpecMember::Title => self.title == spec.title,
+            SpecMember::Description => self.description == spec.description,
+            SpecMember::InputSchema => self.input_schema == spec.input_schema,
+            SpecMember::OutputSchema => self.output_schema == spec.output_schema,
+            SpecMember::Annotations => self.annotations == spec.annotations,
         }
     }
 }
 
 fn is_only_task(text: &str) -> bool {
     #[derive(Deserialize)]
-    struct Tool {
+    struct ListedTool {
         execution: Option<Execution>,
     }
     #[derive(Deserialize)]
@@ -67,14 +67,14 @@ fn is_only_task(text: &str) -> bool {
     struct Execution {
         task_support: Option<String>,
     }
-    let tool = serde_json::from_str::<Tool>(text).ok();
+    let tool = serde_json::from_str::<ListedTool>(text).ok();
     let support = tool.and_then(|tool| tool.execution?.task_support);
     support.as_deref() == Some("required")
 }
 
 /// The members of a listed tool that a spec also holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Described {
+pub(crate) enum SpecMember {
     Title,
     Description,
     InputSchema,
@@ -82,7 +82,7 @@ pub(crate) enum Described {
     Annotations,
 }
 
-impl Described {
+impl SpecMember {
     pub(crate) const ALL: [Self; 5] = [
         Self::Title,
         Self::Description,

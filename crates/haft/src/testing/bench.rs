@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::approval::{Answer, ApprovalRequest, Approver, Decision};
+use crate::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Executor;
@@ -45,7 +45,7 @@ use crate::toolset::registry::{RegistryError, ToolRegistry};
 pub struct Bench {
     tools: Arc<ToolRegistry>,
     policy: Arc<Policy>,
-    script: Arc<Script>,
+    script: Arc<BenchScript>,
     audit: Arc<MemoryAudit>,
     /// Created at the first call.
     at_work: OnceLock<(Executor, Session)>,
@@ -53,18 +53,18 @@ pub struct Bench {
 
 /// The answers per tool, and the requests made.
 #[derive(Debug, Default)]
-struct Script {
-    answers: Mutex<HashMap<String, VecDeque<Answer>>>,
+struct BenchScript {
+    answers: Mutex<HashMap<String, VecDeque<ApproverReply>>>,
     asked: Mutex<Vec<ApprovalRequest>>,
 }
 
-impl Approver for Script {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+impl Approver for BenchScript {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         self.asked.lock().push(request.clone());
         let mut answers = self.answers.lock();
         let next = answers.get_mut(request.tool.as_str());
         let next = next.and_then(VecDeque::pop_front);
-        Box::pin(async move { next.unwrap_or(Answer::Nobody) })
+        Box::pin(async move { next.unwrap_or(ApproverReply::Nobody) })
     }
 }
 
@@ -164,7 +164,7 @@ impl Bench {
 #[derive(Debug, Clone, Copy)]
 #[must_use = "say what is answered"]
 pub struct OnAsk<'a> {
-    script: &'a Script,
+    script: &'a BenchScript,
     tool: &'a str,
 }
 
@@ -186,7 +186,7 @@ impl OnAsk<'_> {
     }
 
     /// Gives this answer.
-    pub fn answer(self, answer: impl Into<Answer>) {
+    pub fn answer(self, answer: impl Into<ApproverReply>) {
         let mut answers = self.script.answers.lock();
         let of_tool = answers.entry(self.tool.to_owned()).or_default();
         of_tool.push_back(answer.into());

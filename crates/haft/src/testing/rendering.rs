@@ -7,13 +7,13 @@ use crate::error::ErrorKind;
 use crate::result::{Artifact, Content, Failure, Outcome, Status};
 
 /// How a call ended.
-struct End {
+struct EndCase {
     name: &'static str,
     status: Status,
     failure: Option<ErrorKind>,
 }
 
-impl End {
+impl EndCase {
     const fn ok(name: &'static str) -> Self {
         Self {
             name,
@@ -32,16 +32,16 @@ impl End {
 }
 
 /// All ways in which a call ends, but waiting.
-const ENDS: [End; 9] = [
-    End::ok("ok"),
-    End::failure("failed", Status::Error, ErrorKind::Failed),
-    End::failure("timeout", Status::Timeout, ErrorKind::Timeout),
-    End::failure("cancelled", Status::Cancelled, ErrorKind::Cancelled),
-    End::failure("denied late", Status::Denied, ErrorKind::Denied),
-    End::failure("conflict", Status::Error, ErrorKind::Conflict),
-    End::ok("approved elsewhere"),
-    End::ok("background"),
-    End::ok("detached"),
+const ENDS: [EndCase; 9] = [
+    EndCase::ok("ok"),
+    EndCase::failure("failed", Status::Error, ErrorKind::Failed),
+    EndCase::failure("timeout", Status::Timeout, ErrorKind::Timeout),
+    EndCase::failure("cancelled", Status::Cancelled, ErrorKind::Cancelled),
+    EndCase::failure("denied late", Status::Denied, ErrorKind::Denied),
+    EndCase::failure("conflict", Status::Error, ErrorKind::Conflict),
+    EndCase::ok("approved elsewhere"),
+    EndCase::ok("background"),
+    EndCase::ok("detached"),
 ];
 
 /// What a tool gave.
@@ -56,7 +56,7 @@ const GIVEN: [&str; 6] = [
 
 /// An outcome, and what its reader must find.
 #[derive(Debug)]
-pub struct Row {
+pub struct RenderingCase {
     /// What it is: how it ended, what the tool gave, whether there are notes.
     pub name: String,
     /// The outcome.
@@ -68,7 +68,7 @@ pub struct Row {
 }
 
 /// Returns an outcome for every way a call ends, everything that a tool can give, and with and without notes.
-pub fn rows() -> Vec<Row> {
+pub fn rows() -> Vec<RenderingCase> {
     let mut rows = Vec::new();
     for end in ENDS {
         for given in GIVEN {
@@ -98,8 +98,8 @@ pub fn check(renderer: &str, render: impl Fn(&Outcome) -> String) {
     }
 }
 
-fn row(end: &End, given: &str, has_notes: bool) -> Row {
-    let End {
+fn row(end: &EndCase, given: &str, has_notes: bool) -> RenderingCase {
+    let EndCase {
         name: end,
         status,
         failure: kind,
@@ -137,7 +137,7 @@ fn row(end: &End, given: &str, has_notes: bool) -> Row {
         must_note.extend([".env looks empty to commands", "changes are pending"]);
     }
     outcome.notes = must_note.iter().map(|note| (*note).to_owned()).collect();
-    Row {
+    RenderingCase {
         name: format!("{end}, {given}, notes: {has_notes}"),
         outcome,
         must_say,
@@ -190,7 +190,7 @@ fn give(outcome: &mut Outcome, given: &str) -> Vec<&'static str> {
     }
 }
 
-fn suspended_row() -> Row {
+fn suspended_row() -> RenderingCase {
     let mut outcome = Outcome::new(
         RunId::new("r-1"),
         CallId::new("c-1"),
@@ -202,7 +202,7 @@ fn suspended_row() -> Row {
         "tool needs approval, and the request is pending.",
     )];
     outcome.approval = Some("ap-9".to_owned());
-    Row {
+    RenderingCase {
         name: "suspended".to_owned(),
         outcome,
         must_say: vec!["tool needs approval, and the request is pending.", "ap-9"],

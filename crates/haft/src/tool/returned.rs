@@ -81,9 +81,9 @@ impl<T, E> Fallible for Result<T, E> {
 
 /// The return type of a function. If it has a schema, the inherent method applies; otherwise that of [`WithoutSchema`].
 #[derive(Debug)]
-pub struct Returned<T>(PhantomData<fn() -> T>);
+pub struct OutputType<T>(PhantomData<fn() -> T>);
 
-impl<T> Returned<T> {
+impl<T> OutputType<T> {
     /// Creates the marker of this type.
     #[expect(clippy::new_without_default, reason = "only macros make it")]
     pub fn new() -> Self {
@@ -91,7 +91,7 @@ impl<T> Returned<T> {
     }
 }
 
-impl<T: JsonSchema> Returned<T> {
+impl<T: JsonSchema> OutputType<T> {
     /// Returns the output schema, if every value of the type becomes structured content.
     pub fn schema(&self) -> Option<Arc<Value>> {
         let generator = schema_settings().for_serialize().into_generator();
@@ -109,11 +109,11 @@ pub trait WithoutSchema {
     }
 }
 
-impl<T> WithoutSchema for Returned<T> {}
+impl<T> WithoutSchema for OutputType<T> {}
 
 /// The form of a value in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum OutputForm {
     /// An object: structured content as it is.
     Object,
     /// A list, a number or a boolean, wrapped in an object.
@@ -123,11 +123,11 @@ enum Form {
 /// Returns the schema of the structured content; `None` if a value may be text or null, which is not structured content.
 fn output_schema(mut schema: Schema) -> Option<Value> {
     match form(schema.as_value())? {
-        Form::Object => {
+        OutputForm::Object => {
             schema.insert("type".to_owned(), "object".into());
             Some(schema.to_value())
         }
-        Form::Wrapped => {
+        OutputForm::Wrapped => {
             let definitions = schema.remove("$defs");
             let mut wrapped = json!({
                 "type": "object",
@@ -143,11 +143,11 @@ fn output_schema(mut schema: Schema) -> Option<Value> {
 }
 
 /// Returns the form that all values of a schema share.
-fn form(schema: &Value) -> Option<Form> {
+fn form(schema: &Value) -> Option<OutputForm> {
     match schema.get("type") {
         Some(Value::String(word)) => match word.as_str() {
-            "object" => Some(Form::Object),
-            "array" | "number" | "integer" | "boolean" => Some(Form::Wrapped),
+            "object" => Some(OutputForm::Object),
+            "array" | "number" | "integer" | "boolean" => Some(OutputForm::Wrapped),
             _ => None,
         },
         Some(_) => None,

@@ -1,4 +1,4 @@
-//! `Changes`: waits for changes of one or several toolsets.
+//! `ToolsetChanges`: waits for changes of one or several toolsets.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -8,11 +8,11 @@ use tokio::sync::watch;
 
 /// Waits for changes of one or several toolsets. The next wait sees a change that happens between two waits.
 #[derive(Debug, Default)]
-pub struct Changes {
+pub struct ToolsetChanges {
     receivers: Vec<watch::Receiver<u64>>,
 }
 
-impl Changes {
+impl ToolsetChanges {
     /// Creates a receiver for changes of one source.
     pub(crate) fn of(receiver: watch::Receiver<u64>) -> Self {
         Self {

@@ -58,29 +58,29 @@ pub trait IntoTools<Form> {
 
 /// The form of something that is already a tool.
 #[derive(Debug)]
-pub struct Made;
+pub struct ToolMarker;
 
 /// The form of a value that converts into one or more tools.
 #[derive(Debug)]
-pub struct Value;
+pub struct IntoToolMarker;
 
 /// The form of a value in an `Arc`.
 #[derive(Debug)]
-pub struct Shared;
+pub struct ArcMarker;
 
-impl IntoTool<Made> for Arc<dyn Tool> {
+impl IntoTool<ToolMarker> for Arc<dyn Tool> {
     fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, RegistryError> {
         Ok(self)
     }
 }
 
-impl<T: Tool> IntoTool<Shared> for Arc<T> {
+impl<T: Tool> IntoTool<ArcMarker> for Arc<T> {
     fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, RegistryError> {
         Ok(self)
     }
 }
 
-impl<T: TypedTool> IntoTool<Value> for T {
+impl<T: TypedTool> IntoTool<IntoToolMarker> for T {
     fn into_dyn_tool(self) -> Result<Arc<dyn Tool>, RegistryError> {
         Ok(self.into_tool()?)
     }
@@ -116,19 +116,19 @@ functions!(A B C D E G H I J K);
 functions!(A B C D E G H I J K L);
 functions!(A B C D E G H I J K L M);
 
-impl IntoTools<Made> for Vec<Arc<dyn Tool>> {
+impl IntoTools<ToolMarker> for Vec<Arc<dyn Tool>> {
     fn into_dyn_tools(self) -> Result<Vec<Arc<dyn Tool>>, RegistryError> {
         Ok(self)
     }
 }
 
-impl<T: ToolGroup> IntoTools<Shared> for Arc<T> {
+impl<T: ToolGroup> IntoTools<ArcMarker> for Arc<T> {
     fn into_dyn_tools(self) -> Result<Vec<Arc<dyn Tool>>, RegistryError> {
         Ok(self.into_tools()?)
     }
 }
 
-impl<T: ToolGroup> IntoTools<Value> for T {
+impl<T: ToolGroup> IntoTools<IntoToolMarker> for T {
     fn into_dyn_tools(self) -> Result<Vec<Arc<dyn Tool>>, RegistryError> {
         Ok(Arc::new(self).into_tools()?)
     }

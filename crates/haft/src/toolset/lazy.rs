@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::spec::{Annotations, BUILTIN, Exposure, ToolName, ToolSpec};
 use crate::toolset::registry::{RegistryError, ToolRegistry};
 use crate::toolset::search::{category_of, is_findable};
-use crate::toolset::{Derived, ToolEntry, Toolset};
+use crate::toolset::{DerivedToolset, ToolEntry, Toolset};
 
 /// The tool whose calls become calls of the tool that they name.
 pub const CALL_TOOL: &str = "call_tool";
@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 480;
 
 /// Which tools stay listed, and which of them finds the others.
 #[derive(Debug, Clone, Default)]
-pub struct Lazy {
+pub struct LazyListing {
     /// Name of the tool that finds the others; its description ends with what there is to find.
     pub finder: String,
     /// The finder's description before that, if it differs from its own.
@@ -31,7 +31,10 @@ pub struct Lazy {
 }
 
 /// Returns a view of these tools that lists only some of them.
-pub(super) fn lazily(tools: Arc<dyn Toolset>, lazy: Lazy) -> Result<Derived, RegistryError> {
+pub(super) fn lazily(
+    tools: Arc<dyn Toolset>,
+    lazy: LazyListing,
+) -> Result<DerivedToolset, RegistryError> {
     let own = ToolRegistry::new();
     own.add_named(spec()?)?;
     let clash = tools.snapshot().entry(CALL_TOOL).cloned();
@@ -42,21 +45,24 @@ pub(super) fn lazily(tools: Arc<dyn Toolset>, lazy: Lazy) -> Result<Derived, Reg
             new: BUILTIN.to_owned(),
         });
     }
-    Ok(Derived::new([tools, Arc::new(own) as _], move |all| {
-        let entries: Vec<&Arc<ToolEntry>> = all.iter().flat_map(|s| s.entries()).collect();
-        let behind = describe_hidden(entries.iter().copied().filter(|entry| {
-            is_findable(&entry.spec)
-                && !lazy.listed.contains(entry.spec.name.as_str())
-                && entry.is_local()
-        }));
-        let exposed = entries
-            .into_iter()
-            .map(|entry| exposed(entry, &lazy, &behind));
-        exposed.collect()
-    }))
+    Ok(DerivedToolset::new(
+        [tools, Arc::new(own) as _],
+        move |all| {
+            let entries: Vec<&Arc<ToolEntry>> = all.iter().flat_map(|s| s.entries()).collect();
+            let behind = describe_hidden(entries.iter().copied().filter(|entry| {
+                is_findable(&entry.spec)
+                    && !lazy.listed.contains(entry.spec.name.as_str())
+                    && entry.is_local()
+            }));
+            let exposed = entries
+                .into_iter()
+                .map(|entry| exposed(entry, &lazy, &behind));
+            exposed.collect()
+        },
+    ))
 }
 
-fn exposed(entry: &Arc<ToolEntry>, lazy: &Lazy, behind: &str) -> Arc<ToolEntry> {
+fn exposed(entry: &Arc<ToolEntry>, lazy: &LazyListing, behind: &str) -> Arc<ToolEntry> {
     let spec = &entry.spec;
     let name = spec.name.as_str();
     if !is_findable(spec) || !entry.is_local() {

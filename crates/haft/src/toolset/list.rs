@@ -5,12 +5,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::spec::{Annotations, ToolSpec, ToolUi};
-use crate::toolset::{Snapshot, ToolEntry};
+use crate::toolset::{ToolEntry, ToolsetSnapshot};
 
 mod compact;
 mod relisted;
 
-use compact::{Role, compact};
+use compact::{SchemaRole, compact};
 
 /// A tool in MCP's shape (2025-11-25 and 2026-07-28 agree on these members).
 #[derive(Serialize)]
@@ -26,17 +26,17 @@ struct McpTool<'a> {
     #[serde(skip_serializing_if = "is_default")]
     annotations: Annotations,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<Meta<'a>>,
+    meta: Option<McpToolMeta<'a>>,
 }
 
 #[derive(Serialize)]
-struct Meta<'a> {
-    ui: Ui<'a>,
+struct McpToolMeta<'a> {
+    ui: McpToolUi<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Ui<'a> {
+struct McpToolUi<'a> {
     resource_uri: &'a str,
 }
 
@@ -48,11 +48,11 @@ fn is_default(annotations: &Annotations) -> bool {
     *annotations == Annotations::default()
 }
 
-impl<'a> From<&'a ToolUi> for Meta<'a> {
+impl<'a> From<&'a ToolUi> for McpToolMeta<'a> {
     fn from(ui: &'a ToolUi) -> Self {
         // The permissions that the page asks for come with its content, when it is read.
         Self {
-            ui: Ui {
+            ui: McpToolUi {
                 resource_uri: &ui.resource_uri,
             },
         }
@@ -66,7 +66,7 @@ fn is_object(schema: &Value) -> bool {
 
 /// Returns a schema of arguments with type `object`, which arguments always are.
 fn object_schema(schema: &Value) -> Value {
-    let mut shown = compact(schema, Role::Input);
+    let mut shown = compact(schema, SchemaRole::Input);
     if is_object(&shown) {
         return shown;
     }
@@ -94,9 +94,9 @@ pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
             .output_schema
             .as_deref()
             .filter(|schema| is_object(schema))
-            .map(|schema| compact(schema, Role::Output)),
+            .map(|schema| compact(schema, SchemaRole::Output)),
         annotations: spec.annotations,
-        meta: spec.ui.as_ref().map(Meta::from),
+        meta: spec.ui.as_ref().map(McpToolMeta::from),
     };
     // Strings, values and flags always serialise.
     serde_json::to_vec(&shown).unwrap_or_default().into()
@@ -109,7 +109,7 @@ impl ToolEntry {
     }
 }
 
-impl Snapshot {
+impl ToolsetSnapshot {
     /// Returns all listed tools in MCP's shape, as a JSON array; built once per snapshot from the tools' cached pieces.
     pub fn mcp_list(&self) -> Bytes {
         self.list

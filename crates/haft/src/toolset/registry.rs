@@ -11,7 +11,7 @@ use crate::json::cache::SchemaCache;
 use crate::json::schema::SchemaError;
 use crate::spec::{Declaration, ToolName, ToolSpec};
 use crate::tool::Tool;
-use crate::toolset::{Changes, Snapshot, ToolBackend, ToolEntry, Toolset};
+use crate::toolset::{ToolBackend, ToolEntry, Toolset, ToolsetChanges, ToolsetSnapshot};
 
 pub use crate::spec::BUILTIN;
 
@@ -55,7 +55,7 @@ pub enum RegistryError {
 /// The effect of a change of the registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Difference {
+pub struct RegistryDiff {
     /// New names.
     pub added: Vec<ToolName>,
     /// Names whose spec or runner was replaced.
@@ -64,7 +64,7 @@ pub struct Difference {
     pub removed: Vec<ToolName>,
 }
 
-impl Difference {
+impl RegistryDiff {
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty()
@@ -74,7 +74,7 @@ impl Difference {
 /// Tools by name. Live: it may change while sessions run; each change creates a new snapshot.
 #[derive(Debug)]
 pub struct ToolRegistry {
-    current: ArcSwap<Snapshot>,
+    current: ArcSwap<ToolsetSnapshot>,
     version: watch::Sender<u64>,
     /// The owned map; locked only during changes.
     tools: Mutex<RegistryState>,
@@ -111,7 +111,7 @@ impl ToolRegistry {
     /// Creates an empty registry.
     pub fn new() -> Self {
         Self {
-            current: ArcSwap::from_pointee(Snapshot::default()),
+            current: ArcSwap::from_pointee(ToolsetSnapshot::default()),
             version: watch::Sender::new(0),
             tools: Mutex::default(),
         }
@@ -124,7 +124,7 @@ impl ToolRegistry {
     pub fn add_all(
         &self,
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
-    ) -> Result<Difference, RegistryError> {
+    ) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             for tool in tools {
                 let entry = owned.local(tool)?;
@@ -141,7 +141,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     /// [`RegistryError::Undeclared`] if the spec has no provider declaration; otherwise as for [`add_all`](Self::add_all).
-    pub fn add_hosted(&self, spec: ToolSpec) -> Result<Difference, RegistryError> {
+    pub fn add_hosted(&self, spec: ToolSpec) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             if spec.declaration == Declaration::Schema {
                 return Err(RegistryError::Undeclared(spec.name.clone()));
@@ -156,7 +156,7 @@ impl ToolRegistry {
     }
 
     /// Adds the tool whose calls become calls of the tool that they name.
-    pub(crate) fn add_named(&self, spec: ToolSpec) -> Result<Difference, RegistryError> {
+    pub(crate) fn add_named(&self, spec: ToolSpec) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             let entry = owned.entry(Arc::new(spec), ToolBackend::Named)?;
             owned.refuse_clash(&entry)?;
@@ -171,7 +171,7 @@ impl ToolRegistry {
     ///
     /// # Errors
     /// [`RegistryError::Clash`] if a tool of this name exists, [`RegistryError::Schema`] if a schema is invalid.
-    pub fn upsert(&self, tool: Arc<dyn Tool>) -> Result<Difference, RegistryError> {
+    pub fn upsert(&self, tool: Arc<dyn Tool>) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             let entry = owned.local(tool)?;
             let same = |old: &Arc<ToolEntry>| old.spec.source == entry.spec.source;
@@ -186,7 +186,7 @@ impl ToolRegistry {
     }
 
     /// Removes a tool.
-    pub fn remove(&self, name: &str) -> Difference {
+    pub fn remove(&self, name: &str) -> RegistryDiff {
         let removed = self.change(|owned| {
             owned.entries.remove(name);
             Ok(())
@@ -202,7 +202,7 @@ impl ToolRegistry {
         &self,
         source: &str,
         tools: impl IntoIterator<Item = Arc<dyn Tool>>,
-    ) -> Result<Difference, RegistryError> {
+    ) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             owned.entries.retain(|_, entry| entry.spec.source != source);
             for tool in tools {
@@ -219,7 +219,7 @@ impl ToolRegistry {
     fn change(
         &self,
         change: impl FnOnce(&mut RegistryState) -> Result<(), RegistryError>,
-    ) -> Result<Difference, RegistryError> {
+    ) -> Result<RegistryDiff, RegistryError> {
         let mut owned = self.lock_owned();
         let before = owned.entries.clone();
         if let Err(refused) = change(&mut owned) {
@@ -229,7 +229,7 @@ impl ToolRegistry {
         let difference = difference(&before, &owned.entries);
         if !difference.is_empty() {
             let version = self.current.load().version() + 1;
-            let snapshot = Snapshot::new(version, owned.entries.values().cloned());
+            let snapshot = ToolsetSnapshot::new(version, owned.entries.values().cloned());
             self.current.store(Arc::new(snapshot));
             self.version.send_replace(version);
         }
@@ -286,8 +286,8 @@ impl RegistryState {
 fn difference(
     before: &BTreeMap<ToolName, Arc<ToolEntry>>,
     after: &BTreeMap<ToolName, Arc<ToolEntry>>,
-) -> Difference {
-    let mut found = Difference::default();
+) -> RegistryDiff {
+    let mut found = RegistryDiff::default();
     for (name, entry) in after {
         match before.get(name) {
             None => found.added.push(name.clone()),
@@ -315,7 +315,7 @@ fn same_runner(a: &ToolBackend, b: &ToolBackend) -> bool {
 }
 
 impl Toolset for ToolRegistry {
-    fn snapshot(&self) -> Arc<Snapshot> {
+    fn snapshot(&self) -> Arc<ToolsetSnapshot> {
         self.current.load_full()
     }
 
@@ -323,7 +323,7 @@ impl Toolset for ToolRegistry {
         self.current.load().version()
     }
 
-    fn changes(&self) -> Changes {
-        Changes::of(self.version.subscribe())
+    fn changes(&self) -> ToolsetChanges {
+        ToolsetChanges::of(self.version.subscribe())
     }
 }

@@ -1,11 +1,11 @@
-//! `Replaceable`: a toolset that can be replaced by another while sessions use it.
+//! `ReplaceableToolset`: a toolset that can be replaced by another while sessions use it.
 
 use std::sync::Arc;
 
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
-use crate::toolset::{Changes, Snapshot, Toolset};
+use crate::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
 
 /// A toolset that can be replaced by another while sessions use it: they see the new tools the next time they look.
 ///
@@ -24,30 +24,30 @@ use crate::toolset::{Changes, Snapshot, Toolset};
 /// assert!(tools.version() > before && tools.snapshot().entry("add").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Replaceable {
-    current: RwLock<Current>,
+pub struct ReplaceableToolset {
+    current: RwLock<CurrentToolset>,
     replaced: watch::Sender<u64>,
 }
 
-struct Current {
+struct CurrentToolset {
     tools: Arc<dyn Toolset>,
     /// The base of its versions, so that the overall version only increases.
     base: u64,
     /// The last snapshot, with the version of `tools` that it shows.
-    cached: Option<(u64, Arc<Snapshot>)>,
+    cached: Option<(u64, Arc<ToolsetSnapshot>)>,
 }
 
-impl std::fmt::Debug for Replaceable {
+impl std::fmt::Debug for ReplaceableToolset {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Replaceable").finish_non_exhaustive()
+        f.debug_struct("ReplaceableToolset").finish_non_exhaustive()
     }
 }
 
-impl Replaceable {
+impl ReplaceableToolset {
     /// Starts with this toolset.
     pub fn new(tools: Arc<dyn Toolset>) -> Self {
         Self {
-            current: RwLock::new(Current {
+            current: RwLock::new(CurrentToolset {
                 tools,
                 base: 0,
                 cached: None,
@@ -68,8 +68,8 @@ impl Replaceable {
     }
 }
 
-impl Toolset for Replaceable {
-    fn snapshot(&self) -> Arc<Snapshot> {
+impl Toolset for ReplaceableToolset {
+    fn snapshot(&self) -> Arc<ToolsetSnapshot> {
         let (tools, base) = {
             let current = self.current.read();
             let version = current.tools.version();
@@ -98,8 +98,8 @@ impl Toolset for Replaceable {
         current.base + current.tools.version()
     }
 
-    fn changes(&self) -> Changes {
+    fn changes(&self) -> ToolsetChanges {
         let current = self.current.read();
-        Changes::of(self.replaced.subscribe()).and(current.tools.changes())
+        ToolsetChanges::of(self.replaced.subscribe()).and(current.tools.changes())
     }
 }

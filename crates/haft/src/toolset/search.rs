@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_search::Index;
 
 use crate::spec::{Exposure, ToolSpec};
-use crate::toolset::{Snapshot, ToolEntry};
+use crate::toolset::{ToolEntry, ToolsetSnapshot};
 
 pub mod document;
 
@@ -27,8 +27,8 @@ pub fn is_findable(spec: &ToolSpec) -> bool {
     )
 }
 
-impl Snapshot {
-    /// Returns the index of findable tools; built on first use, numbered by position in [`Snapshot::entries`].
+impl ToolsetSnapshot {
+    /// Returns the index of findable tools; built on first use, numbered by position in [`ToolsetSnapshot::entries`].
     pub fn index(&self) -> &Index {
         self.finder.get_or_init(|| {
             let entries = self.entries().iter().enumerate();

@@ -9,40 +9,40 @@ use serde_json::{Map, Value};
 use crate::json::bind::{BindError, Binding};
 use crate::spec::{BUILTIN, Exposure, NameError, Overflow, ToolName, ToolSpec};
 
-use crate::toolset::lazy::{self, Lazy};
+use crate::toolset::lazy::{self, LazyListing};
 use crate::toolset::registry::RegistryError;
 use crate::toolset::rename;
-use crate::toolset::{EXPAND_TOOLS, Snapshot, ToolEntry, Toolset};
+use crate::toolset::{EXPAND_TOOLS, ToolEntry, Toolset, ToolsetSnapshot};
 
-pub use crate::toolset::Derived;
-pub use crate::toolset::replaceable::Replaceable;
+pub use crate::toolset::DerivedToolset;
+pub use crate::toolset::replaceable::ReplaceableToolset;
 
 /// Shortcuts to create views of any toolset.
-pub trait View: Toolset + Sized + 'static {
+pub trait ToolsetExt: Toolset + Sized + 'static {
     /// Keeps only these tools. Logs a warning for unknown names.
-    fn only<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
+    fn only<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> DerivedToolset {
         let names = known(&self, names);
-        Derived::new([Arc::new(self) as _], move |all| {
+        DerivedToolset::new([Arc::new(self) as _], move |all| {
             pick(all, |name| names.contains(name))
         })
     }
 
     /// Keeps all but these tools. Logs a warning for unknown names.
-    fn except<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> Derived {
+    fn except<S: AsRef<str>>(self, names: impl IntoIterator<Item = S>) -> DerivedToolset {
         let names = known(&self, names);
-        Derived::new([Arc::new(self) as _], move |all| {
+        DerivedToolset::new([Arc::new(self) as _], move |all| {
             pick(all, |name| !names.contains(name))
         })
     }
 
     /// Keeps only the tools whose names match, including tools added later.
-    fn matching(self, fits: impl Fn(&str) -> bool + Send + Sync + 'static) -> Derived {
-        Derived::new([Arc::new(self) as _], move |all| pick(all, &fits))
+    fn matching(self, fits: impl Fn(&str) -> bool + Send + Sync + 'static) -> DerivedToolset {
+        DerivedToolset::new([Arc::new(self) as _], move |all| pick(all, &fits))
     }
 
     /// Keeps only the tools that this process runs, no provider's tools.
-    fn local(self) -> Derived {
-        Derived::new([Arc::new(self) as _], |all| {
+    fn local(self) -> DerivedToolset {
+        DerivedToolset::new([Arc::new(self) as _], |all| {
             let entries = all.iter().flat_map(|s| s.entries());
             entries.filter(|e| e.is_local()).cloned().collect()
         })
@@ -53,7 +53,7 @@ pub trait View: Toolset + Sized + 'static {
     ///
     /// # Errors
     /// The toolset has a tool named `call_tool`.
-    fn lazily(self, lazy: Lazy) -> Result<Derived, RegistryError> {
+    fn lazily(self, lazy: LazyListing) -> Result<DerivedToolset, RegistryError> {
         lazy::lazily(Arc::new(self), lazy)
     }
 
@@ -63,8 +63,8 @@ pub trait View: Toolset + Sized + 'static {
         self,
         most: usize,
         stays: impl Fn(&str) -> bool + Send + Sync + 'static,
-    ) -> Derived {
-        Derived::new([Arc::new(self) as _], move |all| {
+    ) -> DerivedToolset {
+        DerivedToolset::new([Arc::new(self) as _], move |all| {
             let entries = || all.iter().flat_map(|s| s.entries());
             let expands = entries().any(|e| e.spec.name.as_str() == EXPAND_TOOLS);
             let listed = entries().filter(|e| e.spec.exposure == Exposure::Listed);
@@ -79,16 +79,16 @@ pub trait View: Toolset + Sized + 'static {
     ///
     /// # Errors
     /// [`NameError`] if `prefix` is not a valid tool name.
-    fn prefixed(self, prefix: &str) -> Result<Derived, NameError> {
+    fn prefixed(self, prefix: &str) -> Result<DerivedToolset, NameError> {
         ToolName::new(prefix)?;
         let prefix = prefix.to_owned();
-        let named = move |all: &[Arc<Snapshot>]| {
+        let named = move |all: &[Arc<ToolsetSnapshot>]| {
             let entries = all.iter().flat_map(|s| s.entries());
             entries
                 .filter_map(|e| rename::prefixed(e, &prefix))
                 .collect()
         };
-        Ok(Derived::new([Arc::new(self) as _], named))
+        Ok(DerivedToolset::new([Arc::new(self) as _], named))
     }
 
     /// Renames some tools. Logs a warning for unknown names.
@@ -101,14 +101,14 @@ pub trait View: Toolset + Sized + 'static {
     fn renamed<A: AsRef<str>, B: AsRef<str>>(
         self,
         names: impl IntoIterator<Item = (A, B)>,
-    ) -> Result<Derived, RegistryError> {
+    ) -> Result<DerivedToolset, RegistryError> {
         let mut new_names = BTreeMap::new();
         for (old, new) in names {
             new_names.insert(old.as_ref().to_owned(), ToolName::new(new.as_ref())?);
         }
         known(&self, new_names.keys());
         rename::check(self.snapshot().entries(), &new_names)?;
-        Ok(Derived::new([Arc::new(self) as _], move |all| {
+        Ok(DerivedToolset::new([Arc::new(self) as _], move |all| {
             let entries = all.iter().flat_map(|s| s.entries());
             rename::rename(entries, &new_names)
         }))
@@ -122,7 +122,7 @@ pub trait View: Toolset + Sized + 'static {
         self,
         settings: BTreeMap<String, ToolSettings>,
         locale: Option<&str>,
-    ) -> Result<Derived, BindError> {
+    ) -> Result<DerivedToolset, BindError> {
         known(&self, settings.keys());
         let snapshot = self.snapshot();
         for entry in snapshot.entries() {
@@ -134,7 +134,7 @@ pub trait View: Toolset + Sized + 'static {
         }
         let locale = locale.map(str::to_owned);
         let plain = ToolSettings::default();
-        let configure = move |all: &[Arc<Snapshot>]| {
+        let configure = move |all: &[Arc<ToolsetSnapshot>]| {
             let entries = all.iter().flat_map(|s| s.entries());
             let apply = |e: &Arc<ToolEntry>| {
                 let settings = settings.get(e.spec.name.as_str()).unwrap_or(&plain);
@@ -143,15 +143,15 @@ pub trait View: Toolset + Sized + 'static {
             };
             entries.filter_map(apply).collect()
         };
-        Ok(Derived::new([Arc::new(self) as _], configure))
+        Ok(DerivedToolset::new([Arc::new(self) as _], configure))
     }
 }
 
-impl<T: Toolset + Sized + 'static> View for T {}
+impl<T: Toolset + Sized + 'static> ToolsetExt for T {}
 
 /// Combines the tools of several toolsets. If two share a name, the earlier toolset's tool is kept; a built-in is always kept.
-pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> Derived {
-    Derived::new(toolsets, |all| {
+pub fn merged(toolsets: impl IntoIterator<Item = Arc<dyn Toolset>>) -> DerivedToolset {
+    DerivedToolset::new(toolsets, |all| {
         let entries = || all.iter().flat_map(|s| s.entries()).cloned();
         let builtin = |e: &Arc<ToolEntry>| e.spec.source == BUILTIN;
         entries()
@@ -219,7 +219,7 @@ fn configured(
     Ok(Arc::new(changed))
 }
 
-fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<ToolEntry>> {
+fn pick(all: &[Arc<ToolsetSnapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<ToolEntry>> {
     let entries = all.iter().flat_map(|s| s.entries());
     entries
         .filter(|e| wanted(e.spec.name.as_str()))

@@ -9,51 +9,51 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::workspace::put_back::{Made, is, put_back};
+use crate::workspace::put_back::{CompletedChange, is, put_back};
 use crate::workspace::write::{
-    Draft, draft_name, fill, keep_owner, keep_owner_and_mode, new_draft, put_in_place,
+    TemporaryFile, draft_name, fill, keep_owner, keep_owner_and_mode, new_draft, put_in_place,
 };
-use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode};
+use crate::workspace::{EntryKind, FileStamp, ResolvedPath, Workspace, WorkspaceError, WriteMode};
 
 /// Maximum number of files synced one by one.
 const MAX_SYNCED: usize = 32;
 
 /// One of several changes made together.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
+pub struct FileUpdate<'a> {
     /// The file to change.
-    pub place: &'a Place,
+    pub place: &'a ResolvedPath,
     /// The new content; `None` deletes the file.
     pub content: Option<&'a [u8]>,
     /// The state the file must be in; `None` if nothing may be there.
     pub expected: Option<FileStamp>,
     /// For a new file: another file whose mode and owner it gets.
-    pub like: Option<&'a Place>,
+    pub like: Option<&'a ResolvedPath>,
     /// The mode it gets, replacing its current one.
     pub mode: Option<u32>,
 }
 
 /// A prepared change: its folder is open, its content on disk under a draft's name.
-struct Staged<'a> {
-    place: &'a Place,
+struct StagedUpdate<'a> {
+    place: &'a ResolvedPath,
     name: &'a OsStr,
     folder: BorrowedFd<'a>,
     expected: Option<FileStamp>,
-    draft: Option<StagedDraft<'a>>,
+    draft: Option<StagedFile<'a>>,
 }
 
 /// A draft with its content.
-struct StagedDraft<'a> {
-    draft: Draft<'a>,
+struct StagedFile<'a> {
+    draft: TemporaryFile<'a>,
     stamp: FileStamp,
     /// Open only if the draft is synced by itself, or to sync all others on its file system.
     file: Option<File>,
 }
 
-impl Staged<'_> {
+impl StagedUpdate<'_> {
     /// Returns the state of the new file in its place; `None` if the old one was deleted.
     fn stamp_now(&self) -> rustix::io::Result<Option<FileStamp>> {
-        let Some(StagedDraft { stamp, file, .. }) = &self.draft else {
+        let Some(StagedFile { stamp, file, .. }) = &self.draft else {
             return Ok(None);
         };
         if let Some(file) = file {
@@ -70,7 +70,7 @@ impl Staged<'_> {
 
 /// Syncs the drafts to disk before any is renamed, otherwise a crash could leave empty files in place of the old ones:
 /// one by one, or for many files, their whole file systems.
-fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
+fn sync(staged: &[StagedUpdate<'_>]) -> Result<(), WorkspaceError> {
     for one in staged {
         let Some(file) = one.draft.as_ref().and_then(|draft| draft.file.as_ref()) else {
             continue;
@@ -91,7 +91,7 @@ impl Workspace {
     /// must be different files.
     pub(crate) fn change(
         &self,
-        changes: &[Change<'_>],
+        changes: &[FileUpdate<'_>],
     ) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
         let mut made = Vec::new();
         let done = self.change_recording(changes, &mut made);
@@ -106,7 +106,7 @@ impl Workspace {
 
     fn change_recording(
         &self,
-        changes: &[Change<'_>],
+        changes: &[FileUpdate<'_>],
         made: &mut Vec<PathBuf>,
     ) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
         let mut folders: HashMap<&Path, OwnedFd> = HashMap::new();
@@ -136,14 +136,14 @@ impl Workspace {
         for one in &staged {
             self.check_unchanged(one)?;
         }
-        let mut done: Vec<Made<'_>> = Vec::with_capacity(staged.len());
+        let mut done: Vec<CompletedChange<'_>> = Vec::with_capacity(staged.len());
         for one in &mut staged {
             match self.make(one) {
                 Ok(made) => done.push(made),
                 Err(cause) => return Err(put_back(done, cause)),
             }
         }
-        let stamps = staged.iter().map(Staged::stamp_now).collect();
+        let stamps = staged.iter().map(StagedUpdate::stamp_now).collect();
         match stamps {
             Ok(stamps) => Ok(stamps),
             Err(e) => {
@@ -154,11 +154,11 @@ impl Workspace {
     }
 
     /// Refuses changes that are not allowed.
-    fn may_make(&self, change: &Change<'_>) -> Result<(), WorkspaceError> {
+    fn may_make(&self, change: &FileUpdate<'_>) -> Result<(), WorkspaceError> {
         let place = change.place;
         self.may_change(place)?;
         match (place.kind(), change.expected) {
-            (Some(_), Some(_)) => place.need(Kind::File)?,
+            (Some(_), Some(_)) => place.need(EntryKind::File)?,
             (Some(_), None) => return Err(WorkspaceError::Exists(place.display())),
             (None, Some(_)) => return Err(WorkspaceError::Changed(place.display())),
             (None, None) if change.content.is_none() => return Err(place.not_found()),
@@ -169,9 +169,9 @@ impl Workspace {
 
     fn stage<'a>(
         &self,
-        change: &Change<'a>,
+        change: &FileUpdate<'a>,
         folder: &'a OwnedFd,
-    ) -> Result<Staged<'a>, WorkspaceError> {
+    ) -> Result<StagedUpdate<'a>, WorkspaceError> {
         let place = change.place;
         let to_error =
             |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
@@ -204,13 +204,13 @@ impl Workspace {
                 (None, None) => {}
             }
             let stamp = rustix::fs::fstat(&file).map_err(to_error)?;
-            draft = Some(StagedDraft {
+            draft = Some(StagedFile {
                 draft: new,
                 stamp: FileStamp::of(&stamp),
                 file: Some(file),
             });
         }
-        Ok(Staged {
+        Ok(StagedUpdate {
             place,
             name,
             folder: folder.as_fd(),
@@ -220,14 +220,14 @@ impl Workspace {
     }
 
     /// Fails if the file is no longer in the expected state.
-    fn check_unchanged(&self, staged: &Staged<'_>) -> Result<(), WorkspaceError> {
+    fn check_unchanged(&self, staged: &StagedUpdate<'_>) -> Result<(), WorkspaceError> {
         self.still(staged.place, staged.expected.as_ref())
     }
 
     /// Fails if a place is no longer in the expected state; without an expected state, nothing may be there.
     pub(super) fn still(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         expected: Option<&FileStamp>,
     ) -> Result<(), WorkspaceError> {
         match (self.stamp(place)?, expected) {
@@ -237,7 +237,10 @@ impl Workspace {
         }
     }
 
-    fn make<'a>(&self, staged: &mut Staged<'a>) -> Result<Made<'a>, WorkspaceError> {
+    fn make<'a>(
+        &self,
+        staged: &mut StagedUpdate<'a>,
+    ) -> Result<CompletedChange<'a>, WorkspaceError> {
         self.check_unchanged(staged)?;
         let (place, name, folder) = (staged.place, staged.name, staged.folder);
         let to_error = |e: Errno| match e {
@@ -246,7 +249,7 @@ impl Workspace {
         };
         let old = match (&staged.expected, &mut staged.draft) {
             (None, None) => None,
-            (None, Some(StagedDraft { draft, .. })) => {
+            (None, Some(StagedFile { draft, .. })) => {
                 put_in_place(draft, name, false).map_err(to_error)?;
                 draft.done = true;
                 None
@@ -258,7 +261,7 @@ impl Workspace {
                 }
                 Some(old)
             }
-            (Some(expected), Some(StagedDraft { draft, .. })) => {
+            (Some(expected), Some(StagedFile { draft, .. })) => {
                 let mut old = swap(draft, place, name, expected)?;
                 if old.is_none() {
                     old = Some(self.link_draft(place, folder, name)?);
@@ -268,7 +271,7 @@ impl Workspace {
                 old
             }
         };
-        Ok(Made {
+        Ok(CompletedChange {
             place,
             name,
             folder,
@@ -280,15 +283,15 @@ impl Workspace {
     /// Gives the file at a place a second name, that of a draft: by a hard link, or a copy if links are not supported.
     fn link_draft<'a>(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         folder: BorrowedFd<'a>,
         name: &OsStr,
-    ) -> Result<Draft<'a>, WorkspaceError> {
+    ) -> Result<TemporaryFile<'a>, WorkspaceError> {
         let to_error =
             |e: Errno| WorkspaceError::from_errno("keep", Path::new(&place.display()), e);
         let second = draft_name();
         if rustix::fs::linkat(folder, name, folder, &second, AtFlags::empty()).is_ok() {
-            return Ok(Draft {
+            return Ok(TemporaryFile {
                 folder,
                 name: second,
                 done: false,
@@ -316,18 +319,18 @@ impl Workspace {
 }
 
 /// Returns the folder that contains a place.
-fn folder_of(place: &Place) -> Result<&Path, WorkspaceError> {
+fn folder_of(place: &ResolvedPath) -> Result<&Path, WorkspaceError> {
     place.real().parent().ok_or(WorkspaceError::Root)
 }
 
 /// Atomically swaps a draft and the file at its place, which then has the draft's name. Returns `None` and does nothing
 /// if the file system does not support this.
 pub(super) fn swap<'a>(
-    draft: &mut Draft<'a>,
-    place: &Place,
+    draft: &mut TemporaryFile<'a>,
+    place: &ResolvedPath,
     name: &OsStr,
     expected: &FileStamp,
-) -> Result<Option<Draft<'a>>, WorkspaceError> {
+) -> Result<Option<TemporaryFile<'a>>, WorkspaceError> {
     let folder = draft.folder;
     let swapped =
         || rustix::fs::renameat_with(folder, &draft.name, folder, name, RenameFlags::EXCHANGE);
@@ -337,7 +340,7 @@ pub(super) fn swap<'a>(
     }
     if is(folder, OsStr::new(&draft.name), expected) {
         draft.done = true;
-        return Ok(Some(Draft {
+        return Ok(Some(TemporaryFile {
             folder,
             name: draft.name.clone(),
             done: false,
@@ -358,7 +361,11 @@ pub(super) fn swap<'a>(
 }
 
 /// Puts back a file that was set aside and differs from its compared state.
-fn put_back_set_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> WorkspaceError {
+fn put_back_set_aside(
+    mut old: TemporaryFile<'_>,
+    place: &ResolvedPath,
+    name: &OsStr,
+) -> WorkspaceError {
     old.done = true;
     let changed = WorkspaceError::Changed(place.display());
     match put_in_place(&old, name, false) {
@@ -376,7 +383,7 @@ fn put_back_set_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> Worksp
 }
 
 /// Takes a file out of its place; dropping the draft deletes it for good.
-fn set_aside<'a>(folder: BorrowedFd<'a>, name: &OsStr) -> rustix::io::Result<Draft<'a>> {
+fn set_aside<'a>(folder: BorrowedFd<'a>, name: &OsStr) -> rustix::io::Result<TemporaryFile<'a>> {
     let aside = draft_name();
     let flags = RenameFlags::NOREPLACE;
     match rustix::fs::renameat_with(folder, name, folder, &aside, flags) {
@@ -386,7 +393,7 @@ fn set_aside<'a>(folder: BorrowedFd<'a>, name: &OsStr) -> rustix::io::Result<Dra
         }
         other => other?,
     }
-    Ok(Draft {
+    Ok(TemporaryFile {
         folder,
         name: aside,
         done: false,

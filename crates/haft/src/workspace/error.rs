@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::error::{ErrorKind, ToolError};
-use crate::workspace::{Kind, display_path};
+use crate::workspace::{EntryKind, display_path};
 
 /// The reason why a path or an operation on it was refused.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum WorkspaceError {
         /// The requested path.
         path: String,
         /// The kind of entry.
-        kind: Kind,
+        kind: EntryKind,
     },
     /// A file where a folder is needed.
     #[error("{0:?} is not a folder")]
@@ -155,7 +155,7 @@ impl WorkspaceError {
                 "list_files or glob_files shows what is there; paths are literal"
             }
             Self::NotAFile {
-                kind: Kind::Directory,
+                kind: EntryKind::Directory,
                 ..
             } => "list_files shows what the folder holds",
             Self::NotAFile { .. } => "only regular files can be read or written",

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir};
 
 use crate::workspace::place::kind_and_bytes;
-use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
+use crate::workspace::{EntryKind, OpenFile, Workspace, WorkspaceError};
 
 /// Size of the buffer for entries, in bytes.
 const ENTRY_BUFFER: usize = 32 << 10;
@@ -45,7 +45,7 @@ impl Folder {
     ///
     /// # Errors
     /// The folder cannot be read completely.
-    pub fn entries(&self, mut each: impl FnMut(&OsStr, Kind)) -> Result<(), WorkspaceError> {
+    pub fn entries(&self, mut each: impl FnMut(&OsStr, EntryKind)) -> Result<(), WorkspaceError> {
         let mut buffer = Vec::with_capacity(ENTRY_BUFFER);
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
@@ -57,7 +57,7 @@ impl Folder {
             let kind = match entry.file_type() {
                 // Some file systems do not report the kind.
                 FileType::Unknown => self.look(name).map(|(kind, _)| kind),
-                known => Some(Kind::of(known)),
+                known => Some(EntryKind::of(known)),
             };
             if let Some(kind) = kind {
                 each(name, kind);
@@ -75,7 +75,7 @@ impl Folder {
     }
 
     /// Returns the kind and size in bytes of the entry with this name; `None` if there is none.
-    pub fn look(&self, name: &OsStr) -> Option<(Kind, u64)> {
+    pub fn look(&self, name: &OsStr) -> Option<(EntryKind, u64)> {
         // Only a name, not a path, so it cannot lead elsewhere.
         let is_path = name == ".." || name.as_bytes().contains(&b'/');
         let stat =
@@ -91,7 +91,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::Path;
 
-    use crate::workspace::{Kind, Workspace};
+    use crate::workspace::{EntryKind, Workspace};
 
     #[test]
     fn a_folder_stays_what_it_was_and_leads_nowhere_else() {
@@ -115,7 +115,7 @@ mod tests {
             .unwrap();
         found.sort_by(|a, b| a.0.cmp(&b.0));
         let names = ["a", "deep", "link"].map(str::to_owned);
-        let kinds = [Kind::File, Kind::Directory, Kind::Link];
+        let kinds = [EntryKind::File, EntryKind::Directory, EntryKind::Link];
         assert_eq!(found, names.into_iter().zip(kinds).collect::<Vec<_>>());
         let open = |name: &str| folder.open_file(OsStr::new(name)).is_ok();
         assert!(open("a"));
@@ -123,8 +123,8 @@ mod tests {
             assert!(!open(wrong), "{wrong}");
         }
         let look = |name: &str| folder.look(OsStr::new(name));
-        assert_eq!(look("a"), Some((Kind::File, 4)));
-        assert_eq!(look("link").unwrap().0, Kind::Link);
+        assert_eq!(look("a"), Some((EntryKind::File, 4)));
+        assert_eq!(look("link").unwrap().0, EntryKind::Link);
         for wrong in ["gone", "../above", "..", "/etc/passwd"] {
             assert_eq!(look(wrong), None, "{wrong}");
         }

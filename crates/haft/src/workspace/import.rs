@@ -12,8 +12,8 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Uid};
 use rustix::io::Errno;
 
 use crate::change::FileHash;
-use crate::workspace::write::{Draft, draft_name, new_draft, put_in_place};
-use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, display_path};
+use crate::workspace::write::{TemporaryFile, draft_name, new_draft, put_in_place};
+use crate::workspace::{FileStamp, ResolvedPath, Workspace, WorkspaceError, display_path};
 
 /// Number of bytes copied at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -79,7 +79,7 @@ pub(crate) struct Import<'a> {
 }
 
 /// The open folders of the last import, shared by neighbors: its destination, and its file outside.
-struct Folders {
+struct ImportFolders {
     path: PathBuf,
     outside: PathBuf,
     to: OwnedFd,
@@ -127,11 +127,12 @@ impl Workspace {
     /// A place is in a different state than expected, or the file outside was written to since it was read. The files before
     /// it are in their places.
     pub(crate) fn import(&self, files: &[Import<'_>]) -> Result<(), WorkspaceError> {
-        let mut open: Option<Folders> = None;
+        let mut open: Option<ImportFolders> = None;
         for import in files {
             self.may_change_path(import.path)?;
             let (parent, outside) = (import.path.parent(), import.file.parent());
-            let near = |open: &Folders| parent == Some(&*open.path) && outside == open.outside;
+            let near =
+                |open: &ImportFolders| parent == Some(&*open.path) && outside == open.outside;
             if !open.as_ref().is_some_and(near) {
                 open = Some(self.folders(import)?);
             }
@@ -147,7 +148,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn folders(&self, import: &Import<'_>) -> Result<Folders, WorkspaceError> {
+    fn folders(&self, import: &Import<'_>) -> Result<ImportFolders, WorkspaceError> {
         let path = import.path.parent().unwrap_or(Path::new(""));
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let to = match self.open_beneath(path, flags) {
@@ -155,7 +156,7 @@ impl Workspace {
             Err(_) => self.folder_for(&self.real_place(import.path)?)?,
         };
         let from = import.file.open_parent();
-        Ok(Folders {
+        Ok(ImportFolders {
             path: path.to_owned(),
             outside: import.file.parent().to_owned(),
             to,
@@ -169,7 +170,7 @@ impl Workspace {
     /// It is in a different state than expected.
     pub(crate) fn set_file_mode(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         mode: u32,
         expected: Option<&FileStamp>,
     ) -> Result<(), WorkspaceError> {
@@ -184,7 +185,7 @@ impl Workspace {
 }
 
 impl Import<'_> {
-    fn put(&self, folders: &Folders) -> rustix::io::Result<()> {
+    fn put(&self, folders: &ImportFolders) -> rustix::io::Result<()> {
         let name = self.path.file_name().ok_or(Errno::INVAL)?;
         let from = self.file.path.file_name().ok_or(Errno::INVAL)?;
         let (file, stat) = self.file.open(&folders.from)?;
@@ -197,7 +198,7 @@ impl Import<'_> {
             match rustix::fs::linkat(&folders.from, from, &folders.to, to, AtFlags::empty()) {
                 Ok(()) => {
                     let Some(second) = draft else { return Ok(()) };
-                    let draft = Draft {
+                    let draft = TemporaryFile {
                         folder: folders.to.as_fd(),
                         name: second,
                         done: false,
@@ -233,7 +234,7 @@ impl Import<'_> {
     }
 }
 
-fn finish(draft: Draft<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<()> {
+fn finish(draft: TemporaryFile<'_>, name: &OsStr, replaces: bool) -> rustix::io::Result<()> {
     let mut draft = draft;
     put_in_place(&draft, name, replaces)?;
     draft.done = true;

@@ -1,4 +1,4 @@
-//! `Kind`: the kind of entry at a path.
+//! `EntryKind`: the kind of entry at a path.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use rustix::fs::FileType;
 
 /// The kind of entry at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntryKind {
     /// A regular file.
     File,
     /// A folder.
@@ -21,7 +21,7 @@ pub enum Kind {
     Device,
 }
 
-impl Kind {
+impl EntryKind {
     pub(crate) fn of(kind: FileType) -> Self {
         match kind {
             FileType::RegularFile => Self::File,
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EntryKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "a regular file",

@@ -10,7 +10,7 @@ mod tests;
 mod way;
 
 pub(super) use cache::LinkCache;
-pub(crate) use way::{OutsideLinks, TooMany};
+pub(crate) use way::{OutsideLinks, TooManyLinks};
 
 /// Maximum number of links to follow.
 const MAX_LINKS: usize = 200_000;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Dir, OFlags};
 
-use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path};
+use crate::workspace::{EntryKind, ResolvedPath, Workspace, WorkspaceError, display_path};
 
 /// One entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,21 +14,21 @@ pub struct DirEntry {
     /// Its name; invalid UTF-8 appears as replacement characters.
     pub name: String,
     /// Its kind; a link is a link, wherever it leads.
-    pub kind: Kind,
+    pub kind: EntryKind,
 }
 
 impl Workspace {
     /// Returns the first `max` visible entries of the folder at a place, sorted by name, and whether there are more.
     pub(super) fn list_shown(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         max: usize,
         shows: &dyn Fn(&Path) -> bool,
     ) -> Result<(Vec<DirEntry>, bool), WorkspaceError> {
         if place.kind().is_none() {
             return Err(place.not_found());
         }
-        place.need(Kind::Directory)?;
+        place.need(EntryKind::Directory)?;
         let mut entries = Vec::new();
         let mut more = false;
         for entry in self.open_folder(place.real())? {
@@ -44,7 +44,7 @@ impl Workspace {
             }
             let kind = match self.look(&path) {
                 Some((kind, _)) => kind,
-                None => Kind::of(entry.file_type()),
+                None => EntryKind::of(entry.file_type()),
             };
             entries.push(DirEntry {
                 name: name.to_string_lossy().into_owned(),
@@ -60,7 +60,11 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::Malformed`] for a name that is not UTF-8, [`WorkspaceError::Io`] if a folder cannot be listed.
-    pub fn tree(&self, place: &Place, max: usize) -> Result<Option<Vec<String>>, WorkspaceError> {
+    pub fn tree(
+        &self,
+        place: &ResolvedPath,
+        max: usize,
+    ) -> Result<Option<Vec<String>>, WorkspaceError> {
         let mut found = Vec::new();
         let mut todo = vec![place.real().to_path_buf()];
         while let Some(folder) = todo.pop() {
@@ -83,7 +87,7 @@ impl Workspace {
                 found.push(text.to_owned());
                 if self
                     .look(&path)
-                    .is_some_and(|(kind, _)| kind == Kind::Directory)
+                    .is_some_and(|(kind, _)| kind == EntryKind::Directory)
                 {
                     todo.push(path);
                 }
@@ -93,7 +97,7 @@ impl Workspace {
     }
 
     /// Whether the folder at a place is empty.
-    pub(crate) fn is_empty(&self, place: &Place) -> bool {
+    pub(crate) fn is_empty(&self, place: &ResolvedPath) -> bool {
         let is_own = |name: &[u8]| name == b"." || name == b"..";
         self.open_folder(place.real()).is_ok_and(|mut entries| {
             entries.all(|entry| entry.is_ok_and(|entry| is_own(entry.file_name().to_bytes())))

@@ -1,4 +1,4 @@
-//! `Place`: where a path really leads, resolved link by link from the root's descriptor.
+//! `ResolvedPath`: where a path really leads, resolved link by link from the root's descriptor.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::permission::PathClaim;
-use crate::workspace::{Kind, Workspace, WorkspaceError, display_path, is_git};
+use crate::workspace::{EntryKind, Workspace, WorkspaceError, display_path, is_git};
 
 /// Maximum number of links followed on one path: the kernel's own limit (path rule 4).
 const MAX_LINKS: u32 = 40;
@@ -21,16 +21,16 @@ const MAX_COMPARED: usize = 10_000;
 
 /// Where a path leads: a path below the root without links, and what was there when it was resolved.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ResolvedPath {
     /// The path cleaned by its text alone, or the real path if the text alone would leave the root.
     written: PathBuf,
     real: PathBuf,
     /// Number of components at the end of `real` that do not exist.
     missing: usize,
-    found: Option<(Kind, u64)>,
+    found: Option<(EntryKind, u64)>,
 }
 
-impl Place {
+impl ResolvedPath {
     /// Returns the real path below the root; empty for the root itself.
     pub fn real(&self) -> &Path {
         &self.real
@@ -50,7 +50,7 @@ impl Place {
     }
 
     /// Returns the kind of what is there.
-    pub fn kind(&self) -> Option<Kind> {
+    pub fn kind(&self) -> Option<EntryKind> {
         self.found.map(|(kind, _)| kind)
     }
 
@@ -101,10 +101,10 @@ impl Place {
         }
     }
 
-    pub(super) fn need(&self, wanted: Kind) -> Result<(), WorkspaceError> {
+    pub(super) fn need(&self, wanted: EntryKind) -> Result<(), WorkspaceError> {
         match (self.kind(), wanted) {
             (Some(kind), _) if kind == wanted => Ok(()),
-            (Some(_), Kind::Directory) => Err(WorkspaceError::NotADirectory(self.display())),
+            (Some(_), EntryKind::Directory) => Err(WorkspaceError::NotADirectory(self.display())),
             (Some(kind), _) => Err(WorkspaceError::NotAFile {
                 path: self.display(),
                 kind,
@@ -119,24 +119,24 @@ impl Place {
 
 /// Whether to follow a link at the end of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum FinalLink {
     Follow,
     Keep,
 }
 
-enum Part {
+enum PathComponent {
     Name(OsString),
     Up,
 }
 
 /// A path that is being resolved.
-struct Walk {
+struct PathResolver {
     real: PathBuf,
     /// The remaining parts, the next one last.
-    todo: Vec<Part>,
+    todo: Vec<PathComponent>,
     links: u32,
     missing: usize,
-    found: Option<(Kind, u64)>,
+    found: Option<(EntryKind, u64)>,
 }
 
 impl Workspace {
@@ -145,8 +145,8 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
     /// [`WorkspaceError::Malformed`] if it is not a valid path, [`WorkspaceError::Io`] if it cannot be inspected.
-    pub fn place(&self, path: &str) -> Result<Place, WorkspaceError> {
-        self.resolve(path, Last::Follow)
+    pub fn place(&self, path: &str) -> Result<ResolvedPath, WorkspaceError> {
+        self.resolve(path, FinalLink::Follow)
     }
 
     /// Resolves a path without following a link at its end, so that the link itself is deleted or moved.
@@ -154,15 +154,15 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
     /// [`WorkspaceError::Malformed`] if it is not a valid path, [`WorkspaceError::Io`] if it cannot be inspected.
-    pub fn entry(&self, path: &str) -> Result<Place, WorkspaceError> {
-        self.resolve(path, Last::Keep)
+    pub fn entry(&self, path: &str) -> Result<ResolvedPath, WorkspaceError> {
+        self.resolve(path, FinalLink::Keep)
     }
 
     /// Like [`place`](Self::place), for something that must exist. A call's view also suggests a similar name.
     ///
     /// # Errors
     /// Those of [`place`](Self::place), and [`WorkspaceError::NotFound`] if nothing exists there.
-    pub fn existing(&self, path: &str) -> Result<Place, WorkspaceError> {
+    pub fn existing(&self, path: &str) -> Result<ResolvedPath, WorkspaceError> {
         let place = self.place(path)?;
         if place.found.is_none() {
             return Err(place.not_found());
@@ -170,13 +170,13 @@ impl Workspace {
         Ok(place)
     }
 
-    fn resolve(&self, path: &str, last: Last) -> Result<Place, WorkspaceError> {
+    fn resolve(&self, path: &str, last: FinalLink) -> Result<ResolvedPath, WorkspaceError> {
         let relative = self.relative(path)?;
         let written = clean(relative);
         let text = relative.as_os_str().as_bytes();
         let folder = text.ends_with(b"/") || text.ends_with(b"/.") || text == b".";
-        let last = if folder { Last::Follow } else { last };
-        let mut walk = Walk {
+        let last = if folder { FinalLink::Follow } else { last };
+        let mut walk = PathResolver {
             real: PathBuf::new(),
             todo: Vec::new(),
             links: 0,
@@ -187,7 +187,11 @@ impl Workspace {
             push_parts(&mut walk.todo, relative);
             self.follow(path, last, &mut walk)?;
         }
-        if folder && walk.found.is_some_and(|(kind, _)| kind != Kind::Directory) {
+        if folder
+            && walk
+                .found
+                .is_some_and(|(kind, _)| kind != EntryKind::Directory)
+        {
             return Err(WorkspaceError::NotADirectory(path.to_owned()));
         }
         if folder && walk.found.is_none() {
@@ -199,7 +203,7 @@ impl Workspace {
         if self.is_own(&walk.real) {
             return Err(WorkspaceError::Own(path.to_owned()));
         }
-        Ok(Place {
+        Ok(ResolvedPath {
             written: written.unwrap_or_else(|| walk.real.clone()),
             real: walk.real,
             missing: walk.missing,
@@ -243,7 +247,7 @@ impl Workspace {
     }
 
     /// Resolves the common case in one system call: a path without `..` and without links.
-    fn resolve_directly(&self, relative: &Path, last: Last, walk: &mut Walk) -> bool {
+    fn resolve_directly(&self, relative: &Path, last: FinalLink, walk: &mut PathResolver) -> bool {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !relative.components().all(plain) {
             return false;
@@ -256,7 +260,7 @@ impl Workspace {
             return false;
         };
         let (kind, bytes) = kind_and_bytes(&stat);
-        if kind == Kind::Link && last == Last::Follow {
+        if kind == EntryKind::Link && last == FinalLink::Follow {
             return false;
         }
         walk.real = real;
@@ -264,21 +268,26 @@ impl Workspace {
         true
     }
 
-    fn follow(&self, path: &str, last: Last, walk: &mut Walk) -> Result<(), WorkspaceError> {
+    fn follow(
+        &self,
+        path: &str,
+        last: FinalLink,
+        walk: &mut PathResolver,
+    ) -> Result<(), WorkspaceError> {
         let root = self.stat(Path::new(""));
         let root = root.map_err(|e| WorkspaceError::from_errno("look at", Path::new(""), e))?;
         walk.found = Some(kind_and_bytes(&root));
         while let Some(part) = walk.todo.pop() {
             match part {
-                Part::Up => self.to_parent(path, walk)?,
-                Part::Name(name) => self.step(path, last, walk, name)?,
+                PathComponent::Up => self.to_parent(path, walk)?,
+                PathComponent::Name(name) => self.step(path, last, walk, name)?,
             }
         }
         Ok(())
     }
 
     /// Goes to the real parent; above the root there is none (path rule 3).
-    fn to_parent(&self, path: &str, walk: &mut Walk) -> Result<(), WorkspaceError> {
+    fn to_parent(&self, path: &str, walk: &mut PathResolver) -> Result<(), WorkspaceError> {
         match walk.found {
             None => {
                 return Err(WorkspaceError::NotFound {
@@ -286,7 +295,7 @@ impl Workspace {
                     near: None,
                 });
             }
-            Some((Kind::Directory, _)) => {}
+            Some((EntryKind::Directory, _)) => {}
             Some(_) => return Err(WorkspaceError::NotADirectory(path.to_owned())),
         }
         if !walk.real.pop() {
@@ -301,8 +310,8 @@ impl Workspace {
     fn step(
         &self,
         path: &str,
-        last: Last,
-        walk: &mut Walk,
+        last: FinalLink,
+        walk: &mut PathResolver,
         name: OsString,
     ) -> Result<(), WorkspaceError> {
         match walk.found {
@@ -311,7 +320,7 @@ impl Workspace {
                 walk.missing += 1;
                 return Ok(());
             }
-            Some((Kind::Directory, _)) => {}
+            Some((EntryKind::Directory, _)) => {}
             Some(_) => return Err(WorkspaceError::NotADirectory(path.to_owned())),
         }
         let next = walk.real.join(&name);
@@ -326,7 +335,7 @@ impl Workspace {
             Err(e) => return Err(WorkspaceError::from_errno("look at", &next, e)),
         };
         let (kind, bytes) = kind_and_bytes(&stat);
-        if kind != Kind::Link || (last == Last::Keep && walk.todo.is_empty()) {
+        if kind != EntryKind::Link || (last == FinalLink::Keep && walk.todo.is_empty()) {
             walk.real = next;
             walk.found = Some((kind, bytes));
             return Ok(());
@@ -335,7 +344,12 @@ impl Workspace {
     }
 
     /// Replaces a link with the parts of its target.
-    fn expand(&self, path: &str, walk: &mut Walk, link: &Path) -> Result<(), WorkspaceError> {
+    fn expand(
+        &self,
+        path: &str,
+        walk: &mut PathResolver,
+        link: &Path,
+    ) -> Result<(), WorkspaceError> {
         walk.links += 1;
         if walk.links > MAX_LINKS {
             return Err(WorkspaceError::Malformed(
@@ -355,12 +369,12 @@ impl Workspace {
         } else {
             push_parts(&mut walk.todo, &target);
         }
-        walk.found = Some((Kind::Directory, 0));
+        walk.found = Some((EntryKind::Directory, 0));
         Ok(())
     }
 
     /// Refuses paths that may be read but not changed (path rules 7 and 8).
-    pub(super) fn may_change(&self, place: &Place) -> Result<(), WorkspaceError> {
+    pub(super) fn may_change(&self, place: &ResolvedPath) -> Result<(), WorkspaceError> {
         if place.real.as_os_str().is_empty() {
             return Err(WorkspaceError::Root);
         }
@@ -376,7 +390,7 @@ impl Workspace {
         if self.is_own(real) {
             return Err(WorkspaceError::Own(display_path(real)));
         }
-        self.may_change(&Place {
+        self.may_change(&ResolvedPath {
             written: real.to_owned(),
             real: real.to_owned(),
             missing: 0,
@@ -388,11 +402,11 @@ impl Workspace {
     ///
     /// # Errors
     /// A parent is a link or not a folder, or the path is haft's own.
-    pub(crate) fn real_place(&self, real: &Path) -> Result<Place, WorkspaceError> {
+    pub(crate) fn real_place(&self, real: &Path) -> Result<ResolvedPath, WorkspaceError> {
         if self.is_own(real) {
             return Err(WorkspaceError::Own(display_path(real)));
         }
-        let mut place = Place {
+        let mut place = ResolvedPath {
             written: real.to_owned(),
             real: real.to_owned(),
             missing: 0,
@@ -404,7 +418,7 @@ impl Workspace {
                     place.found = Some(kind_and_bytes(&stat));
                     return Ok(place);
                 }
-                Ok(stat) if kind_and_bytes(&stat).0 == Kind::Directory => return Ok(place),
+                Ok(stat) if kind_and_bytes(&stat).0 == EntryKind::Directory => return Ok(place),
                 Ok(_) | Err(Errno::NOTDIR) => {
                     return Err(WorkspaceError::Changed(display_path(real)));
                 }
@@ -423,7 +437,7 @@ impl Workspace {
     /// Returns a visible name in the deepest existing folder that is similar to the missing one.
     pub(super) fn similar_name(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         shows: &dyn Fn(&Path) -> bool,
     ) -> Option<String> {
         let mut folder = place.real.clone();
@@ -447,15 +461,15 @@ impl Workspace {
     }
 }
 
-pub(super) fn kind_and_bytes(stat: &Stat) -> (Kind, u64) {
-    let kind = Kind::of(FileType::from_raw_mode(stat.st_mode));
+pub(super) fn kind_and_bytes(stat: &Stat) -> (EntryKind, u64) {
+    let kind = EntryKind::of(FileType::from_raw_mode(stat.st_mode));
     (kind, u64::try_from(stat.st_size).unwrap_or(0))
 }
 
-fn push_parts(todo: &mut Vec<Part>, path: &Path) {
+fn push_parts(todo: &mut Vec<PathComponent>, path: &Path) {
     let parts = path.components().rev().filter_map(|part| match part {
-        Component::Normal(name) => Some(Part::Name(name.to_owned())),
-        Component::ParentDir => Some(Part::Up),
+        Component::Normal(name) => Some(PathComponent::Name(name.to_owned())),
+        Component::ParentDir => Some(PathComponent::Up),
         Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
     });
     todo.extend(parts);

@@ -10,22 +10,22 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::workspace::write::{Draft, draft_name, put_in_place};
-use crate::workspace::{FileStamp, Place, WorkspaceError};
+use crate::workspace::write::{TemporaryFile, draft_name, put_in_place};
+use crate::workspace::{FileStamp, ResolvedPath, WorkspaceError};
 
 /// A change that was made.
-pub(super) struct Made<'a> {
-    pub(super) place: &'a Place,
+pub(super) struct CompletedChange<'a> {
+    pub(super) place: &'a ResolvedPath,
     pub(super) name: &'a OsStr,
     pub(super) folder: BorrowedFd<'a>,
     /// The old file under a draft's name; `None` if nothing was there.
-    pub(super) old: Option<Draft<'a>>,
+    pub(super) old: Option<TemporaryFile<'a>>,
     /// The state of the new file; `None` if it was deleted.
     pub(super) new: Option<FileStamp>,
 }
 
 /// Reverts changes, the last one first. If one cannot be reverted, its old content remains beside it, and the error says so.
-pub(super) fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceError {
+pub(super) fn put_back(done: Vec<CompletedChange<'_>>, cause: WorkspaceError) -> WorkspaceError {
     let mut error = cause;
     for mut made in done.into_iter().rev() {
         let Err(source) = made.put_back() else {
@@ -50,7 +50,7 @@ pub(super) fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceE
     error
 }
 
-impl Made<'_> {
+impl CompletedChange<'_> {
     fn put_back(&mut self) -> io::Result<()> {
         match (&mut self.old, &self.new) {
             (Some(old), Some(new)) => swap_back(old, self.name, new),
@@ -66,7 +66,7 @@ impl Made<'_> {
 }
 
 /// Puts the old file in place of the new one, which is removed.
-fn swap_back(old: &mut Draft<'_>, name: &OsStr, new: &FileStamp) -> io::Result<()> {
+fn swap_back(old: &mut TemporaryFile<'_>, name: &OsStr, new: &FileStamp) -> io::Result<()> {
     let folder = old.folder;
     let swap = || rustix::fs::renameat_with(folder, &old.name, folder, name, RenameFlags::EXCHANGE);
     match swap() {
@@ -89,7 +89,7 @@ fn swap_back(old: &mut Draft<'_>, name: &OsStr, new: &FileStamp) -> io::Result<(
 
 /// Removes a file that was created.
 fn remove(folder: BorrowedFd<'_>, name: &OsStr, new: &FileStamp) -> io::Result<()> {
-    let aside = Draft {
+    let aside = TemporaryFile {
         folder,
         name: draft_name(),
         done: true,

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, OFlags, Stat};
 
 use crate::workspace::place::kind_and_bytes;
-use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path, open_below};
+use crate::workspace::{
+    EntryKind, ResolvedPath, Workspace, WorkspaceError, display_path, open_below,
+};
 
 /// Identifies one state of a file: any write, replacement or rename changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,8 +89,8 @@ impl OpenFile {
             .map_err(|e| WorkspaceError::from_errno("open", real, e))?;
         let stat =
             rustix::fs::fstat(&fd).map_err(|e| WorkspaceError::from_errno("look at", real, e))?;
-        match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
-            Kind::File => Ok(Self {
+        match EntryKind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
+            EntryKind::File => Ok(Self {
                 file: File::from(fd),
                 stamp: FileStamp::of(&stat),
             }),
@@ -106,11 +108,11 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NotAFile`] if it is not a regular file, [`WorkspaceError::Changed`] if the path now leads
     /// elsewhere, [`WorkspaceError::Io`] if it cannot be opened.
-    pub fn read(&self, place: &Place) -> Result<OpenFile, WorkspaceError> {
+    pub fn read(&self, place: &ResolvedPath) -> Result<OpenFile, WorkspaceError> {
         if place.kind().is_none() {
             return Err(place.not_found());
         }
-        place.need(Kind::File)?;
+        place.need(EntryKind::File)?;
         self.open_file(place.real())
     }
 
@@ -127,7 +129,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`WorkspaceError::Io`] if it cannot be inspected.
-    pub fn stamp(&self, place: &Place) -> Result<Option<FileStamp>, WorkspaceError> {
+    pub fn stamp(&self, place: &ResolvedPath) -> Result<Option<FileStamp>, WorkspaceError> {
         match self.stat(place.real()) {
             Ok(stat) => Ok(Some(FileStamp::of(&stat))),
             Err(rustix::io::Errno::NOENT) => Ok(None),
@@ -140,7 +142,7 @@ impl Workspace {
     pub fn look_each<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a PathBuf>,
-        mut found: impl FnMut(&'a Path, Kind, u64),
+        mut found: impl FnMut(&'a Path, EntryKind, u64),
     ) {
         let mut stat = self.stat_near();
         for path in paths {
@@ -167,7 +169,7 @@ impl Workspace {
     }
 
     /// Returns the kind and size of what is at a real path; `None` if it is missing or behind a link.
-    pub fn look(&self, real: &Path) -> Option<(Kind, u64)> {
+    pub fn look(&self, real: &Path) -> Option<(EntryKind, u64)> {
         let stat = self.stat(real).ok()?;
         Some(kind_and_bytes(&stat))
     }

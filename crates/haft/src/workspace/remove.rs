@@ -8,7 +8,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::workspace::{FileStamp, GIT, Kind, Place, Workspace, WorkspaceError, display_path};
+use crate::workspace::{
+    EntryKind, FileStamp, GIT, ResolvedPath, Workspace, WorkspaceError, display_path,
+};
 
 /// Maximum depth of a tree that is deleted: each level holds a descriptor open.
 const MAX_DEPTH: usize = 256;
@@ -24,12 +26,16 @@ pub(crate) struct FileRemoval<'a> {
 impl Workspace {
     /// Deletes the file, link or empty folder at a place that [`entry`](Self::entry) found; with `recursive`, the
     /// whole tree. Does not touch a tree that contains a `.git` entry or haft's own files.
-    pub(crate) fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
+    pub(crate) fn remove(
+        &self,
+        place: &ResolvedPath,
+        recursive: bool,
+    ) -> Result<(), WorkspaceError> {
         self.may_move(place)?;
         let to_error =
             |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
         let (folder, name) = self.holder(place)?;
-        if place.kind() != Some(Kind::Directory) {
+        if place.kind() != Some(EntryKind::Directory) {
             return rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(to_error);
         }
         if recursive {
@@ -38,7 +44,7 @@ impl Workspace {
             let tree = open_tree(folder.as_fd(), name).map_err(to_error)?;
             each_below(place, tree, 0, &|folder, name, kind| {
                 let flags = match kind {
-                    Kind::Directory => AtFlags::REMOVEDIR,
+                    EntryKind::Directory => AtFlags::REMOVEDIR,
                     _ => AtFlags::empty(),
                 };
                 rustix::fs::unlinkat(folder, name, flags)
@@ -80,8 +86,8 @@ impl Workspace {
     /// link, but never a folder.
     pub(crate) fn rename(
         &self,
-        from: &Place,
-        to: &Place,
+        from: &ResolvedPath,
+        to: &ResolvedPath,
         overwrite: bool,
     ) -> Result<(), WorkspaceError> {
         self.may_move(from)?;
@@ -90,13 +96,13 @@ impl Workspace {
             return Err(WorkspaceError::IntoItself(from.display()));
         }
         let replace = match to.kind() {
-            Some(Kind::File | Kind::Link) if overwrite => true,
+            Some(EntryKind::File | EntryKind::Link) if overwrite => true,
             Some(_) => return Err(WorkspaceError::Exists(to.display())),
             None => false,
         };
         let to_error = |e: Errno| WorkspaceError::from_errno("move", Path::new(&from.display()), e);
         let (source, old) = self.holder(from)?;
-        if from.kind() == Some(Kind::Directory) {
+        if from.kind() == Some(EntryKind::Directory) {
             let tree = open_tree(source.as_fd(), old).map_err(to_error)?;
             each_below(from, tree, 0, &|_, _, _| Ok(()))?;
         }
@@ -119,7 +125,7 @@ impl Workspace {
     }
 
     /// Creates the folder at an empty place, and its parents.
-    pub(crate) fn make_folder(&self, place: &Place) -> Result<(), WorkspaceError> {
+    pub(crate) fn make_folder(&self, place: &ResolvedPath) -> Result<(), WorkspaceError> {
         self.make_new(place, &|folder, name| {
             // Only the user has access until its mode is set.
             rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o700))
@@ -127,7 +133,11 @@ impl Workspace {
     }
 
     /// Sets the mode of the folder at a place, without set-id bits; without a mode, the one of a new folder.
-    pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
+    pub(crate) fn set_mode(
+        &self,
+        place: &ResolvedPath,
+        mode: Option<u32>,
+    ) -> Result<(), WorkspaceError> {
         let to_error =
             |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.display()), e);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
@@ -144,7 +154,11 @@ impl Workspace {
     }
 
     /// Creates a link at an empty place, and its parents.
-    pub(crate) fn make_link(&self, place: &Place, target: &Path) -> Result<(), WorkspaceError> {
+    pub(crate) fn make_link(
+        &self,
+        place: &ResolvedPath,
+        target: &Path,
+    ) -> Result<(), WorkspaceError> {
         self.make_new(place, &|folder, name| {
             rustix::fs::symlinkat(target, folder, name)
         })
@@ -152,7 +166,7 @@ impl Workspace {
 
     fn make_new(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         make: &dyn Fn(BorrowedFd<'_>, &OsStr) -> rustix::io::Result<()>,
     ) -> Result<(), WorkspaceError> {
         self.may_change(place)?;
@@ -162,7 +176,7 @@ impl Workspace {
             .map_err(|e| WorkspaceError::from_errno("make", Path::new(&place.display()), e))
     }
 
-    fn may_move(&self, place: &Place) -> Result<(), WorkspaceError> {
+    fn may_move(&self, place: &ResolvedPath) -> Result<(), WorkspaceError> {
         self.may_change(place)?;
         if self.holds_own(place.real()) {
             return Err(WorkspaceError::Own(place.display()));
@@ -173,7 +187,7 @@ impl Workspace {
         Ok(())
     }
 
-    fn holder<'a>(&self, place: &'a Place) -> Result<(OwnedFd, &'a OsStr), WorkspaceError> {
+    fn holder<'a>(&self, place: &'a ResolvedPath) -> Result<(OwnedFd, &'a OsStr), WorkspaceError> {
         let real = place.real();
         let name = real.file_name().ok_or(WorkspaceError::Root)?;
         let parent = real.parent().unwrap_or(Path::new(""));
@@ -184,10 +198,10 @@ impl Workspace {
 
 /// Visits everything below a folder, children first; fails at a `.git` entry.
 fn each_below(
-    place: &Place,
+    place: &ResolvedPath,
     tree: Dir,
     depth: usize,
-    visit: &dyn Fn(BorrowedFd<'_>, &OsStr, Kind) -> rustix::io::Result<()>,
+    visit: &dyn Fn(BorrowedFd<'_>, &OsStr, EntryKind) -> rustix::io::Result<()>,
 ) -> Result<(), WorkspaceError> {
     let to_error = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
     if depth == MAX_DEPTH {
@@ -208,7 +222,7 @@ fn each_below(
         }
         let folder = tree.fd().map_err(to_error)?;
         let kind = kind_in(folder, name, entry.file_type()).map_err(to_error)?;
-        if kind == Kind::Directory {
+        if kind == EntryKind::Directory {
             let below = open_tree(folder, name).map_err(to_error)?;
             each_below(place, below, depth + 1, visit)?;
         }
@@ -218,12 +232,12 @@ fn each_below(
     Ok(())
 }
 
-fn kind_in(folder: BorrowedFd<'_>, name: &OsStr, known: FileType) -> rustix::io::Result<Kind> {
+fn kind_in(folder: BorrowedFd<'_>, name: &OsStr, known: FileType) -> rustix::io::Result<EntryKind> {
     if known != FileType::Unknown {
-        return Ok(Kind::of(known));
+        return Ok(EntryKind::of(known));
     }
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(Kind::of(FileType::from_raw_mode(stat.st_mode)))
+    Ok(EntryKind::of(FileType::from_raw_mode(stat.st_mode)))
 }
 
 fn open_tree(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Dir> {

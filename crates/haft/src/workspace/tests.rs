@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::error::ErrorKind::{Conflict, Denied, Failed, InvalidArguments, NotFound};
 use crate::error::{ErrorKind, ToolError};
 use crate::permission::PathClaim;
-use crate::workspace::{Change, Workspace, WorkspaceError, WriteMode};
+use crate::workspace::{FileUpdate, Workspace, WorkspaceError, WriteMode};
 
 struct Scene {
     dir: tempfile::TempDir,
@@ -501,7 +501,7 @@ fn changes_are_made_together_or_not_at_all() {
     let (a, b, c) = (place("a.txt"), place("b.txt"), place("c.txt"));
     let stamp = |place| s.ws.stamp(place).unwrap();
     let (new, long) = (place("n/m/new"), place(&format!("n/{}", "x".repeat(300))));
-    let one = |place, content, expected, like| Change {
+    let one = |place, content, expected, like| FileUpdate {
         place,
         content,
         expected,

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::workspace::{DirEntry, Place, Workspace, WorkspaceError};
+use crate::workspace::{DirEntry, ResolvedPath, Workspace, WorkspaceError};
 
 /// Whether a path (relative to the root) may be shown.
 pub(crate) type PathFilter = dyn Fn(&str) -> bool + Send + Sync;
@@ -86,7 +86,7 @@ impl WorkspaceView {
     ///
     /// # Errors
     /// The same as for [`place`](Workspace::place); if nothing exists, the error suggests a similar visible name.
-    pub fn existing(&self, path: &str) -> Result<Place, WorkspaceError> {
+    pub fn existing(&self, path: &str) -> Result<ResolvedPath, WorkspaceError> {
         self.require_existing(self.place(path)?)
     }
 
@@ -94,7 +94,7 @@ impl WorkspaceView {
     ///
     /// # Errors
     /// If nothing exists there, the error suggests a similar visible name.
-    pub fn require_existing(&self, place: Place) -> Result<Place, WorkspaceError> {
+    pub fn require_existing(&self, place: ResolvedPath) -> Result<ResolvedPath, WorkspaceError> {
         if place.kind().is_none() {
             return Err(WorkspaceError::NotFound {
                 near: self.near(&place),
@@ -108,11 +108,15 @@ impl WorkspaceView {
     ///
     /// # Errors
     /// Nothing exists there, it is not a folder, or it cannot be read.
-    pub fn list(&self, place: &Place, max: usize) -> Result<(Vec<DirEntry>, bool), WorkspaceError> {
+    pub fn list(
+        &self,
+        place: &ResolvedPath,
+        max: usize,
+    ) -> Result<(Vec<DirEntry>, bool), WorkspaceError> {
         self.list_shown(place, max, &|path| self.shows(path))
     }
 
-    fn near(&self, place: &Place) -> Option<String> {
+    fn near(&self, place: &ResolvedPath) -> Option<String> {
         self.similar_name(place, &|path| self.shows(path))
     }
 }

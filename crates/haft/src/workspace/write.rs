@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError};
+use crate::workspace::{EntryKind, FileStamp, ResolvedPath, Workspace, WorkspaceError};
 
 /// What to do with an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub enum WriteMode {
 
 /// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written {
+pub struct WriteReceipt {
     /// Whether no file was there before.
     pub created: bool,
     /// The new file's state.
@@ -33,13 +33,13 @@ pub struct Written {
 }
 
 /// A temporary name for a new file; removed on drop unless it was renamed.
-pub(super) struct Draft<'a> {
+pub(super) struct TemporaryFile<'a> {
     pub(super) folder: BorrowedFd<'a>,
     pub(super) name: String,
     pub(super) done: bool,
 }
 
-impl Drop for Draft<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if !self.done {
             // If the draft cannot be removed, its name shows what it is.
@@ -54,14 +54,14 @@ impl Workspace {
     /// old content. With `expected`, a file in a different state is not changed.
     pub(crate) fn write(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         content: &[u8],
         mode: WriteMode,
         expected: Option<&FileStamp>,
-    ) -> Result<Written, WorkspaceError> {
+    ) -> Result<WriteReceipt, WorkspaceError> {
         self.may_change(place)?;
         if place.kind().is_some() {
-            place.need(Kind::File)?;
+            place.need(EntryKind::File)?;
             if mode == WriteMode::Create {
                 return Err(WorkspaceError::Exists(place.display()));
             }
@@ -92,21 +92,21 @@ impl Workspace {
         })?;
         draft.done = true;
         let stat = rustix::fs::fstat(&file).map_err(to_error)?;
-        Ok(Written {
+        Ok(WriteReceipt {
             created: old.is_none(),
             stamp: FileStamp::of(&stat),
         })
     }
 
     /// Opens the folder that contains a place, and creates missing parents.
-    pub(super) fn folder_for(&self, place: &Place) -> Result<OwnedFd, WorkspaceError> {
+    pub(super) fn folder_for(&self, place: &ResolvedPath) -> Result<OwnedFd, WorkspaceError> {
         self.folder_recording(place, &mut Vec::new())
     }
 
     /// Opens the folder that contains a place, creates missing parents, and adds those to `made`, outermost first.
     pub(super) fn folder_recording(
         &self,
-        place: &Place,
+        place: &ResolvedPath,
         made: &mut Vec<PathBuf>,
     ) -> Result<OwnedFd, WorkspaceError> {
         let parent = place.real().parent().ok_or(WorkspaceError::Root)?;
@@ -128,7 +128,10 @@ impl Workspace {
     }
 
     /// Opens the file to be replaced for reading, if the system would let this user write to it.
-    pub(super) fn old_file(&self, place: &Place) -> Result<Option<(File, Stat)>, WorkspaceError> {
+    pub(super) fn old_file(
+        &self,
+        place: &ResolvedPath,
+    ) -> Result<Option<(File, Stat)>, WorkspaceError> {
         let to_error =
             |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
         let base = OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -144,8 +147,8 @@ impl Workspace {
             Err(e) => return Err(to_error(e)),
         };
         let stat = rustix::fs::fstat(&fd).map_err(to_error)?;
-        match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
-            Kind::File => Ok(Some((File::from(fd), stat))),
+        match EntryKind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
+            EntryKind::File => Ok(Some((File::from(fd), stat))),
             kind => Err(WorkspaceError::NotAFile {
                 path: place.display(),
                 kind,
@@ -161,13 +164,15 @@ pub(crate) fn draft_name() -> String {
     format!(".haft-{}-{number}.tmp", std::process::id())
 }
 
-pub(super) fn new_draft(folder: BorrowedFd<'_>) -> rustix::io::Result<(Draft<'_>, OwnedFd)> {
+pub(super) fn new_draft(
+    folder: BorrowedFd<'_>,
+) -> rustix::io::Result<(TemporaryFile<'_>, OwnedFd)> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     loop {
         let name = draft_name();
         match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o666)) {
             Ok(fd) => {
-                let draft = Draft {
+                let draft = TemporaryFile {
                     folder,
                     name,
                     done: false,
@@ -217,7 +222,7 @@ pub(super) fn keep_owner(file: &File, old: &Stat, mode: u32) -> rustix::io::Resu
 
 /// Renames the draft to its final name. Does not replace a file that appeared where there was none.
 pub(super) fn put_in_place(
-    draft: &Draft<'_>,
+    draft: &TemporaryFile<'_>,
     name: &OsStr,
     replaces: bool,
 ) -> rustix::io::Result<()> {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::approval::inbox::{Ending, Filter, Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus};
 use haft::approval::memory::MemoryInbox;
-use haft::approval::{ApprovalId, HoldFor};
+use haft::approval::{ApprovalId, ApprovalScope};
 use haft::error::ErrorKind;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{ScriptedApprover, TestTool};
@@ -42,16 +42,16 @@ impl haft::Approver for Silent {
     fn ask<'a>(
         &'a self,
         _: &'a haft::ApprovalRequest,
-    ) -> haft::future::BoxFuture<'a, haft::Answer> {
+    ) -> haft::future::BoxFuture<'a, haft::ApproverReply> {
         Box::pin(std::future::pending())
     }
 }
 
 async fn all(inbox: &MemoryInbox) -> Vec<haft::approval::inbox::StoredApproval> {
-    let filter = Filter {
+    let filter = RequestFilter {
         tenant: "local".into(),
         limit: 100,
-        ..Filter::default()
+        ..RequestFilter::default()
     };
     inbox.list(&filter).await.unwrap()
 }
@@ -180,7 +180,7 @@ async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
         id,
         ..
     } = start_pending_call().await;
-    inbox.end(&id, Ending::Withdrawn, "").await.unwrap();
+    inbox.end(&id, RequestEnding::Withdrawn, "").await.unwrap();
     let error = asked.await.unwrap().error.unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
     let again = "nothing ran; if the call is still needed, call again to request approval again";
@@ -231,7 +231,7 @@ async fn what_is_chosen_for_good_holds_at_once_in_other_sessions() {
     let (tools, runs) = counting();
     let tools = Arc::new(tools);
     let always = Decision::approve("ann", "test")
-        .hold_for(HoldFor::Always)
+        .hold_for(ApprovalScope::Always)
         .with_rule("count");
     let approver = ScriptedApprover::new([always.into()]);
     let asked = Arc::clone(&approver.asked);
@@ -281,7 +281,7 @@ impl haft::Approver for Impatient {
     fn ask<'a>(
         &'a self,
         _: &'a haft::ApprovalRequest,
-    ) -> haft::future::BoxFuture<'a, haft::Answer> {
+    ) -> haft::future::BoxFuture<'a, haft::ApproverReply> {
         Box::pin(std::future::pending())
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use haft::approval::inbox::Inbox as _;
 use haft::approval::memory::MemoryInbox;
-use haft::approval::{Answer, ApprovalId, AutoApprove, Decision, HoldFor};
+use haft::approval::{ApprovalId, ApprovalScope, ApproverReply, AutoApprove, Decision};
 use haft::audit::EventKind;
-use haft::budget::{Budgets, Counted, EffectLimits, Ledger, Uses};
+use haft::budget::{Budgets, CountedEffect, EffectCounts, EffectLimits, Ledger};
 use haft::permission::{Effect, PathClaim, Permission, Verdict};
 use haft::policy::Policy;
 use haft::result::Status;
@@ -174,8 +174,9 @@ async fn calls_beyond_a_budget_are_asked_about_and_denied_where_nobody_decides()
 #[tokio::test]
 async fn an_approval_lets_one_call_through_and_the_request_says_what_is_used_up() {
     let inbox = Arc::new(MemoryInbox::new());
-    let yes = || Answer::from(Decision::approve("ann", "test").hold_for(HoldFor::Session));
-    let approver = ScriptedApprover::new([yes(), yes(), Answer::Nobody]);
+    let yes =
+        || ApproverReply::from(Decision::approve("ann", "test").hold_for(ApprovalScope::Session));
+    let approver = ScriptedApprover::new([yes(), yes(), ApproverReply::Nobody]);
     let asked = Arc::clone(&approver.asked);
     let executor = Executor::new(policy(Budgets::of_run(limits(1, 0, 0))))
         .with_inbox(Arc::clone(&inbox) as _)
@@ -232,7 +233,8 @@ async fn commands_whose_deletions_cannot_be_counted_are_asked_about_where_there_
             .and_then(|all| all.with(direct("reads", true, Risk::Safe)))
             .unwrap()
     };
-    let yes = || Answer::from(Decision::approve("ann", "test").hold_for(HoldFor::Session));
+    let yes =
+        || ApproverReply::from(Decision::approve("ann", "test").hold_for(ApprovalScope::Session));
     let rows = [
         (Budgets::of_run(limits(9, 0, 0)), true),
         (day(limits(9, 0, 0)), true),
@@ -287,7 +289,8 @@ async fn neither_a_grant_nor_an_approver_that_asks_nobody_lifts_a_budget() {
         rules.build().unwrap().with_budgets(budgets())
     };
     // The grant for the session is older than the moment at which the budget is used up.
-    let yes = Answer::from(Decision::approve("ann", "test").hold_for(HoldFor::Session));
+    let yes =
+        ApproverReply::from(Decision::approve("ann", "test").hold_for(ApprovalScope::Session));
     let approver = ScriptedApprover::new([yes]);
     let asked = Arc::clone(&approver.asked);
     let executor = Executor::new(asks()).with_approver(approver);
@@ -337,7 +340,7 @@ async fn a_resumed_run_goes_on_with_what_it_has_used() {
     let recorded = sink
         .events()
         .iter()
-        .fold(Uses::NONE, |all, event| match &event.what {
+        .fold(EffectCounts::NONE, |all, event| match &event.what {
             EventKind::CallStarted(record) => all.plus(record.uses),
             _ => all,
         });
@@ -361,7 +364,7 @@ async fn a_ledger_that_cannot_be_read_has_calls_asked_about() {
     let executor = Executor::new(policy(budgets))
         .with_inbox(Arc::clone(&inbox) as _)
         .with_approver(ScriptedApprover::new([
-            Answer::Later,
+            ApproverReply::Later,
             Decision::approve("ann", "test").into(),
         ]));
     let session = Session::new(tools());
@@ -479,7 +482,7 @@ proptest! {
             (session.uses(), ran)
         });
         let count = |name: &str| ran.iter().filter(|one| *one == name).count() as u64;
-        let counted = Uses {
+        let counted = EffectCounts {
             deletions: count("delete") + 3 * count("delete_three"),
             sends: count("page"),
             commands: count("command"),
@@ -490,7 +493,7 @@ proptest! {
         }
         if of_day {
             let today = ledger.today().unwrap().uses;
-            for counted in Counted::ALL {
+            for counted in CountedEffect::ALL {
                 let expected = limits.get(counted).map_or(0, |_| uses.get(counted));
                 prop_assert_eq!(today.get(counted), expected, "{:?}", counted);
             }

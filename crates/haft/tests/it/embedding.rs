@@ -7,8 +7,8 @@ use haft::approval::{AsyncApprover, channel};
 use haft::audit::AuditError;
 use haft::testing::{Bench, TestTool};
 use haft::{
-    Answer, ApprovalRequest, CancellationToken, Decision, Executor, Outcome, Policy, Risk, Session,
-    Status, ToolCall, ToolRegistry,
+    ApprovalRequest, ApproverReply, CancellationToken, Decision, Executor, Outcome, Policy, Risk,
+    Session, Status, ToolCall, ToolRegistry,
 };
 use serde_json::json;
 
@@ -99,10 +99,10 @@ async fn a_request_whose_call_ended_is_withdrawn() {
 async fn an_approver_is_an_async_function_and_needs_no_debug() {
     struct Cautious;
     impl AsyncApprover for Cautious {
-        async fn ask(&self, request: &ApprovalRequest) -> Answer {
+        async fn ask(&self, request: &ApprovalRequest) -> ApproverReply {
             tokio::task::yield_now().await;
             match request.risk {
-                Risk::Critical => Answer::Nobody,
+                Risk::Critical => ApproverReply::Nobody,
                 Risk::Safe | Risk::High => Decision::approve("ann", "chat").into(),
             }
         }

@@ -12,7 +12,8 @@ use haft::tool::{Depth, Intent, PreparedCall};
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{
-    Answer, Decision, Executor, Policy, Session, Status, Tool, ToolCall, ToolError, ToolResult,
+    ApproverReply, Decision, Executor, Policy, Session, Status, Tool, ToolCall, ToolError,
+    ToolResult,
 };
 
 /// A tool that fails at one of the questions that the executor asks before it runs.
@@ -84,7 +85,8 @@ async fn p20_a_tool_that_panics_over_what_it_would_do_is_denied() {
         let registry = ToolRegistry::new()
             .with(Arc::new(Faulty { spec, over }) as Arc<dyn Tool>)
             .unwrap();
-        let approver = ScriptedApprover::new([Answer::Decided(Decision::approve("ann", "test"))]);
+        let approver =
+            ScriptedApprover::new([ApproverReply::Decided(Decision::approve("ann", "test"))]);
         let executor = Executor::new(Policy::workspace()).with_approver(approver);
         let call = ToolCall::new("writes", "{}");
         let outcome = executor.execute(&Session::new(registry), call).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::approval::inbox::{
-    Ending, Filter, Inbox, InboxError, StoredApproval, Submission, WaitingLimits,
+    Inbox, InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingLimits,
 };
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalRequest};
@@ -54,7 +54,7 @@ impl Inbox for Mute {
         self.0.find(run, fingerprint)
     }
 
-    fn list<'a>(&'a self, filter: &'a Filter) -> InboxFuture<'a, Vec<StoredApproval>> {
+    fn list<'a>(&'a self, filter: &'a RequestFilter) -> InboxFuture<'a, Vec<StoredApproval>> {
         self.0.list(filter)
     }
 
@@ -87,7 +87,12 @@ impl Inbox for Mute {
         self.0.attend(id, attended)
     }
 
-    fn end<'a>(&'a self, id: &'a ApprovalId, ending: Ending, why: &'a str) -> InboxFuture<'a, ()> {
+    fn end<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        ending: RequestEnding,
+        why: &'a str,
+    ) -> InboxFuture<'a, ()> {
         self.0.end(id, ending, why)
     }
 

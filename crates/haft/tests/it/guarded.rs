@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use haft::approval::inbox::Inbox;
 use haft::approval::memory::MemoryInbox;
-use haft::approval::{Answer, ApprovalId, AutoApprove, Decision, HoldFor};
+use haft::approval::{ApprovalId, ApprovalScope, ApproverReply, AutoApprove, Decision};
 use haft::permission::{Effect, Permission, Verdict};
 use haft::policy::{CauseKind, Policy, PolicyBuilder, Profile, UntrustedContent};
 use haft::result::{Outcome, Status};
 use haft::spec::{Risk, ToolSpec};
 use haft::testing::{ConsentingPerson, MemoryAudit, ScriptedApprover, TestTool};
-use haft::toolset::lazy::{CALL_TOOL, Lazy};
+use haft::toolset::lazy::{CALL_TOOL, LazyListing};
 use haft::toolset::registry::ToolRegistry;
-use haft::toolset::view::View as _;
+use haft::toolset::view::ToolsetExt as _;
 use haft::untrusted::UntrustedSource;
 use haft::{Executor, Session, ToolCall, ToolResult};
 use serde_json::json;
@@ -125,10 +125,14 @@ async fn an_automatic_approver_of_any_level_answers_no_guard() {
 
 #[tokio::test]
 async fn the_answer_of_the_time_before_is_none_after_untrusted_content() {
-    for scope in [HoldFor::Once, HoldFor::Session, HoldFor::Always] {
+    for scope in [
+        ApprovalScope::Once,
+        ApprovalScope::Session,
+        ApprovalScope::Always,
+    ] {
         for asking in [policy(), policy().ask("send")] {
             let yes = Decision::approve("ann", "test").hold_for(scope);
-            let answers = [yes.into(), Answer::Later];
+            let answers = [yes.into(), ApproverReply::Later];
             let approver = Arc::new(ScriptedApprover::new(answers));
             let executor = Executor::new(asking.build().unwrap())
                 .with_inbox(Arc::new(MemoryInbox::new()))
@@ -157,7 +161,8 @@ async fn the_answer_of_the_time_before_is_none_after_untrusted_content() {
 
 #[tokio::test]
 async fn an_answer_to_the_guard_holds_for_one_call() {
-    let yes = || Answer::from(Decision::approve("ann", "test").hold_for(HoldFor::Session));
+    let yes =
+        || ApproverReply::from(Decision::approve("ann", "test").hold_for(ApprovalScope::Session));
     let approver = Arc::new(ScriptedApprover::new([yes(), yes()]));
     let executor = Executor::new(allowing().build().unwrap()).with_approver(Arc::clone(&approver));
     let session = Session::new(tools());
@@ -183,7 +188,7 @@ async fn nested_calls_and_calls_by_name_are_judged_with_the_marks_of_their_run()
     // What a script read marks the calls after it, too.
     let after = call(&executor, &session, "send").await;
     assert_eq!(after.status, Status::Denied);
-    let session = Session::new(tools().lazily(Lazy::default()).unwrap());
+    let session = Session::new(tools().lazily(LazyListing::default()).unwrap());
     for (name, status) in [("read_page", Status::Ok), ("send", Status::Denied)] {
         let by_name = json!({"tool": name, "arguments": {}}).to_string();
         let outcome = executor
@@ -205,8 +210,8 @@ async fn suspended(policy: PolicyBuilder) -> (Executor, Suspended) {
     let inbox = Arc::new(MemoryInbox::new());
     let executor = Executor::new(policy.build().unwrap())
         .with_inbox(Arc::clone(&inbox) as _)
-        .with_approver(ScriptedApprover::new([Answer::Later]));
-    let tools = tools().lazily(Lazy::default()).unwrap();
+        .with_approver(ScriptedApprover::new([ApproverReply::Later]));
+    let tools = tools().lazily(LazyListing::default()).unwrap();
     let session = Session::new(tools);
     let waits = call(&executor, &session, "send").await;
     assert_eq!(waits.status, Status::Suspended, "{}", words(&waits));

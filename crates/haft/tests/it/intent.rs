@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::HoldFor;
+use haft::approval::ApprovalScope;
 use haft::arguments::Arguments;
 use haft::context::CallContext;
 use haft::future::BoxFuture;
@@ -13,7 +13,8 @@ use haft::tool::{Depth, Intent, PreparedCall};
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{
-    Answer, Decision, Executor, Policy, Session, Status, Tool, ToolCall, ToolError, ToolResult,
+    ApproverReply, Decision, Executor, Policy, Session, Status, Tool, ToolCall, ToolError,
+    ToolResult,
 };
 use parking_lot::Mutex;
 
@@ -107,11 +108,11 @@ async fn wrapper_that_forwards_only_prepare_keeps_the_permissions_of_its_tool() 
 #[tokio::test]
 async fn intent_is_read_only_as_deep_as_it_is_needed() {
     for (permission, hold_for, expect) in [
-        (reads(), HoldFor::Once, vec!["permissions", "run"]),
+        (reads(), ApprovalScope::Once, vec!["permissions", "run"]),
         // The grant of an earlier call covers this one.
         (
             writes(),
-            HoldFor::Session,
+            ApprovalScope::Session,
             vec!["permissions", "permissions", "conditions", "run"],
         ),
     ] {
@@ -123,7 +124,7 @@ async fn intent_is_read_only_as_deep_as_it_is_needed() {
         });
         let session = Session::new(ToolRegistry::new().with(tool).unwrap());
         let approve = Decision::approve("ann", "test").hold_for(hold_for);
-        let approver = ScriptedApprover::new([Answer::Decided(approve)]);
+        let approver = ScriptedApprover::new([ApproverReply::Decided(approve)]);
         let executor = Executor::new(Policy::workspace()).with_approver(approver);
         for _ in 0..2 {
             read.lock().clear();

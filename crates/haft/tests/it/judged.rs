@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::approval::{Answer, Decision};
+use haft::approval::{ApproverReply, Decision};
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use haft::permission::{PathClaim, Permission, Verdict};
@@ -59,7 +59,8 @@ async fn a_running_tool_has_the_judgement_of_its_call() {
         let registry = ToolRegistry::new()
             .with(judged(says.clone(), other))
             .unwrap();
-        let approver = ScriptedApprover::new([Answer::Decided(Decision::approve("ann", "test"))]);
+        let approver =
+            ScriptedApprover::new([ApproverReply::Decided(Decision::approve("ann", "test"))]);
         let executor = Executor::new(Policy::workspace()).with_approver(approver);
         let session = Session::new(registry);
         let outcome = executor
@@ -131,7 +132,8 @@ async fn what_is_judged_is_read_once_and_runs() {
     let registry = ToolRegistry::new()
         .with(Write.into_tool().unwrap())
         .unwrap();
-    let approver = ScriptedApprover::new([Answer::Decided(Decision::approve("ann", "test"))]);
+    let approver =
+        ScriptedApprover::new([ApproverReply::Decided(Decision::approve("ann", "test"))]);
     let executor = Executor::new(Policy::workspace()).with_approver(approver);
     let call = ToolCall::new("write", r#"{"path":"a"}"#);
     let outcome = executor.execute(&Session::new(registry), call).await;

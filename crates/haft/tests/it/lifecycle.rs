@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::audit::{AuditError, AuditSink, Event, EventKind};
+use haft::audit::{AuditError, AuditEvent, AuditSink, EventKind};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{
@@ -273,7 +273,7 @@ struct Breaking(At);
 type At = fn(&EventKind) -> bool;
 
 impl AuditSink for Breaking {
-    fn record(&self, event: Event) -> Result<(), AuditError> {
+    fn record(&self, event: AuditEvent) -> Result<(), AuditError> {
         assert!(!(self.0)(&event.what), "the sink is broken");
         Ok(())
     }

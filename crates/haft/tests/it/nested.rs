@@ -8,7 +8,7 @@ use haft::future::BoxFuture;
 use haft::policy::{RuleSet, RuleText};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::{
-    Answer, ApprovalRequest, Approver, Decision, Executor, Outcome, Policy, Risk, RunLimits,
+    ApprovalRequest, Approver, ApproverReply, Decision, Executor, Outcome, Policy, Risk, RunLimits,
     Session, Status, Tool, ToolCall, ToolError, ToolRegistry, ToolResult,
 };
 use parking_lot::Mutex;
@@ -187,7 +187,7 @@ async fn an_allowed_call_above_the_chain_s_risk_is_asked_about() {
 struct Slow(Mutex<u32>);
 
 impl Approver for Slow {
-    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         *self.0.lock() += 1;
         Box::pin(async {
             // slow on purpose: longer than the chain's own time.

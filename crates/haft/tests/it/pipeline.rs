@@ -10,7 +10,7 @@ use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::{
-    Answer, Decision, Executor, Outcome, Policy, Risk, RunLimits, Session, Status, ToolCall,
+    ApproverReply, Decision, Executor, Outcome, Policy, Risk, RunLimits, Session, Status, ToolCall,
     ToolError, ToolResult,
 };
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ struct Row {
     policy: Policy,
     tool: &'static str,
     arguments: &'static str,
-    answer: Option<Answer>,
+    answer: Option<ApproverReply>,
     limits: RunLimits,
     /// The tools that the active skill restricts the run to, if a skill is active.
     skill: Option<&'static [&'static str]>,
@@ -52,7 +52,7 @@ fn row(
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a row's answer is optional")]
-fn yes(edited: Option<&str>) -> Option<Answer> {
+fn yes(edited: Option<&str>) -> Option<ApproverReply> {
     let yes = Decision::approve("ann", "test");
     Some(match edited {
         Some(edited) => yes.with_arguments(edited).into(),
@@ -61,7 +61,7 @@ fn yes(edited: Option<&str>) -> Option<Answer> {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "a row's answer is optional")]
-fn no() -> Option<Answer> {
+fn no() -> Option<ApproverReply> {
     Some(
         Decision::deny("ann", "test")
             .with_message("not today")

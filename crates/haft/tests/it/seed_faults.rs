@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use haft::approval::HoldFor;
+use haft::approval::ApprovalScope;
 use haft::permission::{Effect, Permission};
 use haft::testing::{MemoryAudit, ScriptedApprover, TestTool};
 use haft::{
-    Answer, Decision, Executor, Policy, Risk, Session, Status, ToolCall, ToolRegistry, ToolSpec,
+    ApproverReply, Decision, Executor, Policy, Risk, Session, Status, ToolCall, ToolRegistry,
+    ToolSpec,
 };
 
-fn yes(scope: HoldFor, edited: Option<&str>) -> Answer {
+fn yes(scope: ApprovalScope, edited: Option<&str>) -> ApproverReply {
     let yes = Decision::approve("ann", "test").hold_for(scope);
     match edited {
         Some(edited) => yes.with_arguments(edited).into(),
@@ -65,7 +66,7 @@ fn no_14_a_foreign_tool_never_replaces_a_built_in() {
 #[tokio::test]
 async fn no_23_what_one_session_expands_or_is_granted_stays_in_it() {
     let tools = Arc::new(risky(&["a"]));
-    let approver = ScriptedApprover::new([yes(HoldFor::Session, None)]);
+    let approver = ScriptedApprover::new([yes(ApprovalScope::Session, None)]);
     let executor = Executor::new(Policy::workspace()).with_approver(approver);
     let one = Session::builder(Arc::clone(&tools) as _).build().unwrap();
     let two = Session::builder(tools as _).build().unwrap();
@@ -78,7 +79,7 @@ async fn no_23_what_one_session_expands_or_is_granted_stays_in_it() {
 #[tokio::test]
 async fn no_25_an_approval_is_for_this_call_and_all_its_effects_and_an_edit_is_judged_again() {
     // Two effects of one kind: one answer, one run; haft asks again about the next call.
-    let approver = ScriptedApprover::new([yes(HoldFor::Once, None)]);
+    let approver = ScriptedApprover::new([yes(ApprovalScope::Once, None)]);
     let asked = Arc::clone(&approver.asked);
     let executor = Executor::new(Policy::workspace()).with_approver(approver);
     let session = Session::new(risky(&["rm a", "rm b"]));
@@ -100,7 +101,7 @@ async fn no_25_an_approval_is_for_this_call_and_all_its_effects_and_an_edit_is_j
     assert_eq!(asked[0].arguments, r#"{"n":1}"#);
     assert_ne!(asked[0].fingerprint, asked[1].fingerprint);
 
-    let edit = ScriptedApprover::new([yes(HoldFor::Once, Some(r#"{"n":1,"n":2}"#))]);
+    let edit = ScriptedApprover::new([yes(ApprovalScope::Once, Some(r#"{"n":1,"n":2}"#))]);
     let executor = Executor::new(Policy::workspace()).with_approver(edit);
     let outcome = executor
         .execute(&session, ToolCall::new("risky", "{}"))

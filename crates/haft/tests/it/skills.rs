@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use haft::session::{Activated, Activation};
-use haft::skill::set::{Filter, Root, SkillSet};
+use haft::session::{Activation, ActivationResult};
+use haft::skill::set::{SkillFilter, SkillRoot, SkillSet};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::{Executor, Outcome, Policy, Session, Status, ToolCall, ToolRegistry, ToolResult};
 use serde_json::json;
@@ -57,7 +57,13 @@ impl Scene {
         }
     }
 
-    fn load(&self, name: &str, body: &str, only: Option<&[&str]>, not: &[&str]) -> Activated {
+    fn load(
+        &self,
+        name: &str,
+        body: &str,
+        only: Option<&[&str]>,
+        not: &[&str],
+    ) -> ActivationResult {
         let texts = |rules: &[&str]| rules.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
         let (only, excludes) = (only.map(texts), texts(not));
         let skill = Activation {
@@ -226,7 +232,10 @@ fn a_copied_skill_is_refreshed_but_for_what_a_person_changed() {
     put("ws/.haft/skills/pdf/scripts/b.py", "mine, from before");
     let workspace = haft::workspace::Workspace::open(&root.join("ws")).unwrap();
     let project = || {
-        let set = SkillSet::new(vec![Root::user(root.join("skills"))], Filter::default());
+        let set = SkillSet::new(
+            vec![SkillRoot::user(root.join("skills"))],
+            SkillFilter::default(),
+        );
         let skill = set.current().skills()[0].clone();
         skill.project_into(&workspace).unwrap()
     };

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::artifact::memory::MemoryArtifacts;
-use haft::artifact::quota::Usage;
-use haft::artifact::source::Source;
-use haft::artifact::{Answer, ArtifactInfo, ArtifactRef, ArtifactStore, Owner};
+use haft::artifact::quota::QuotaUsage;
+use haft::artifact::source::ByteSource;
+use haft::artifact::{ArtifactFuture, ArtifactInfo, ArtifactOwner, ArtifactRef, ArtifactStore};
 use haft::audit::EventKind;
 use haft::call::Principal;
 use haft::testing::{MemoryAudit, TestTool};
@@ -40,7 +40,7 @@ impl SlowStore {
     fn later<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, haft::artifact::ArtifactError>> + Send + 'static,
-    ) -> Answer<'static, T> {
+    ) -> ArtifactFuture<'static, T> {
         let (gate, done) = (Arc::clone(&self.gate), Arc::clone(&self.done));
         self.reached.notify_one();
         let task = tokio::spawn(async move {
@@ -56,43 +56,43 @@ impl SlowStore {
 impl ArtifactStore for SlowStore {
     fn put_from<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         media_type: &'a str,
-        source: Arc<dyn Source>,
-    ) -> Answer<'a, ArtifactRef> {
+        source: Arc<dyn ByteSource>,
+    ) -> ArtifactFuture<'a, ArtifactRef> {
         let (inner, owner) = (self.inner.clone(), owner.clone());
         let media_type = media_type.to_owned();
         self.later(async move { inner.put_from(&owner, &media_type, source).await })
     }
 
-    fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
+    fn usage<'a>(&'a self, principal: &'a Principal) -> ArtifactFuture<'a, QuotaUsage> {
         self.inner.usage(principal)
     }
 
     fn info<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
-    ) -> Answer<'a, ArtifactInfo> {
+    ) -> ArtifactFuture<'a, ArtifactInfo> {
         self.inner.info(owner, reference)
     }
 
     fn read<'a>(
         &'a self,
-        owner: &'a Owner,
+        owner: &'a ArtifactOwner,
         reference: &'a ArtifactRef,
         range: Range<u64>,
-    ) -> Answer<'a, Bytes> {
+    ) -> ArtifactFuture<'a, Bytes> {
         let (inner, owner) = (self.inner.clone(), owner.clone());
         let reference = reference.clone();
         self.later(async move { inner.read(&owner, &reference, range).await })
     }
 
-    fn pin(&self, owner: &Owner) {
+    fn pin(&self, owner: &ArtifactOwner) {
         self.inner.pin(owner);
     }
 
-    fn unpin(&self, owner: &Owner) {
+    fn unpin(&self, owner: &ArtifactOwner) {
         self.inner.unpin(owner);
     }
 
@@ -100,7 +100,7 @@ impl ArtifactStore for SlowStore {
         &'a self,
         principal: &'a Principal,
         run: Option<&'a RunId>,
-    ) -> Answer<'a, Vec<ArtifactInfo>> {
+    ) -> ArtifactFuture<'a, Vec<ArtifactInfo>> {
         self.inner.list(principal, run)
     }
 }

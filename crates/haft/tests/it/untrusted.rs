@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::Answer;
+use haft::approval::ApproverReply;
 use haft::approval::inbox::Inbox as _;
 use haft::approval::memory::MemoryInbox;
 use haft::permission::{Effect, PathClaim, Permission, Verdict};
@@ -148,7 +148,7 @@ async fn the_request_names_what_was_read() {
     let executor = Executor::new(policy(UntrustedContent::new(Verdict::Ask)));
     let executor = executor
         .with_inbox(Arc::clone(&inbox) as _)
-        .with_approver(ScriptedApprover::new([Answer::Later]));
+        .with_approver(ScriptedApprover::new([ApproverReply::Later]));
     let session = Session::new(tools());
     let page = executor
         .execute(&session, ToolCall::new("page", "{}"))

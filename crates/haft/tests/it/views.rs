@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft::testing::TestTool;
 use haft::toolset::registry::{BUILTIN, RegistryError};
-use haft::toolset::view::{ToolSettings, View, merged};
+use haft::toolset::view::{ToolSettings, ToolsetExt, merged};
 use haft::{Executor, Exposure, Policy, Session, ToolCall, ToolRegistry, ToolSpec, Toolset};
 use serde_json::json;
 

@@ -5,16 +5,16 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::clients::install::record::Record;
-use crate::clients::install::target::{Content, Entry};
-use crate::clients::jsonc::{self, Wrong};
-use crate::clients::{Client, Format, Launch, SERVER, toml_text};
+use crate::clients::install::record::InstallRecord;
+use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::jsonc::{self, EditError};
+use crate::clients::{ClientFileFormat, ClientProgram, Launch, SERVER, toml_text};
 
 /// haft as a server of this client.
 #[derive(Debug)]
-pub(super) struct ClientEntry(pub(super) &'static Client);
+pub(super) struct ClientEntry(pub(super) &'static ClientProgram);
 
-impl Content for ClientEntry {
+impl InstallContent for ClientEntry {
     fn owner(&self) -> &'static str {
         self.0.name
     }
@@ -26,21 +26,25 @@ impl Content for ClientEntry {
         )
     }
 
-    fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong> {
+    fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
         entry(self.0, text)
     }
 
     fn has_parent(&self, text: &str) -> bool {
-        self.0.format == Format::Json && jsonc::has(text, self.0.servers)
+        self.0.format == ClientFileFormat::Json && jsonc::has(text, self.0.servers)
     }
 
-    fn without(&self, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong> {
+    fn without(
+        &self,
+        text: &str,
+        record: Option<&InstallRecord>,
+    ) -> Result<Option<String>, EditError> {
         remove_entry(self.0, text, record)
     }
 }
 
-fn entry(client: &Client, text: &str) -> Result<Option<Entry>, Wrong> {
-    let (value, text) = if client.format == Format::Toml {
+fn entry(client: &ClientProgram, text: &str) -> Result<Option<InstalledEntry>, EditError> {
+    let (value, text) = if client.format == ClientFileFormat::Toml {
         let Some(found) = toml_text::entry(text, client.servers, SERVER)? else {
             return Ok(None);
         };
@@ -52,7 +56,7 @@ fn entry(client: &Client, text: &str) -> Result<Option<Entry>, Wrong> {
         let text = value.to_string();
         (value, text)
     };
-    Ok(Some(Entry {
+    Ok(Some(InstalledEntry {
         text,
         is_ours: starts_haft(&value),
     }))
@@ -75,10 +79,10 @@ fn starts_haft(entry: &Value) -> bool {
 /// Returns the text without haft's entry, with the one that it replaced; `None` if haft is not in it. An entry with haft's name that starts
 /// something else, and that no record mentions, is not haft's.
 fn remove_entry(
-    client: &Client,
+    client: &ClientProgram,
     text: &str,
-    record: Option<&Record>,
-) -> Result<Option<String>, Wrong> {
+    record: Option<&InstallRecord>,
+) -> Result<Option<String>, EditError> {
     let known = record.filter(|record| !record.written.is_empty());
     let Some(entry) = entry(client, text)? else {
         return Ok(None);
@@ -94,25 +98,33 @@ fn remove_entry(
         // The user has replaced haft's entry with another since: it stays.
         return Ok(None);
     }
-    if client.format == Format::Toml {
+    if client.format == ClientFileFormat::Toml {
         return toml_text::put_table(text, client.servers, SERVER, replaced).map(Some);
     }
-    let value = serde_json::from_str(replaced).map_err(|e| Wrong {
+    let value = serde_json::from_str(replaced).map_err(|e| EditError {
         what: format!("the entry that haft replaced cannot be read: {e}"),
         at: 0..0,
     })?;
     jsonc::put(text, client.servers, SERVER, &value).map(Some)
 }
 
-pub(super) fn put(client: &Client, text: &str, launch: &Launch) -> Result<String, Wrong> {
+pub(super) fn put(
+    client: &ClientProgram,
+    text: &str,
+    launch: &Launch,
+) -> Result<String, EditError> {
     match client.format {
-        Format::Toml => toml_text::put(text, client.servers, SERVER, launch),
+        ClientFileFormat::Toml => toml_text::put(text, client.servers, SERVER, launch),
         _ => jsonc::put(text, client.servers, SERVER, &(client.entry)(launch)),
     }
 }
 
-fn take(client: &Client, text: &str, with_parent: bool) -> Result<Option<String>, Wrong> {
-    if client.format == Format::Toml {
+fn take(
+    client: &ClientProgram,
+    text: &str,
+    with_parent: bool,
+) -> Result<Option<String>, EditError> {
+    if client.format == ClientFileFormat::Toml {
         return toml_text::remove(text, client.servers, SERVER);
     }
     let removed = jsonc::remove(text, client.servers, SERVER)?;

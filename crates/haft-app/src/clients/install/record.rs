@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::home::Home;
 use crate::plain_file;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// Maximum size of a record, in bytes; it includes an entry that was replaced.
 const MAX_RECORD: u64 = 1024 * 1024;
@@ -20,7 +20,7 @@ const MAX_BACKUP: u64 = 64 * 1024 * 1024;
 /// The record of an install.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Record {
+pub(crate) struct InstallRecord {
     pub(crate) v: u32,
     /// Whether the file existed before.
     pub(crate) existed: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Record {
     pub(crate) replaced: Option<String>,
 }
 
-impl Record {
+impl InstallRecord {
     /// Returns the record of an install that has created folders and written nothing.
     pub(crate) fn of_folders(made: &[PathBuf]) -> Self {
         Self {
@@ -63,13 +63,13 @@ impl Record {
 
 /// The backup of a settings file and the record of the install, in the state folder.
 #[derive(Debug)]
-pub(crate) struct Original {
+pub(crate) struct SettingsBackup {
     pub(crate) before: PathBuf,
     record: PathBuf,
     folder: PathBuf,
 }
 
-impl Original {
+impl SettingsBackup {
     /// Returns the paths for this file. Each kind of edit has a `folder` of its own below the state folder, so that two
     /// kinds of edits of one file do not affect each other.
     pub(crate) fn of(home: &Home, folder: &str, file: &Path) -> Self {
@@ -94,7 +94,7 @@ impl Original {
         Ok(lock)
     }
 
-    pub(crate) fn load(&self) -> Result<Option<Record>, Problem> {
+    pub(crate) fn load(&self) -> Result<Option<InstallRecord>, Problem> {
         match plain_file::read(&self.record, MAX_RECORD) {
             // A damaged record counts as none: then only haft's entry is removed.
             Ok(text) => Ok(serde_json::from_str(&text).ok()),
@@ -121,7 +121,7 @@ impl Original {
         Ok(())
     }
 
-    pub(crate) fn save_record(&self, record: &Record) -> Result<(), Problem> {
+    pub(crate) fn save_record(&self, record: &InstallRecord) -> Result<(), Problem> {
         let text = serde_json::to_string(record)
             .map_err(|e| Problem::failed(format!("cannot write the record of an install: {e}")))?;
         plain_file::write_private(&self.record, &text)
@@ -144,7 +144,7 @@ fn is_missing(error: &std::io::Error) -> bool {
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Problem {
     Problem::failed(format!("{what} the backup of a client's settings: {error}"))
-        .at(Place::file(path))
+        .at(SourceLocation::file(path))
 }
 
 pub(crate) fn digest(text: &str) -> String {

@@ -2,47 +2,47 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::clients::install::record::{Original, Record};
-use crate::clients::settings_file::SettingsFile;
+use crate::clients::install::record::{InstallRecord, SettingsBackup};
+use crate::clients::settings_file::EditableFile;
 use crate::problem::Problem;
 
 /// A step of an edit.
 #[derive(Debug)]
-pub(crate) enum Step<'a> {
+pub(crate) enum EditStep<'a> {
     /// Records what is about to be done.
-    KeepRecord(&'a Original, Record),
-    MakeFolders(&'a SettingsFile),
+    KeepRecord(&'a SettingsBackup, InstallRecord),
+    MakeFolders(&'a EditableFile),
     /// Saves the previous text, to restore it; `None` if there was no file.
-    KeepText(&'a Original, Option<String>),
+    KeepText(&'a SettingsBackup, Option<String>),
     /// Writes the new text next to the file.
-    Draft(&'a SettingsFile, &'a Path, &'a str),
+    Draft(&'a EditableFile, &'a Path, &'a str),
     /// Replaces the file with the draft if the file still has the text that was read.
-    Rename(&'a SettingsFile, &'a Path, Option<&'a str>),
+    Rename(&'a EditableFile, &'a Path, Option<&'a str>),
     /// Removes the file if it still has the text that was read.
-    Remove(&'a SettingsFile, &'a str),
+    Remove(&'a EditableFile, &'a str),
     /// Removes the folders that are empty.
     RemoveFolders(&'a [PathBuf]),
-    Forget(&'a Original),
+    Forget(&'a SettingsBackup),
 }
 
-impl Step<'_> {
+impl EditStep<'_> {
     /// Performs a step.
-    pub(crate) fn take(step: Step<'_>) -> Result<(), Problem> {
+    pub(crate) fn take(step: EditStep<'_>) -> Result<(), Problem> {
         match step {
-            Step::KeepRecord(original, record) => original.save_record(&record),
-            Step::MakeFolders(file) => file.make_folders(),
-            Step::KeepText(original, text) => original.save_text(text.as_deref()),
-            Step::Draft(file, draft, text) => file.write_draft(draft, text),
-            Step::Rename(file, draft, before) => file.replace_with(draft, before),
-            Step::Remove(file, before) => file.remove(before),
-            Step::RemoveFolders(folders) => {
+            EditStep::KeepRecord(original, record) => original.save_record(&record),
+            EditStep::MakeFolders(file) => file.make_folders(),
+            EditStep::KeepText(original, text) => original.save_text(text.as_deref()),
+            EditStep::Draft(file, draft, text) => file.write_draft(draft, text),
+            EditStep::Rename(file, draft, before) => file.replace_with(draft, before),
+            EditStep::Remove(file, before) => file.remove(before),
+            EditStep::RemoveFolders(folders) => {
                 for folder in folders.iter().rev() {
                     // A folder that is no longer empty stays.
                     let _ = std::fs::remove_dir(folder);
                 }
                 Ok(())
             }
-            Step::Forget(original) => {
+            EditStep::Forget(original) => {
                 original.forget();
                 Ok(())
             }

@@ -4,16 +4,16 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::clients::install::record::{Original, Record, digest};
-use crate::clients::install::step::Step;
-use crate::clients::jsonc::Wrong;
-use crate::clients::settings_file::SettingsFile;
+use crate::clients::install::record::{InstallRecord, SettingsBackup, digest};
+use crate::clients::install::step::EditStep;
+use crate::clients::jsonc::EditError;
+use crate::clients::settings_file::EditableFile;
 use crate::home::Home;
-use crate::problem::{Place, Problem};
+use crate::problem::{Problem, SourceLocation};
 
 /// The change of a settings file, made or planned.
 #[derive(Debug, Clone)]
-pub struct Edit {
+pub struct InstallEdit {
     /// The file.
     pub file: PathBuf,
     /// Its previous text; `None` if it did not exist.
@@ -26,7 +26,7 @@ pub struct Edit {
     pub replaces: bool,
 }
 
-impl Edit {
+impl InstallEdit {
     /// Returns whether anything changes.
     pub fn changes(&self) -> bool {
         self.before != self.after
@@ -34,7 +34,7 @@ impl Edit {
 }
 
 /// What haft adds to a settings file, and how it is found there again.
-pub(crate) trait Content: fmt::Debug {
+pub(crate) trait InstallContent: fmt::Debug {
     /// Returns the name of the program that owns the file.
     fn owner(&self) -> &'static str;
 
@@ -42,13 +42,17 @@ pub(crate) trait Content: fmt::Debug {
     fn by_hand(&self) -> String;
 
     /// Returns the entry in a text: haft's, or another in its place.
-    fn entry(&self, text: &str) -> Result<Option<Entry>, Wrong>;
+    fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError>;
 
     /// Returns whether a text has the parent that haft creates if it is missing.
     fn has_parent(&self, text: &str) -> bool;
 
     /// Returns the text without the content, with what it replaced; `None` if the text does not have it.
-    fn without(&self, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong>;
+    fn without(
+        &self,
+        text: &str,
+        record: Option<&InstallRecord>,
+    ) -> Result<Option<String>, EditError>;
 
     /// Returns whether a text without the content is useless, so that the file can be removed.
     fn is_spent(&self, text: &str) -> bool {
@@ -58,14 +62,14 @@ pub(crate) trait Content: fmt::Debug {
 }
 
 /// An entry in haft's place in the settings.
-pub(crate) struct Entry {
+pub(crate) struct InstalledEntry {
     /// Its text in the record: JSON, or a TOML table.
     pub(crate) text: String,
     /// Whether it starts haft.
     pub(crate) is_ours: bool,
 }
 
-impl Entry {
+impl InstalledEntry {
     /// Returns an entry whose text is not recorded: it is recognized by what it starts.
     pub(crate) fn unrecorded(is_ours: bool) -> Self {
         Self {
@@ -76,25 +80,25 @@ impl Entry {
 }
 
 /// Adds the content to a text.
-pub(crate) type Put<'a> = &'a dyn Fn(&str) -> Result<String, Wrong>;
+pub(crate) type InsertFn<'a> = &'a dyn Fn(&str) -> Result<String, EditError>;
 
 /// Performs the steps of an edit, one after the other. A test stops where a process could be killed.
-pub(crate) type StepRunner<'a> = &'a mut dyn FnMut(Step<'_>) -> Result<(), Problem>;
+pub(crate) type StepRunner<'a> = &'a mut dyn FnMut(EditStep<'_>) -> Result<(), Problem>;
 
 /// What an install changes and records.
-struct Plan {
-    edit: Edit,
-    memory: Option<Memory>,
+struct InstallPlan {
+    edit: InstallEdit,
+    memory: Option<BackupPlan>,
 }
 
 /// What an install records.
-struct Memory {
-    record: Record,
-    before: Before,
+struct BackupPlan {
+    record: InstallRecord,
+    before: RestoreText,
 }
 
 /// The text to restore later.
-enum Before {
+enum RestoreText {
     /// The one that is already saved.
     AsItIs,
     /// This text; `None` if there was no file.
@@ -102,18 +106,18 @@ enum Before {
 }
 
 /// An error in preparing what to record.
-enum Fault {
-    Wrong(Wrong),
+enum PrepareError {
+    Wrong(EditError),
     Problem(Problem),
 }
 
-impl From<Wrong> for Fault {
-    fn from(wrong: Wrong) -> Self {
+impl From<EditError> for PrepareError {
+    fn from(wrong: EditError) -> Self {
         Self::Wrong(wrong)
     }
 }
 
-impl From<Problem> for Fault {
+impl From<Problem> for PrepareError {
     fn from(problem: Problem) -> Self {
         Self::Problem(problem)
     }
@@ -121,24 +125,29 @@ impl From<Problem> for Fault {
 
 /// A settings file, what haft adds to it, and haft's record of that.
 #[derive(Debug)]
-pub(crate) struct Target {
-    pub(crate) content: Box<dyn Content>,
-    pub(crate) file: SettingsFile,
-    pub(crate) original: Original,
+pub(crate) struct InstallTarget {
+    pub(crate) content: Box<dyn InstallContent>,
+    pub(crate) file: EditableFile,
+    pub(crate) original: SettingsBackup,
 }
 
-impl Target {
+impl InstallTarget {
     /// Adds the content; `dry_run` only returns what the file would become.
-    pub(crate) fn put_in(&self, home: &Home, put: Put<'_>, dry_run: bool) -> Result<Edit, Problem> {
+    pub(crate) fn put_in(
+        &self,
+        home: &Home,
+        put: InsertFn<'_>,
+        dry_run: bool,
+    ) -> Result<InstallEdit, Problem> {
         if dry_run {
             return Ok(self.plan(put)?.edit);
         }
         home.create()?;
-        self.install(put, &mut Step::take)
+        self.install(put, &mut EditStep::take)
     }
 
     /// Removes the content; `dry_run` only returns what the file would become.
-    pub(crate) fn take_out(&self, home: &Home, dry_run: bool) -> Result<Edit, Problem> {
+    pub(crate) fn take_out(&self, home: &Home, dry_run: bool) -> Result<InstallEdit, Problem> {
         if dry_run {
             return self.without();
         }
@@ -146,35 +155,42 @@ impl Target {
             return Ok(self.unchanged_edit(None));
         }
         home.create()?;
-        self.uninstall(&mut Step::take)
+        self.uninstall(&mut EditStep::take)
     }
 
     /// Adds the content. After any step, the next install or uninstall can continue: what haft is about to write is recorded before it is
     /// written.
-    pub(crate) fn install(&self, put: Put<'_>, hands: StepRunner<'_>) -> Result<Edit, Problem> {
+    pub(crate) fn install(
+        &self,
+        put: InsertFn<'_>,
+        hands: StepRunner<'_>,
+    ) -> Result<InstallEdit, Problem> {
         let _own = self.original.lock()?;
         let made = self.file.missing_folders();
         if !made.is_empty() {
-            hands(Step::KeepRecord(&self.original, Record::of_folders(&made)))?;
-            hands(Step::MakeFolders(&self.file))?;
+            hands(EditStep::KeepRecord(
+                &self.original,
+                InstallRecord::of_folders(&made),
+            ))?;
+            hands(EditStep::MakeFolders(&self.file))?;
         }
         let _lock = self.file.lock()?;
         self.file.sweep();
-        let Plan { mut edit, memory } = self.plan(put)?;
-        let Some(Memory { record, before }) = memory else {
+        let InstallPlan { mut edit, memory } = self.plan(put)?;
+        let Some(BackupPlan { record, before }) = memory else {
             return Ok(edit);
         };
         let existed = record.existed;
-        if let Before::Now(kept) = before {
-            hands(Step::KeepText(&self.original, kept))?;
+        if let RestoreText::Now(kept) = before {
+            hands(EditStep::KeepText(&self.original, kept))?;
         }
-        hands(Step::KeepRecord(&self.original, record))?;
+        hands(EditStep::KeepRecord(&self.original, record))?;
         self.write(&edit, hands)?;
         edit.backup = existed.then(|| self.original.before.clone());
         Ok(edit)
     }
 
-    pub(crate) fn uninstall(&self, hands: StepRunner<'_>) -> Result<Edit, Problem> {
+    pub(crate) fn uninstall(&self, hands: StepRunner<'_>) -> Result<InstallEdit, Problem> {
         let _own = self.original.lock()?;
         let record = self.original.load()?;
         let made = record.as_ref().map(|record| record.made.clone());
@@ -189,26 +205,26 @@ impl Target {
             (_, Some(_)) => self.write(&edit, hands)?,
             (before, None) => {
                 if let Some(before) = before {
-                    hands(Step::Remove(&self.file, before))?;
+                    hands(EditStep::Remove(&self.file, before))?;
                 }
-                hands(Step::RemoveFolders(&made))?;
+                hands(EditStep::RemoveFolders(&made))?;
             }
         }
         if record.is_some() {
-            hands(Step::Forget(&self.original))?;
+            hands(EditStep::Forget(&self.original))?;
         }
         Ok(edit)
     }
 
-    fn write(&self, edit: &Edit, hands: StepRunner<'_>) -> Result<(), Problem> {
+    fn write(&self, edit: &InstallEdit, hands: StepRunner<'_>) -> Result<(), Problem> {
         let draft = self.file.draft_path()?;
         let text = edit.after.as_deref().unwrap_or_default();
-        hands(Step::Draft(&self.file, &draft, text))?;
-        hands(Step::Rename(&self.file, &draft, edit.before.as_deref()))
+        hands(EditStep::Draft(&self.file, &draft, text))?;
+        hands(EditStep::Rename(&self.file, &draft, edit.before.as_deref()))
     }
 
     /// Plans what an install does to the file, and what it records, which is nothing if nothing changes.
-    fn plan(&self, put: Put<'_>) -> Result<Plan, Problem> {
+    fn plan(&self, put: InsertFn<'_>) -> Result<InstallPlan, Problem> {
         let before = self.file.read()?;
         let text = before.clone().unwrap_or_default();
         let refuse = |wrong| self.refuse(&text, wrong);
@@ -216,34 +232,38 @@ impl Target {
         let mut edit = self.unchanged_edit(before);
         edit.after = Some(after);
         if !edit.changes() {
-            return Ok(Plan { edit, memory: None });
+            return Ok(InstallPlan { edit, memory: None });
         }
         let entry = self.content.entry(&text).map_err(refuse)?;
         edit.replaces = entry.as_ref().is_some_and(|entry| !entry.is_ours);
         let memory = self.memory(&edit, entry).map_err(|fault| match fault {
-            Fault::Wrong(wrong) => refuse(wrong),
-            Fault::Problem(problem) => problem,
+            PrepareError::Wrong(wrong) => refuse(wrong),
+            PrepareError::Problem(problem) => problem,
         })?;
-        Ok(Plan {
+        Ok(InstallPlan {
             edit,
             memory: Some(memory),
         })
     }
 
-    fn memory(&self, edit: &Edit, entry: Option<Entry>) -> Result<Memory, Fault> {
+    fn memory(
+        &self,
+        edit: &InstallEdit,
+        entry: Option<InstalledEntry>,
+    ) -> Result<BackupPlan, PrepareError> {
         let text = edit.before.clone().unwrap_or_default();
         let after = digest(edit.after.as_deref().unwrap_or_default());
         let old = self.original.load()?;
         if let Some(old) = old.as_ref().filter(|old| old.is_written_by_haft(&text))
             && old.fits(self.original.text()?.as_deref())
         {
-            let record = Record {
+            let record = InstallRecord {
                 written: vec![digest(&text), after],
                 ..old.clone()
             };
-            return Ok(Memory {
+            return Ok(BackupPlan {
                 record,
-                before: Before::AsItIs,
+                before: RestoreText::AsItIs,
             });
         }
         let made = old.as_ref().map(|old| old.made.clone());
@@ -257,7 +277,7 @@ impl Target {
             _ => edit.before.clone(),
         };
         let has_servers = self.content.has_parent(&text);
-        let record = Record {
+        let record = InstallRecord {
             existed: kept.is_some(),
             before: kept.as_deref().map(digest),
             written: vec![after],
@@ -266,16 +286,16 @@ impl Target {
                 Some(own) => own.replaced,
                 None => entry.filter(|entry| !entry.is_ours).map(|entry| entry.text),
             },
-            ..Record::of_folders(&made.unwrap_or_default())
+            ..InstallRecord::of_folders(&made.unwrap_or_default())
         };
-        Ok(Memory {
+        Ok(BackupPlan {
             record,
-            before: Before::Now(kept),
+            before: RestoreText::Now(kept),
         })
     }
 
     /// Returns what the file becomes without haft.
-    fn without(&self) -> Result<Edit, Problem> {
+    fn without(&self) -> Result<InstallEdit, Problem> {
         let mut edit = self.unchanged_edit(self.file.read()?);
         let Some(text) = edit.before.as_deref() else {
             return Ok(edit);
@@ -297,8 +317,8 @@ impl Target {
         Ok(edit)
     }
 
-    fn unchanged_edit(&self, text: Option<String>) -> Edit {
-        Edit {
+    fn unchanged_edit(&self, text: Option<String>) -> InstallEdit {
+        InstallEdit {
             file: self.file.path.clone(),
             before: text.clone(),
             after: text,
@@ -307,12 +327,12 @@ impl Target {
         }
     }
 
-    fn refuse(&self, text: &str, wrong: Wrong) -> Problem {
+    fn refuse(&self, text: &str, wrong: EditError) -> Problem {
         let source = self.file.path.display().to_string();
         let place = if wrong.at.is_empty() {
-            Place::file(&self.file.path)
+            SourceLocation::file(&self.file.path)
         } else {
-            Place::in_text(&source, text, wrong.at)
+            SourceLocation::in_text(&source, text, wrong.at)
         };
         let owner = self.content.owner();
         Problem::usage(format!(

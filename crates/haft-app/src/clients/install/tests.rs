@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::step::Step;
+use super::step::EditStep;
 use super::target::StepRunner;
 use super::trial::{read, stopping, walk};
-use super::{Launch, Level, Target, entry, install, target, uninstall};
-use crate::clients::Client;
+use super::{InstallScope, InstallTarget, Launch, entry, install, target, uninstall};
+use crate::clients::ClientProgram;
 use crate::environment::Environment;
 use crate::home::Home;
 use crate::problem::Problem;
@@ -33,18 +33,30 @@ impl Lab {
         self.root.path().join("work").join(name)
     }
 
-    fn target(&self, client: &str) -> Target {
-        target(Client::find(client).unwrap(), Level::Project, &self.site).unwrap()
+    fn target(&self, client: &str) -> InstallTarget {
+        target(
+            ClientProgram::find(client).unwrap(),
+            InstallScope::Project,
+            &self.site,
+        )
+        .unwrap()
     }
 
-    fn install(&self, client: &str, word: &str) -> super::Edit {
-        let client = Client::find(client).unwrap();
-        install(client, Level::Project, &self.site, &launch(word), false).unwrap()
+    fn install(&self, client: &str, word: &str) -> super::InstallEdit {
+        let client = ClientProgram::find(client).unwrap();
+        install(
+            client,
+            InstallScope::Project,
+            &self.site,
+            &launch(word),
+            false,
+        )
+        .unwrap()
     }
 
     fn uninstall(&self, client: &str) {
-        let client = Client::find(client).unwrap();
-        uninstall(client, Level::Project, &self.site, false).unwrap();
+        let client = ClientProgram::find(client).unwrap();
+        uninstall(client, InstallScope::Project, &self.site, false).unwrap();
     }
 
     /// Returns the paths of everything in the project and in haft's folder of records.
@@ -69,12 +81,12 @@ fn launch(word: &str) -> Launch {
 
 /// Installs haft; the test performs the steps.
 fn with_steps(
-    target: &Target,
+    target: &InstallTarget,
     client: &str,
     launch: &Launch,
     hands: StepRunner<'_>,
-) -> Result<super::Edit, Problem> {
-    let client = Client::find(client).unwrap();
+) -> Result<super::InstallEdit, Problem> {
+    let client = ClientProgram::find(client).unwrap();
     target.install(&|text| entry::put(client, text, launch), hands)
 }
 
@@ -285,11 +297,11 @@ fn what_the_client_writes_at_the_same_time_is_not_overwritten() {
             if removes {
                 lab.install("cursor", "first");
             }
-            let mut interfering = |step: Step<'_>| {
-                if matches!(step, Step::Rename(..) | Step::Remove(..)) {
+            let mut interfering = |step: EditStep<'_>| {
+                if matches!(step, EditStep::Rename(..) | EditStep::Remove(..)) {
                     fs::write(&file, theirs).unwrap();
                 }
-                Step::take(step)
+                EditStep::take(step)
             };
             let target = lab.target("cursor");
             let done = if removes {

@@ -3,18 +3,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::clients::install::step::Step;
+use crate::clients::install::step::EditStep;
 use crate::problem::Problem;
 
 /// Performs this many steps; then the process counts as killed.
-pub(crate) fn stopping(after: usize) -> impl FnMut(Step<'_>) -> Result<(), Problem> {
+pub(crate) fn stopping(after: usize) -> impl FnMut(EditStep<'_>) -> Result<(), Problem> {
     let mut left = after;
     move |step| {
         if left == 0 {
             return Err(Problem::failed("killed"));
         }
         left -= 1;
-        Step::take(step)
+        EditStep::take(step)
     }
 }
 

@@ -2,11 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::reader::{Member, Object, Step, Tree, Wrong, array_at, object_at, root, tree};
-use super::{Style, check, fresh, insert_last_member, insert_member, without};
+use super::reader::{
+    EditError, JsonPathSegment, JsoncMember, JsoncObject, JsoncTree, array_at, object_at, root,
+    tree,
+};
+use super::{JsoncStyle, check, fresh, insert_last_member, insert_member, without};
 
 /// Appends an item to the list at the end of a path of names; creates the list and the objects on the way if they are missing.
-pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
+pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditError> {
     let mut expected = tree(text)?;
     let list = path
         .iter()
@@ -16,11 +19,11 @@ pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, 
     check(after, &expected, &path.join("."))
 }
 
-fn append_preserving_text(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
+fn append_preserving_text(text: &str, path: &[&str], item: &Value) -> Result<String, EditError> {
     let Some(root) = root(text)? else {
         return Ok(fresh(text, &nest_item(path, item)));
     };
-    let style = Style::of(text, &root);
+    let style = JsoncStyle::of(text, &root);
     let mut object = root;
     for (at, name) in path.iter().enumerate() {
         let Some((_, member)) = object.find(name)? else {
@@ -40,8 +43,8 @@ fn append_preserving_text(text: &str, path: &[&str], item: &Value) -> Result<Str
 }
 
 /// Removes the member or item at a path.
-pub(crate) fn take(text: &str, path: &[Step<'_>]) -> Result<String, Wrong> {
-    let unknown = || Wrong {
+pub(crate) fn take(text: &str, path: &[JsonPathSegment<'_>]) -> Result<String, EditError> {
+    let unknown = || EditError {
         what: "the entry to be removed is not there".to_owned(),
         at: 0..0,
     };
@@ -52,27 +55,30 @@ pub(crate) fn take(text: &str, path: &[Step<'_>]) -> Result<String, Wrong> {
     for (step, next) in before.iter().zip(&path[1..]) {
         let (_, member) = child(&object, step)?.ok_or_else(unknown)?;
         let name = match step {
-            Step::Key(name) => name,
-            Step::Item(_) => "an item",
+            JsonPathSegment::Key(name) => name,
+            JsonPathSegment::Item(_) => "an item",
         };
         object = match next {
-            Step::Key(_) => object_at(text, name, &member.value)?,
-            Step::Item(_) => array_at(text, name, &member.value)?,
+            JsonPathSegment::Key(_) => object_at(text, name, &member.value)?,
+            JsonPathSegment::Item(_) => array_at(text, name, &member.value)?,
         };
     }
     let (nth, _) = child(&object, last)?.ok_or_else(unknown)?;
     check(without(text, &object, nth), &expected, "hooks")
 }
 
-fn child<'o>(object: &'o Object, step: &Step<'_>) -> Result<Option<(usize, &'o Member)>, Wrong> {
+fn child<'o>(
+    object: &'o JsoncObject,
+    step: &JsonPathSegment<'_>,
+) -> Result<Option<(usize, &'o JsoncMember)>, EditError> {
     match step {
-        Step::Key(name) => object.find(name),
-        Step::Item(nth) => Ok(object.members.get(*nth).map(|member| (*nth, member))),
+        JsonPathSegment::Key(name) => object.find(name),
+        JsonPathSegment::Item(nth) => Ok(object.members.get(*nth).map(|member| (*nth, member))),
     }
 }
 
 /// Adds a member to the root if it has none of that name: for what a new file must start with.
-pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String, Wrong> {
+pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
     let Some(root) = root(text)? else {
         return Ok(fresh(text, &json!({ name: value })));
     };
@@ -81,7 +87,7 @@ pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String,
     }
     let mut expected = tree(text)?;
     expected.put(name, own(value)?);
-    let style = Style::of(text, &root);
+    let style = JsoncStyle::of(text, &root);
     check(
         insert_member(text, &root, name, value, &style),
         &expected,
@@ -90,7 +96,7 @@ pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String,
 }
 
 /// Returns a value as it will be in the file.
-fn own(value: &Value) -> Result<Tree, Wrong> {
+fn own(value: &Value) -> Result<JsoncTree, EditError> {
     Ok(tree(&json!({ "own": value }).to_string())?
         .entry("own")
         .clone())

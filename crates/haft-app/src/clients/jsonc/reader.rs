@@ -12,15 +12,15 @@ pub(super) const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Why a text cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub(crate) struct EditError {
     /// The reason.
     pub(crate) what: String,
     /// The position.
     pub(crate) at: Range<usize>,
 }
 
-fn wrong<T>(what: impl Into<String>, at: Range<usize>) -> Result<T, Wrong> {
-    Err(Wrong {
+fn wrong<T>(what: impl Into<String>, at: Range<usize>) -> Result<T, EditError> {
+    Err(EditError {
         what: what.into(),
         at,
     })
@@ -28,31 +28,31 @@ fn wrong<T>(what: impl Into<String>, at: Range<usize>) -> Result<T, Wrong> {
 
 /// A member of an object.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct JsoncMember {
     pub(super) key: String,
     /// The position of its key.
     pub(super) start: usize,
     pub(super) value: Range<usize>,
     /// Its value, parsed.
-    pub(super) tree: Tree,
+    pub(super) tree: JsoncTree,
     /// The position of the comma after it.
     pub(super) comma: Option<usize>,
 }
 
 /// An object: the positions of its braces, and its members. An array is read as one, too: its items are members without a key.
 #[derive(Debug)]
-pub(super) struct Object {
+pub(super) struct JsoncObject {
     pub(super) open: usize,
     /// The end of the last token in it, comments included.
     pub(super) end: usize,
     /// Whether that is a line comment.
     pub(super) ends_in_line_comment: bool,
     pub(super) close: usize,
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<JsoncMember>,
 }
 
-impl Object {
-    pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &Member)>, Wrong> {
+impl JsoncObject {
+    pub(super) fn find(&self, key: &str) -> Result<Option<(usize, &JsoncMember)>, EditError> {
         let mut all = self
             .members
             .iter()
@@ -71,7 +71,7 @@ impl Object {
 
 /// A step on the path from the root to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step<'a> {
+pub(crate) enum JsonPathSegment<'a> {
     /// The member of this name.
     Key(&'a str),
     /// The item at this position.
@@ -80,14 +80,14 @@ pub(crate) enum Step<'a> {
 
 /// The content of a JSON text. Numbers and strings are kept as written, so that nothing is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tree {
+pub(super) enum JsoncTree {
     /// Members, in order.
-    Object(Vec<(String, Tree)>),
-    Array(Vec<Tree>),
+    Object(Vec<(String, JsoncTree)>),
+    Array(Vec<JsoncTree>),
     Scalar(String),
 }
 
-impl Tree {
+impl JsoncTree {
     /// Returns the members of an object.
     fn members(&mut self) -> Option<&mut Vec<(String, Self)>> {
         match self {
@@ -121,13 +121,13 @@ impl Tree {
     }
 
     /// Returns the value at the end of a path.
-    pub(super) fn at(&mut self, path: &[Step<'_>]) -> Option<&mut Self> {
+    pub(super) fn at(&mut self, path: &[JsonPathSegment<'_>]) -> Option<&mut Self> {
         path.iter().try_fold(self, |tree, step| match (tree, step) {
-            (Self::Object(members), Step::Key(name)) => {
+            (Self::Object(members), JsonPathSegment::Key(name)) => {
                 let mut members = members.iter_mut();
                 Some(&mut members.find(|(key, _)| key == name)?.1)
             }
-            (Self::Array(items), Step::Item(nth)) => items.get_mut(*nth),
+            (Self::Array(items), JsonPathSegment::Item(nth)) => items.get_mut(*nth),
             _ => None,
         })
     }
@@ -142,12 +142,12 @@ impl Tree {
     }
 
     /// Removes what a step leads to.
-    pub(super) fn take_at(&mut self, step: &Step<'_>) {
+    pub(super) fn take_at(&mut self, step: &JsonPathSegment<'_>) {
         match (self, step) {
-            (Self::Array(items), Step::Item(nth)) if *nth < items.len() => {
+            (Self::Array(items), JsonPathSegment::Item(nth)) if *nth < items.len() => {
                 items.remove(*nth);
             }
-            (tree, Step::Key(name)) => tree.take(name),
+            (tree, JsonPathSegment::Key(name)) => tree.take(name),
             _ => {}
         }
     }
@@ -180,19 +180,19 @@ impl Tree {
 }
 
 /// Parses a text; a blank one is an object without members.
-pub(super) fn tree(text: &str) -> Result<Tree, Wrong> {
+pub(super) fn tree(text: &str) -> Result<JsoncTree, EditError> {
     let object = root(text)?;
     let members = object.map(|object| object.members).unwrap_or_default();
     Ok(tree_of(members))
 }
 
-fn tree_of(members: Vec<Member>) -> Tree {
+fn tree_of(members: Vec<JsoncMember>) -> JsoncTree {
     let members = members.into_iter();
-    Tree::Object(members.map(|member| (member.key, member.tree)).collect())
+    JsoncTree::Object(members.map(|member| (member.key, member.tree)).collect())
 }
 
-pub(super) fn root(text: &str) -> Result<Option<Object>, Wrong> {
-    let mut reader = Reader::new(text);
+pub(super) fn root(text: &str) -> Result<Option<JsoncObject>, EditError> {
+    let mut reader = JsoncReader::new(text);
     reader.trivia()?;
     if reader.peek().is_none() {
         return Ok(None);
@@ -214,32 +214,40 @@ pub(super) fn root(text: &str) -> Result<Option<Object>, Wrong> {
     }
 }
 
-pub(super) fn object_at(text: &str, name: &str, value: &Range<usize>) -> Result<Object, Wrong> {
+pub(super) fn object_at(
+    text: &str,
+    name: &str,
+    value: &Range<usize>,
+) -> Result<JsoncObject, EditError> {
     if text.as_bytes().get(value.start) != Some(&b'{') {
         return wrong(format!("`{name}` is not an object"), value.clone());
     }
-    let mut reader = Reader::new(text);
+    let mut reader = JsoncReader::new(text);
     reader.at = value.start;
     reader.object(0)
 }
 
 /// Reads the array at this position, with its items as members without a key.
-pub(super) fn array_at(text: &str, name: &str, value: &Range<usize>) -> Result<Object, Wrong> {
+pub(super) fn array_at(
+    text: &str,
+    name: &str,
+    value: &Range<usize>,
+) -> Result<JsoncObject, EditError> {
     if text.as_bytes().get(value.start) != Some(&b'[') {
         return wrong(format!("`{name}` is not a list"), value.clone());
     }
-    let mut reader = Reader::new(text);
+    let mut reader = JsoncReader::new(text);
     reader.at = value.start;
     reader.items(0)
 }
 
 /// A text and a position in it.
-struct Reader<'a> {
+struct JsoncReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> JsoncReader<'a> {
     fn new(text: &'a str) -> Self {
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
         Self { text, at }
@@ -254,7 +262,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips blanks and comments. Returns the end of the last comment, and whether it is a line comment.
-    fn trivia(&mut self) -> Result<Option<(usize, bool)>, Wrong> {
+    fn trivia(&mut self) -> Result<Option<(usize, bool)>, EditError> {
         let mut last = None;
         loop {
             let rest = &self.text[self.at..];
@@ -282,13 +290,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Object, Wrong> {
+    fn object(&mut self, depth: usize) -> Result<JsoncObject, EditError> {
         if depth > MAX_DEPTH {
             return wrong("the JSON is nested too deeply", self.current_range());
         }
         let open = self.at;
         self.at += 1;
-        let mut members: Vec<Member> = Vec::new();
+        let mut members: Vec<JsoncMember> = Vec::new();
         loop {
             let token = self.at;
             let comment = self.trivia()?;
@@ -299,7 +307,7 @@ impl<'a> Reader<'a> {
                     let close = self.at;
                     self.at += 1;
                     let (end, ends_in_line_comment) = comment.unwrap_or((token, false));
-                    return Ok(Object {
+                    return Ok(JsoncObject {
                         open,
                         end,
                         ends_in_line_comment,
@@ -320,7 +328,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn member(&mut self, depth: usize) -> Result<Member, Wrong> {
+    fn member(&mut self, depth: usize) -> Result<JsoncMember, EditError> {
         let start = self.at;
         self.string()?;
         let Ok(key) = serde_json::from_str(&self.text[start..self.at]) else {
@@ -334,7 +342,7 @@ impl<'a> Reader<'a> {
         self.trivia()?;
         let from = self.at;
         let tree = self.value(depth)?;
-        Ok(Member {
+        Ok(JsoncMember {
             key,
             start,
             value: from..self.at,
@@ -343,7 +351,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn value(&mut self, depth: usize) -> Result<Tree, Wrong> {
+    fn value(&mut self, depth: usize) -> Result<JsoncTree, EditError> {
         let from = self.at;
         match self.peek() {
             Some(b'{') => return Ok(tree_of(self.object(depth + 1)?.members)),
@@ -359,21 +367,21 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        Ok(Tree::Scalar(self.text[from..self.at].to_owned()))
+        Ok(JsoncTree::Scalar(self.text[from..self.at].to_owned()))
     }
 
-    fn array(&mut self, depth: usize) -> Result<Tree, Wrong> {
+    fn array(&mut self, depth: usize) -> Result<JsoncTree, EditError> {
         let items = self.items(depth)?.members.into_iter();
-        Ok(Tree::Array(items.map(|item| item.tree).collect()))
+        Ok(JsoncTree::Array(items.map(|item| item.tree).collect()))
     }
 
-    fn items(&mut self, depth: usize) -> Result<Object, Wrong> {
+    fn items(&mut self, depth: usize) -> Result<JsoncObject, EditError> {
         if depth > MAX_DEPTH {
             return wrong("the JSON is nested too deeply", self.current_range());
         }
         let open = self.at;
         self.at += 1;
-        let mut members: Vec<Member> = Vec::new();
+        let mut members: Vec<JsoncMember> = Vec::new();
         loop {
             let token = self.at;
             let comment = self.trivia()?;
@@ -384,7 +392,7 @@ impl<'a> Reader<'a> {
                     let close = self.at;
                     self.at += 1;
                     let (end, ends_in_line_comment) = comment.unwrap_or((token, false));
-                    return Ok(Object {
+                    return Ok(JsoncObject {
                         open,
                         end,
                         ends_in_line_comment,
@@ -405,7 +413,7 @@ impl<'a> Reader<'a> {
                 Some(_) => {
                     let start = self.at;
                     let tree = self.value(depth)?;
-                    members.push(Member {
+                    members.push(JsoncMember {
                         key: String::new(),
                         start,
                         value: start..self.at,
@@ -417,7 +425,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<(), Wrong> {
+    fn string(&mut self) -> Result<(), EditError> {
         let open = self.at;
         self.at += 1;
         loop {

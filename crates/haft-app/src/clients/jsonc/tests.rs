@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Wrong, put, remove};
+use super::{EditError, put, remove};
 
 fn with(text: &str) -> String {
     put(text, "mcpServers", "haft", &json!({"command": "h"})).unwrap()
@@ -118,7 +118,7 @@ fn what_is_not_understood_is_refused_with_its_place() {
         ),
     ];
     for (text, what, at) in rows {
-        let Wrong {
+        let EditError {
             what: said,
             at: place,
         } = put(text, "mcpServers", "haft", &json!({})).unwrap_err();

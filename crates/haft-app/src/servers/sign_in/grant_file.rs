@@ -12,7 +12,7 @@ use haft::audit::redact::Redactor;
 use haft::call::Principal;
 use haft::future::BoxFuture;
 use haft::text::hex;
-use haft_mcp::client::oauth::{Grants, Vault};
+use haft_mcp::client::oauth::{OAuthGrants, Vault};
 use parking_lot::Mutex;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use sha2::{Digest, Sha256};
@@ -61,7 +61,7 @@ impl GrantFile {
     }
 
     /// Hides the tokens of these grants in everything written from now on.
-    fn redact_tokens(&self, grants: &Grants) {
+    fn redact_tokens(&self, grants: &OAuthGrants) {
         let now = grants
             .secrets()
             .filter(|secret| secret.len() >= MIN_REDACTED);
@@ -117,7 +117,7 @@ impl GrantFile {
         key.map(LessSafeKey::new).map_err(|_| wrong())
     }
 
-    fn open(&self, text: &str) -> io::Result<Grants> {
+    fn open(&self, text: &str) -> io::Result<OAuthGrants> {
         let wrong = || {
             let file = self.file.display();
             io::Error::other(format!(
@@ -135,7 +135,7 @@ impl GrantFile {
         serde_json::from_slice(opened.map_err(|_| wrong())?).map_err(|_| wrong())
     }
 
-    fn seal(&self, grants: &Grants) -> io::Result<String> {
+    fn seal(&self, grants: &OAuthGrants) -> io::Result<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(io::Error::other)?;
         let mut sealed = serde_json::to_vec(grants).map_err(io::Error::other)?;
@@ -149,19 +149,19 @@ impl GrantFile {
 }
 
 impl Vault for GrantFile {
-    fn load(&self) -> Result<Grants, String> {
+    fn load(&self) -> Result<OAuthGrants, String> {
         match plain_file::read(&self.file, MAX_FILE_BYTES) {
             Ok(text) => {
                 let grants = self.open(&text).map_err(|e| e.to_string())?;
                 self.redact_tokens(&grants);
                 Ok(grants)
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Grants::default()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(OAuthGrants::default()),
             Err(e) => Err(format!("read {}: {e}", self.file.display())),
         }
     }
 
-    fn save(&self, grants: &Grants) -> Result<(), String> {
+    fn save(&self, grants: &OAuthGrants) -> Result<(), String> {
         self.redact_tokens(grants);
         let sealed = self.seal(grants);
         let saved = sealed.and_then(|text| plain_file::write_private(&self.file, &text));
@@ -209,14 +209,14 @@ mod tests {
         let url = "https://tickets.example/mcp";
         let redactor = Redactor::default();
         let file = GrantFile::new(&home, url, &ann, &redactor);
-        assert_eq!(file.load().unwrap(), Grants::default());
+        assert_eq!(file.load().unwrap(), OAuthGrants::default());
         let before = file.version();
         let text = r#"{"current":"https://login.example","by_issuer":{"https://login.example":{
             "issuer":"https://login.example","resource":"https://tickets.example/mcp",
             "client":{"id":"haft","secret":"hush","in_body":false,"redirect_uri":null},
             "token_endpoint":"https://login.example/token","access_token":"very-secret",
             "refresh_token":null,"expires":null,"scopes":[]}}}"#;
-        let grants: Grants = serde_json::from_str(text).unwrap();
+        let grants: OAuthGrants = serde_json::from_str(text).unwrap();
         file.save(&grants).unwrap();
         assert_ne!(file.version(), before);
         assert_eq!(file.load().unwrap(), grants);
@@ -229,7 +229,7 @@ mod tests {
         }
         for (server, principal) in [(url, &bob), ("https://other.example/mcp", &ann)] {
             let other = GrantFile::new(&home, server, principal, &redactor);
-            assert_eq!(other.load().unwrap(), Grants::default());
+            assert_eq!(other.load().unwrap(), OAuthGrants::default());
             std::fs::copy(&file.file, &other.file).unwrap();
             assert!(
                 other.load().unwrap_err().contains("does not open"),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     /// Returns grants with these tokens.
-    fn grants(access: &str, renewal: &str) -> Grants {
+    fn grants(access: &str, renewal: &str) -> OAuthGrants {
         let text = format!(
             r#"{{"current":"a","by_issuer":{{"a":{{"issuer":"a","resource":"r",
             "client":{{"id":"haft","secret":"client-hush-0123456789","in_body":false,"redirect_uri":null}},

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use haft::approval::ApprovalRequest;
 use haft::approval::meaning::MeaningKind;
-use haft::approval::preview::{Aspect, Change, FileChange};
-use haft::approval::snapshot::Snapshot;
+use haft::approval::preview::{Aspect, FileChange, FileChangeKind};
+use haft::approval::snapshot::CallSnapshot;
 use haft::audit::redact::Redactor;
 use haft::permission::Effect;
 use haft::text::visible::{self, path};
@@ -77,10 +77,10 @@ fn action(files: &[FileChange]) -> Option<&'static str> {
     let alike = files.iter().all(|file| file.action == first);
     Some(match first {
         _ if !alike => "change",
-        Change::Create => "create",
-        Change::Change => "edit",
-        Change::Delete => "delete",
-        Change::Move => "move",
+        FileChangeKind::Create => "create",
+        FileChangeKind::Change => "edit",
+        FileChangeKind::Delete => "delete",
+        FileChangeKind::Move => "move",
     })
 }
 
@@ -133,7 +133,7 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
 
 /// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them
 /// explains. git's own files and how the command ended are neither named nor counted.
-fn meaning_line(snapshot: &Snapshot) -> Option<String> {
+fn meaning_line(snapshot: &CallSnapshot) -> Option<String> {
     let meanings = snapshot.meanings.iter();
     let unsaid = [MeaningKind::GitInternals, MeaningKind::Command];
     let mut shown = meanings.filter(|meaning| !unsaid.contains(&meaning.kind));
@@ -190,7 +190,7 @@ fn whole_command(arguments: &str, first: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use haft::approval::Snapshot;
+    use haft::approval::CallSnapshot;
     use haft::approval::meaning::{Meaning, MeaningKind};
     use haft::approval::preview::FileChange;
 
@@ -225,10 +225,10 @@ mod tests {
         ];
         for (meanings, line) in rows {
             let file = |path: &str| FileChange::new(path, None, Some(b"x"));
-            let snapshot = Snapshot {
+            let snapshot = CallSnapshot {
                 preview: ["a", "b", ".git/index"].map(file).to_vec(),
                 meanings,
-                ..Snapshot::default()
+                ..CallSnapshot::default()
             };
             assert_eq!(meaning_line(&snapshot).as_deref(), line);
         }

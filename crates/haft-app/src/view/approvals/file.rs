@@ -4,8 +4,8 @@ use std::fs::File;
 use std::path::Path;
 
 use haft::approval::ApprovalRequest;
-use haft::approval::preview::{Content, FileChange, Page};
-use haft::workspace::{Kind, Workspace};
+use haft::approval::preview::{ContentPage, FileChange, SideContent};
+use haft::workspace::{EntryKind, Workspace};
 use haft_builtins::command::changes::open_changed;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -27,22 +27,22 @@ pub struct FileSides {
     pub offset: u64,
     /// What is in the workspace now; absent if there is no file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Page>,
+    pub before: Option<ContentPage>,
     /// What it becomes; absent if it is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub after: Option<Page>,
+    pub after: Option<ContentPage>,
 }
 
 /// The part of a file to return.
 #[derive(Debug, Clone, Copy)]
-pub struct Range {
+pub struct ByteRange {
     /// Where it begins, in bytes.
     pub offset: u64,
     /// Its maximum length, in bytes, at most [`MAX_PAGE`].
     pub length: usize,
 }
 
-impl Default for Range {
+impl Default for ByteRange {
     fn default() -> Self {
         Self {
             offset: 0,
@@ -59,7 +59,7 @@ pub fn file(
     app: &App,
     request: &ApprovalRequest,
     path: &str,
-    range: Range,
+    range: ByteRange,
 ) -> Result<FileSides, Problem> {
     let workspace = if request.workspace == app.workspace() {
         app.files().clone()
@@ -77,11 +77,11 @@ pub fn file(
     };
     let failed = |error: std::io::Error| Problem::failed(format!("read {path}: {error}"));
     let length = range.length.clamp(1, MAX_PAGE);
-    let page = |side: std::io::Result<Option<Content<'static>>>| {
+    let page = |side: std::io::Result<Option<SideContent<'static>>>| {
         let page = side.map_err(failed)?;
         let page = page.map(|side| side.page(range.offset, length));
         let page = page.transpose().map_err(failed)?;
-        Ok::<_, Problem>(page.map(|page| Page {
+        Ok::<_, Problem>(page.map(|page| ContentPage {
             text: app.redactor().redact_exactly(&page.text).into_owned(),
             ..page
         }))
@@ -94,11 +94,15 @@ pub fn file(
     })
 }
 
-type Sides = [std::io::Result<Option<Content<'static>>>; 2];
+type SideContents = [std::io::Result<Option<SideContent<'static>>>; 2];
 
 /// Returns the sides of a file that a file tool would change: the workspace's file as it is now, which may have changed
 /// since the request was made, and what the request itself holds.
-fn of_tool(workspace: &Workspace, request: &ApprovalRequest, path: &str) -> Result<Sides, Problem> {
+fn of_tool(
+    workspace: &Workspace,
+    request: &ApprovalRequest,
+    path: &str,
+) -> Result<SideContents, Problem> {
     let preview = &request.snapshot.preview;
     let Some(shown) = preview.iter().find(|file| file.path == path) else {
         return Err(Problem::failed(format!(
@@ -107,7 +111,7 @@ fn of_tool(workspace: &Workspace, request: &ApprovalRequest, path: &str) -> Resu
     };
     let now = || {
         let place = workspace.existing(path).ok()?;
-        (place.kind() == Some(Kind::File)).then(|| workspace.read(&place).ok())?
+        (place.kind() == Some(EntryKind::File)).then(|| workspace.read(&place).ok())?
     };
     let before = match (shown.before_bytes, now()) {
         (None, _) => None,
@@ -117,7 +121,7 @@ fn of_tool(workspace: &Workspace, request: &ApprovalRequest, path: &str) -> Resu
         (Some(_), None) => return Err(Problem::failed(format!("{path} no longer exists"))),
     };
     let after = match after(request, shown) {
-        Ok(after) => after.map(|text| Content::from(text.into_bytes())),
+        Ok(after) => after.map(|text| SideContent::from(text.into_bytes())),
         Err(why) => return Err(Problem::failed(why)),
     };
     Ok([Ok(before), Ok(after)])
@@ -141,7 +145,7 @@ fn after(request: &ApprovalRequest, shown: &FileChange) -> Result<Option<String>
     }
 }
 
-fn content(file: File) -> std::io::Result<Content<'static>> {
+fn content(file: File) -> std::io::Result<SideContent<'static>> {
     let bytes = file.metadata()?.len();
-    Ok(Content::File(file, bytes))
+    Ok(SideContent::File(file, bytes))
 }

@@ -1,29 +1,29 @@
-//! `Whole`: a request with everything needed for a decision.
+//! `ApprovalDetails`: a request with everything needed for a decision.
 
 use std::borrow::Cow;
 
 use haft::approval::Choice;
-use haft::approval::form::Form;
+use haft::approval::form::QuestionForm;
 use haft::approval::inbox::StoredApproval;
 use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 use haft::permission::{Condition, Effect, Verdict};
-use haft::result::{Outcome, Part};
+use haft::result::{Outcome, RenderedPart};
 use haft::toolset::Toolset;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::view::approvals::Item;
+use crate::view::approvals::ApprovalListItem;
 
 /// A request with all details.
 #[derive(Debug, Serialize)]
-pub struct Whole {
+pub struct ApprovalDetails {
     #[serde(flatten)]
-    item: Item,
+    item: ApprovalListItem,
     arguments: String,
-    permissions: Vec<Permission>,
+    permissions: Vec<PermissionView>,
     /// The number of effects that are not named.
     #[serde(skip_serializing_if = "Option::is_none")]
     more_permissions: Option<u64>,
@@ -39,19 +39,19 @@ pub struct Whole {
     #[serde(skip_serializing_if = "Option::is_none")]
     input_schema: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    form: Option<Form>,
+    form: Option<QuestionForm>,
     #[serde(skip_serializing_if = "Option::is_none")]
     edited_arguments: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<Box<RawValue>>,
     /// What a reader gets of the outcome, in marked parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    rendered: Vec<Part<'static>>,
+    rendered: Vec<RenderedPart<'static>>,
 }
 
 /// An effect of the call.
 #[derive(Debug, Serialize)]
-struct Permission {
+struct PermissionView {
     kind: String,
     value: String,
     /// The target of the links in a path, if it differs; the private addresses that a host name resolves to.
@@ -84,22 +84,22 @@ fn offered(app: &App, entry: &StoredApproval) -> Vec<String> {
 }
 
 /// Returns what a reader gets of the stored outcome of a request's call.
-fn rendered(entry: &StoredApproval, text: &str) -> Vec<Part<'static>> {
+fn rendered(entry: &StoredApproval, text: &str) -> Vec<RenderedPart<'static>> {
     let request = &entry.request;
     let (run, call) = (request.run.clone(), request.call.clone());
     let outcome = Outcome::from_stored(text, run, call, request.tool.as_str());
     let parts = outcome.as_ref().map(|outcome| outcome.render().parts);
     let parts = parts.unwrap_or_default().into_iter();
-    parts.map(Part::into_owned).collect()
+    parts.map(RenderedPart::into_owned).collect()
 }
 
-impl Whole {
+impl ApprovalDetails {
     /// Converts an entry of the inbox, for a user who may see it.
     pub fn of(app: &App, entry: &StoredApproval) -> Self {
         let redactor = app.redactor();
         let redacted = |text: &str| redactor.redact_exactly(text).into_owned();
         let request = &entry.request;
-        let permission = |(at, wanted): (usize, &haft::permission::Permission)| Permission {
+        let permission = |(at, wanted): (usize, &haft::permission::Permission)| PermissionView {
             kind: wanted.effect.kind().to_owned(),
             value: redacted(wanted.effect.value()),
             target: target(&wanted.effect),
@@ -125,7 +125,7 @@ impl Whole {
         let outcome = entry.outcome.clone();
         let rendered = outcome.as_deref().map(|text| rendered(entry, text));
         Self {
-            item: Item::of(app, entry),
+            item: ApprovalListItem::of(app, entry),
             arguments: redacted(&request.arguments),
             permissions: request
                 .snapshot

@@ -1,19 +1,19 @@
 //! The list of what a run changed, each text file with its diff.
 
 use haft::approval::meaning::Meaning;
-use haft::change::net::{Action, NetChange, net_changes};
+use haft::change::net::{ChangeKind, NetChange, net_changes};
 use haft_builtins::files::undo::change_sets;
 use serde::Serialize;
 
-use super::Selection;
+use super::RunSelection;
 use crate::app::App;
-use crate::change_texts::Texts;
+use crate::change_texts::ChangeTexts;
 pub use crate::change_texts::{FileReport, FileTexts, ReportLimits};
 use crate::problem::Problem;
 
 /// What a run, or one call of it, changed.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct ChangeReport {
     run: String,
     /// What the changes amount to: commits, packages, pictures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -37,18 +37,22 @@ fn is_zero(count: &usize) -> bool {
 ///
 /// # Errors
 /// The run's change log cannot be read.
-pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Report, Problem> {
+pub fn report(
+    app: &App,
+    of: &RunSelection,
+    limits: &ReportLimits<'_>,
+) -> Result<ChangeReport, Problem> {
     let nets = nets(app, of)?;
     let listed = listed(&nets, limits.most_files());
     let more_changes = nets.len() - listed.len();
-    let mut texts = Texts::new(app.files(), app.changes()?, &of.run, limits);
+    let mut texts = ChangeTexts::new(app.files(), app.changes()?, &of.run, limits);
     let mut meanings = texts.meanings(&nets);
     if let Some(redactor) = limits.redactor() {
         for meaning in &mut meanings {
             meaning.visit_texts(&mut |text| *text = redactor.redact(text).into_owned());
         }
     }
-    Ok(Report {
+    Ok(ChangeReport {
         run: of.run.to_string(),
         meanings,
         changes: listed.into_iter().map(|net| texts.report(net)).collect(),
@@ -62,17 +66,17 @@ pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Re
 /// The run's change log cannot be read.
 pub fn texts(
     app: &App,
-    of: &Selection,
+    of: &RunSelection,
     limits: &ReportLimits<'_>,
 ) -> Result<Vec<FileTexts>, Problem> {
     let nets = nets(app, of)?;
-    let mut texts = Texts::new(app.files(), app.changes()?, &of.run, limits);
+    let mut texts = ChangeTexts::new(app.files(), app.changes()?, &of.run, limits);
     let listed = listed(&nets, limits.most_files()).into_iter();
     Ok(listed.filter_map(|net| texts.sides(net)).collect())
 }
 
 /// Returns each file's net change, from before the first change to after the last.
-fn nets(app: &App, of: &Selection) -> Result<Vec<NetChange>, Problem> {
+fn nets(app: &App, of: &RunSelection) -> Result<Vec<NetChange>, Problem> {
     let sets = change_sets(app.changes()?, &of.run, of.call.as_deref());
     let sets =
         sets.map_err(|e| Problem::failed(format!("cannot read what run {} changed: {e}", of.run)))?;
@@ -81,7 +85,8 @@ fn nets(app: &App, of: &Selection) -> Result<Vec<NetChange>, Problem> {
 
 /// Returns up to `most` changes, in order. New and modified files are left out first.
 fn listed(nets: &[NetChange], most: usize) -> Vec<&NetChange> {
-    let is_ordinary = |net: &NetChange| matches!(net.action(), Action::Create | Action::Modify);
+    let is_ordinary =
+        |net: &NetChange| matches!(net.action(), ChangeKind::Create | ChangeKind::Modify);
     let others = nets.iter().filter(|net| !is_ordinary(net)).count();
     let mut others_left = most;
     let mut ordinary_left = most.saturating_sub(others);
@@ -102,7 +107,7 @@ fn listed(nets: &[NetChange], most: usize) -> Vec<&NetChange> {
 mod tests {
     use std::path::Path;
 
-    use haft::change::State;
+    use haft::change::EntryState;
     use haft::change::net::{NetChange, PathState};
 
     use super::listed;
@@ -110,7 +115,7 @@ mod tests {
     fn net(path: &str, deleted: bool) -> NetChange {
         let state = PathState {
             path: Path::new(path).to_owned(),
-            state: State::Folder { mode: None },
+            state: EntryState::Folder { mode: None },
         };
         let (before, after) = if deleted {
             (Some(state), None)

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::{Check, check};
+use super::{HealthCheck, check};
 use crate::access::AccessTokens;
 use crate::app::App;
 
 /// Returns a line about access tokens if there are any, and one about the authorization server if there is one.
-pub(super) async fn checks(app: &App) -> Vec<Check> {
+pub(super) async fn checks(app: &App) -> Vec<HealthCheck> {
     tokens(app).into_iter().chain(oauth(app).await).collect()
 }
 
-fn tokens(app: &App) -> Option<Check> {
+fn tokens(app: &App) -> Option<HealthCheck> {
     let tokens = match AccessTokens::load(&app.site().home) {
         Ok(tokens) => tokens,
         Err(problem) => {
@@ -42,7 +42,7 @@ fn tokens(app: &App) -> Option<Check> {
     Some(check("access tokens", true, detail, ""))
 }
 
-async fn oauth(app: &App) -> Option<Check> {
+async fn oauth(app: &App) -> Option<HealthCheck> {
     let server = app.oauth()?;
     let issuer = server.issuer();
     Some(match server.keys().await {

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use haft_sandbox::Places;
 
-use super::{Check, check};
-use crate::hook_settings::status::{self, AgentStatus, Governed};
+use super::{HealthCheck, check};
+use crate::hook_settings::status::{self, AgentStatus, HookCoverage};
 use crate::site::Site;
 
 /// Returns a line for each installed agent. Runs their programs to get their versions. Blocks.
-pub fn agents(site: &Site, places: &Places) -> Vec<Check> {
+pub fn agents(site: &Site, places: &Places) -> Vec<HealthCheck> {
     let here = status::all(site, places).into_iter();
     here.filter(AgentStatus::is_here)
         .flat_map(|one| [Some(line(&one)), gaps(&one)])
@@ -17,16 +17,16 @@ pub fn agents(site: &Site, places: &Places) -> Vec<Check> {
         .collect()
 }
 
-fn line(status: &AgentStatus) -> Check {
+fn line(status: &AgentStatus) -> HealthCheck {
     let name = status.agent;
     let mut detail = status.title.to_owned();
     if let Some(version) = &status.version {
         let _ = write!(detail, " {version}");
     }
     let word = match status.governed {
-        Governed::Yes => "governed",
-        Governed::Partly => "partly governed",
-        Governed::No => "not governed",
+        HookCoverage::Yes => "governed",
+        HookCoverage::Partly => "partly governed",
+        HookCoverage::No => "not governed",
     };
     let _ = write!(detail, ": {word}");
     let is_installed = !status.files.is_empty();
@@ -38,7 +38,12 @@ fn line(status: &AgentStatus) -> Check {
     } else {
         format!("`haft hook install {name}` puts its calls under the same rules")
     };
-    check("agent", status.governed == Governed::Yes, detail, &advice)
+    check(
+        "agent",
+        status.governed == HookCoverage::Yes,
+        detail,
+        &advice,
+    )
 }
 
 fn describe(status: &AgentStatus, detail: &mut String) {
@@ -60,7 +65,7 @@ fn describe(status: &AgentStatus, detail: &mut String) {
 }
 
 /// Returns what bypasses haft, if the agent's hooks are installed.
-fn gaps(status: &AgentStatus) -> Option<Check> {
+fn gaps(status: &AgentStatus) -> Option<HealthCheck> {
     let is_said = !status.files.is_empty() && !status.gaps.is_empty();
     let detail = format!(
         "{} passes hooks by: {}",

@@ -1,12 +1,12 @@
 //! Where requests can be decided in a browser, and whether there are desktop notices.
 
-use super::{Check, check};
+use super::{HealthCheck, check};
 use crate::app::App;
 use crate::desktop::DesktopState;
-use crate::running::Server;
+use crate::running::RunningServer;
 
 /// Returns a line for the console and one for the notices.
-pub(super) async fn checks(app: &App) -> [Check; 2] {
+pub(super) async fn checks(app: &App) -> [HealthCheck; 2] {
     let wanted = app.wanted_console().clone();
     let found = tokio::task::spawn_blocking(move || wanted.find()).await;
     let console = match found {
@@ -20,7 +20,7 @@ pub(super) async fn checks(app: &App) -> [Check; 2] {
     [console, notices(&app.0.console.desktop)]
 }
 
-fn console(app: &App, server: Option<&Server>) -> Check {
+fn console(app: &App, server: Option<&RunningServer>) -> HealthCheck {
     let detail = match server {
         Some(server) => {
             let record = &server.record;
@@ -38,7 +38,7 @@ fn console(app: &App, server: Option<&Server>) -> Check {
     check("console", true, detail, "")
 }
 
-fn notices(state: &DesktopState) -> Check {
+fn notices(state: &DesktopState) -> HealthCheck {
     let none = "none: ";
     match state {
         DesktopState::Shown(_, path) => {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::{Check, check};
+use super::{HealthCheck, check};
 use crate::site::Site;
 
 /// Maximum number of bytes of the list of mounts that are read.
@@ -13,7 +13,7 @@ const MAX_MOUNTS: u64 = 4 * 1024 * 1024;
 const MAX_NAMED: usize = 3;
 
 /// Names the mounts below the workspace that show files of the workspace a second time; `None` if there are none.
-pub(super) fn second_names(at: &Site) -> Option<Check> {
+pub(super) fn second_names(at: &Site) -> Option<HealthCheck> {
     let mut text = String::new();
     let list = File::open("/proc/self/mountinfo").ok()?;
     list.take(MAX_MOUNTS).read_to_string(&mut text).ok()?;

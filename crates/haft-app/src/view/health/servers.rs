@@ -2,15 +2,15 @@
 
 use haft::plural::counted;
 
-use super::{Check, check};
+use super::{HealthCheck, check};
 use crate::app::App;
-use crate::servers::{ListedServer, ServerState};
+use crate::servers::{ServerListItem, ServerState};
 
 /// Returns a line for each server that is on.
-pub(super) fn checks(app: &App) -> Vec<Check> {
+pub(super) fn checks(app: &App) -> Vec<HealthCheck> {
     let servers = app.servers().list().into_iter();
     let on = servers.filter(|server| server.state != ServerState::Disabled);
-    let line = |server: ListedServer| {
+    let line = |server: ServerListItem| {
         let (name, place) = (&server.name, &server.place);
         let advice = format!("`haft mcp pin {name}` shows it and pins its tools");
         match (server.state, &server.error) {

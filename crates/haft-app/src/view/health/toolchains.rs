@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::{Check, check};
+use super::{HealthCheck, check};
 use crate::app::App;
 
 /// Maximum number of refused paths that are listed.
@@ -22,7 +22,7 @@ fn system_programs() -> Vec<&'static str> {
 }
 
 /// Returns a line for the toolchains found, and one for each path that is hidden from commands.
-pub(super) fn checks(app: &App) -> Vec<Check> {
+pub(super) fn checks(app: &App) -> Vec<HealthCheck> {
     let around = app.surroundings();
     let found = around
         .toolchains

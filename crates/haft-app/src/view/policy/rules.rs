@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use haft::clock;
-use haft::policy::{DeadCause, DeadRule, List, RuleView, UnknownName};
+use haft::policy::{DeadCause, DeadRule, RuleList, RuleView, UnknownName};
 use haft::toolset::Toolset;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -29,14 +29,14 @@ pub struct ShownRule {
     pub matched: Option<usize>,
     /// Why it decides nothing, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dead: Option<Mark>,
+    pub dead: Option<RuleMark>,
 }
 
 /// Why a rule decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Mark {
+pub struct RuleMark {
     /// The cause.
-    pub cause: Cause,
+    pub cause: RuleMarkCause,
     /// The cause in a sentence.
     pub problem: String,
     /// What to do.
@@ -49,7 +49,7 @@ pub struct Mark {
 /// The cause for which a rule decides nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum RuleMarkCause {
     /// Its text matches nothing.
     NeverMatches,
     /// A rule of an earlier list decides everything that it covers.
@@ -66,7 +66,7 @@ pub enum Cause {
     Unused,
 }
 
-impl Cause {
+impl RuleMarkCause {
     /// Returns the name on screens.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -81,13 +81,13 @@ impl Cause {
     }
 }
 
-impl From<DeadRule> for Mark {
+impl From<DeadRule> for RuleMark {
     fn from(dead: DeadRule) -> Self {
         let cause = match dead.cause {
-            DeadCause::NeverMatches => Cause::NeverMatches,
-            DeadCause::Shadowed => Cause::Shadowed,
-            DeadCause::Repeated => Cause::Repeated,
-            DeadCause::Outside => Cause::Outside,
+            DeadCause::NeverMatches => RuleMarkCause::NeverMatches,
+            DeadCause::Shadowed => RuleMarkCause::Shadowed,
+            DeadCause::Repeated => RuleMarkCause::Repeated,
+            DeadCause::Outside => RuleMarkCause::Outside,
         };
         Self {
             cause,
@@ -100,12 +100,12 @@ impl From<DeadRule> for Mark {
 
 /// Returns the rules, marked as far as rules and tools tell, without counting calls.
 pub(super) fn mark_rules(app: &App, rules: Vec<RuleView>) -> Vec<ShownRule> {
-    let mut dead: HashMap<usize, Mark> = app
+    let mut dead: HashMap<usize, RuleMark> = app
         .executor()
         .policy()
         .dead_rules()
         .into_iter()
-        .map(|dead| (dead.at, Mark::from(dead)))
+        .map(|dead| (dead.at, RuleMark::from(dead)))
         .collect();
     let unknown = unknown_names(app);
     let each = rules.into_iter().enumerate();
@@ -128,13 +128,13 @@ fn unknown_names(app: &App) -> Vec<UnknownName> {
     unknown
 }
 
-fn unknown_mark(rule: &RuleView, unknown: &[UnknownName]) -> Option<Mark> {
+fn unknown_mark(rule: &RuleView, unknown: &[UnknownName]) -> Option<RuleMark> {
     let is_this = |name: &&UnknownName| {
         (name.list, &name.rule, &name.layer) == (rule.list, &rule.rule, &rule.layer)
     };
     let name = unknown.iter().find(is_this)?;
-    Some(Mark {
-        cause: Cause::UnknownTool,
+    Some(RuleMark {
+        cause: RuleMarkCause::UnknownTool,
         problem: format!("no connected server has the tool {}", name.name),
         advice: "`haft mcp list` shows what servers have; remove the rule if that one is gone"
             .to_owned(),
@@ -143,13 +143,13 @@ fn unknown_mark(rule: &RuleView, unknown: &[UnknownName]) -> Option<Mark> {
 }
 
 /// Marks an allow rule for a tool that is off. A deny rule for such a tool stays useful: the tool may be turned on.
-fn tool_off_mark(app: &App, rule: &RuleView) -> Option<Mark> {
+fn tool_off_mark(app: &App, rule: &RuleView) -> Option<RuleMark> {
     let name = rule.rule.split('(').next().unwrap_or_default().trim();
     let (shown, all) = (app.tools().snapshot(), app.all().snapshot());
     let is_off =
-        rule.list == List::Allow && all.entry(name).is_some() && shown.entry(name).is_none();
-    is_off.then(|| Mark {
-        cause: Cause::ToolOff,
+        rule.list == RuleList::Allow && all.entry(name).is_some() && shown.entry(name).is_none();
+    is_off.then(|| RuleMark {
+        cause: RuleMarkCause::ToolOff,
         problem: format!("the tool {name} is off: no caller can use it"),
         advice: format!("turn it on by tools.enable = [\"{name}\"], or remove the rule"),
         by: None,
@@ -174,7 +174,7 @@ pub(super) fn count(rules: &mut [ShownRule], calls: &[Value]) {
         let key = (shown.rule.list.to_string(), shown.rule.rule.clone());
         let matched = decided.remove(&key).unwrap_or_default();
         shown.matched = Some(matched);
-        if matched == 0 && shown.dead.is_none() && shown.rule.list == List::Allow {
+        if matched == 0 && shown.dead.is_none() && shown.rule.list == RuleList::Allow {
             shown.dead.clone_from(&unused);
         }
     }
@@ -188,15 +188,15 @@ pub(super) fn oldest_call(calls: &[Value]) -> Option<i128> {
 }
 
 /// Returns the mark of a rule that decided none of these calls; `None` if they are too few to tell.
-fn unused_mark(calls: usize, oldest: i128) -> Option<Mark> {
+fn unused_mark(calls: usize, oldest: i128) -> Option<RuleMark> {
     let days = (clock::now() - oldest) / NANOS_PER_DAY;
     if calls < MAX_COUNTED && days < i128::from(UNUSED_DAYS) {
         return None;
     }
     let since = clock::rfc3339(oldest);
     let day = since.get(..10).unwrap_or(&since);
-    Some(Mark {
-        cause: Cause::Unused,
+    Some(RuleMark {
+        cause: RuleMarkCause::Unused,
         problem: format!("it decided none of the last {calls} calls, since {day}"),
         advice: "remove it if nothing needs it any more".to_owned(),
         by: None,
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    fn show_rule(list: List, rule: &str) -> ShownRule {
+    fn show_rule(list: RuleList, rule: &str) -> ShownRule {
         ShownRule {
             rule: RuleView {
                 list,
@@ -235,9 +235,9 @@ mod tests {
             let call = json!({"verdict": "allow", "rule": "Read(/a)", "ts": at});
             let calls = vec![call; calls];
             let mut rules = [
-                show_rule(List::Allow, "Read(/a)"),
-                show_rule(List::Allow, "Read(/b)"),
-                show_rule(List::Deny, "Read(/c)"),
+                show_rule(RuleList::Allow, "Read(/a)"),
+                show_rule(RuleList::Allow, "Read(/b)"),
+                show_rule(RuleList::Deny, "Read(/c)"),
             ];
             count(&mut rules, &calls);
             let matched: Vec<_> = rules.iter().map(|rule| rule.matched).collect();
@@ -245,7 +245,7 @@ mod tests {
             let marked: Vec<_> = rules.iter().map(|rule| rule.dead.is_some()).collect();
             assert_eq!(marked, [false, expect, false], "{} {days}", calls.len());
         }
-        let mut rules = [show_rule(List::Allow, "Read(/b)")];
+        let mut rules = [show_rule(RuleList::Allow, "Read(/b)")];
         count(&mut rules, &[]);
         assert_eq!(rules[0].dead, None);
     }

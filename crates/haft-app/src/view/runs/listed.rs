@@ -20,7 +20,7 @@ const MAX_LINES: usize = 2_000;
 
 /// A run in a list (contract §9).
 #[derive(Debug, Serialize)]
-pub struct Listed {
+pub struct RunListItem {
     /// Its id.
     pub run: String,
     /// Open, suspended or closed.
@@ -68,7 +68,7 @@ pub struct Listed {
     pub changes: Option<ChangeCount>,
 }
 
-impl Listed {
+impl RunListItem {
     /// Merges in what the index knows better than the archive.
     pub(super) fn learn(&mut self, entry: RunEntry) {
         if entry.closed.is_some() {
@@ -134,7 +134,7 @@ impl Listed {
     }
 }
 
-impl From<RunEntry> for Listed {
+impl From<RunEntry> for RunListItem {
     fn from(entry: RunEntry) -> Self {
         let mut listed = Self {
             run: entry.run.to_string(),

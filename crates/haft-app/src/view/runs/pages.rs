@@ -9,7 +9,7 @@ use haft::audit::runs as archive;
 use haft::call::RunId;
 use jiff::Timestamp;
 
-use super::{Listed, problem};
+use super::{RunListItem, problem};
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -22,24 +22,24 @@ const MAX_LOOKUPS: usize = 1_000;
 ///
 /// # Errors
 /// A [`Problem`] if the runs cannot be listed.
-pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
+pub async fn list(app: &App) -> Result<Vec<RunListItem>, Problem> {
     app.flush().await?;
     let home = app.home().to_owned();
     let most = usize::try_from(MOST).unwrap_or(usize::MAX);
     let archived = blocking(move || archive::list(&home, most)).await?;
     let archived = archived.map_err(|e| problem(&e))?;
     let indexed = indexed(app, &RunFilter::newest(MOST)).await?;
-    let mut all: HashMap<String, Listed> = archived
+    let mut all: HashMap<String, RunListItem> = archived
         .into_iter()
-        .map(|entry| (entry.run.to_string(), Listed::from(entry)))
+        .map(|entry| (entry.run.to_string(), RunListItem::from(entry)))
         .collect();
     for entry in indexed {
         match all.get_mut(entry.run.as_str()) {
             Some(known) => known.learn(entry),
-            None => drop(all.insert(entry.run.to_string(), Listed::from(entry))),
+            None => drop(all.insert(entry.run.to_string(), RunListItem::from(entry))),
         }
     }
-    let mut all: Vec<Listed> = all.into_values().collect();
+    let mut all: Vec<RunListItem> = all.into_values().collect();
     all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
     Ok(all)
 }
@@ -49,7 +49,7 @@ pub async fn list(app: &App) -> Result<Vec<Listed>, Problem> {
 ///
 /// # Errors
 /// A [`Problem`] if the runs cannot be listed.
-pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<Listed>, Problem> {
+pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<RunListItem>, Problem> {
     app.flush().await?;
     let after = filter.after.clone();
     if let Some(after) = &after
@@ -60,7 +60,7 @@ pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<Listed>, Probl
     }
     let entries = indexed(app, &filter).await?;
     let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-    let mut all: Vec<Listed> = entries.into_iter().map(Listed::from).collect();
+    let mut all: Vec<RunListItem> = entries.into_iter().map(RunListItem::from).collect();
     all.extend(unknown_to_index(app, &filter, after.as_ref(), &all).await?);
     all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
     all.truncate(limit);
@@ -68,7 +68,7 @@ pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<Listed>, Probl
 }
 
 /// Reads from the archives what the index does not hold.
-async fn complete(app: &App, mut all: Vec<Listed>) -> Result<Vec<Listed>, Problem> {
+async fn complete(app: &App, mut all: Vec<RunListItem>) -> Result<Vec<RunListItem>, Problem> {
     let (home, app) = (app.home().to_owned(), app.clone());
     blocking(move || {
         for listed in &mut all {
@@ -83,14 +83,14 @@ async fn complete(app: &App, mut all: Vec<Listed>) -> Result<Vec<Listed>, Proble
 ///
 /// # Errors
 /// A [`Problem`] if a run's record cannot be read.
-pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<Listed>, Problem> {
+pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<RunListItem>, Problem> {
     let Some(only) = only else {
         return list(app).await;
     };
     app.flush().await?;
     let mut found = Vec::with_capacity(only.len());
     for run in only {
-        let Some(mut listed) = archived(app, &run).await?.map(Listed::from) else {
+        let Some(mut listed) = archived(app, &run).await?.map(RunListItem::from) else {
             continue;
         };
         if let Some(entry) = look_up(app, &run).await? {
@@ -107,8 +107,8 @@ async fn unknown_to_index(
     app: &App,
     filter: &RunFilter,
     after: Option<&RunId>,
-    page: &[Listed],
-) -> Result<Vec<Listed>, Problem> {
+    page: &[RunListItem],
+) -> Result<Vec<RunListItem>, Problem> {
     let is_about_calls = filter.tool.is_some() || filter.status.is_some() || filter.failed;
     let is_narrow = filter.state.is_some() || filter.principal.is_some();
     if is_about_calls || is_narrow || filter.noted_since.is_some() {
@@ -138,7 +138,7 @@ async fn unknown_to_index(
             continue;
         };
         if fits(filter, &entry) {
-            found.push(Listed::from(entry));
+            found.push(RunListItem::from(entry));
         }
         if found.len() >= limit {
             break;

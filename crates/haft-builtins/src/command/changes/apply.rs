@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use crate::command::changes::effects::Effects;
+use crate::command::changes::effects::ChangeEffects;
 use crate::command::changes::fate_table::Fate;
 use crate::command::changes::note;
 use crate::command::changes::pending::{PendingChanges, view_missing, without_applying};
@@ -43,7 +43,7 @@ pub(crate) struct ApplyChangesInput {
     /// The command's view.
     pub(crate) view: String,
     /// Which of its changes.
-    pub(crate) part: Part,
+    pub(crate) part: ChangeSelection,
     /// The SHA-256 over these changes.
     pub(crate) sha256: String,
     /// Where the command connected to, and what was refused, for the person who decides.
@@ -54,14 +54,14 @@ pub(crate) struct ApplyChangesInput {
 /// Some of a command's changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Part {
+pub(crate) enum ChangeSelection {
     /// Those that are allowed.
     Allowed,
     /// Those that a person decides about.
     Asked,
 }
 
-impl Part {
+impl ChangeSelection {
     pub(super) fn fate(self) -> Fate {
         match self {
             Self::Allowed => Fate::Allowed,
@@ -85,7 +85,7 @@ impl ApplyChanges {
     }
 
     /// Returns the files that this part of the changes would change.
-    fn preview(&self, kept: &PendingChanges, part: Part) -> Vec<FileChange> {
+    fn preview(&self, kept: &PendingChanges, part: ChangeSelection) -> Vec<FileChange> {
         let fate = part.fate();
         let selected = |path: &Path| kept.has_fate(path, &fate);
         let first = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
@@ -143,8 +143,8 @@ impl TypedTool for ApplyChanges {
             .with_stated(&["run", "view", "part", "sha256", "network"])
             .with_preview(depth, || self.preview(&kept, input.part))
             .with_meanings(depth, || match input.part {
-                Part::Asked => kept.with_note(|note| note.meanings.clone()),
-                Part::Allowed => Vec::new(),
+                ChangeSelection::Asked => kept.with_note(|note| note.meanings.clone()),
+                ChangeSelection::Allowed => Vec::new(),
             }))
     }
 
@@ -180,7 +180,7 @@ impl TypedTool for ApplyChanges {
             let fate = input.part.fate();
             let asked = kept.numbers_of(&fate);
             kept.apply(&views.workspace, &changer, &fate);
-            if input.part == Part::Allowed {
+            if input.part == ChangeSelection::Allowed {
                 return kept.applied();
             }
             // This thread may block, and its work finishes even if the call is dropped.
@@ -233,7 +233,7 @@ impl Views {
     pub(super) fn permissions<'a>(
         &'a self,
         changes: &'a PendingChanges,
-        part: Part,
+        part: ChangeSelection,
     ) -> impl Iterator<Item = Permission> + use<'a> {
         let mut effects = self.effects(changes, part);
         let (names, names_unknown) =
@@ -245,7 +245,7 @@ impl Views {
                 .collect();
             std::iter::once(effects.of(&change)).chain(by_name)
         });
-        let unknown = names_unknown.filter(|_| part == Part::Asked);
+        let unknown = names_unknown.filter(|_| part == ChangeSelection::Asked);
         let unknown = unknown.map(|why| Permission::unknown_names(&why));
         std::iter::once(self.apply_permission(changes))
             .chain(each)
@@ -253,13 +253,13 @@ impl Views {
     }
 
     /// Returns what derives the permission of each change.
-    fn effects(&self, changes: &PendingChanges, part: Part) -> Effects<'_> {
+    fn effects(&self, changes: &PendingChanges, part: ChangeSelection) -> ChangeEffects<'_> {
         let (approved, names) = changes.with_note(|note| (note.approved, note.names.clone()));
         // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
-        let ask_ignored = self.options.ask_ignored || part == Part::Asked;
+        let ask_ignored = self.options.ask_ignored || part == ChangeSelection::Asked;
         let paths = changes.collected.changes.paths();
         let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
-        Effects::new(&self.workspace, approved, ask_ignored)
+        ChangeEffects::new(&self.workspace, approved, ask_ignored)
             .with_repositories(&self.workspace, paths)
     }
 
@@ -281,7 +281,7 @@ impl Views {
         changes: &PendingChanges,
         context: &CallContext,
     ) -> Vec<EffectVerdict> {
-        let mut effects = self.effects(changes, Part::Allowed);
+        let mut effects = self.effects(changes, ChangeSelection::Allowed);
         let apply = self.apply_permission(changes);
         let all = &changes.collected.changes;
         let mut verdicts = Vec::with_capacity(all.len());
@@ -310,7 +310,7 @@ impl Views {
         context: &CallContext,
     ) -> Vec<EffectVerdict> {
         let names = named.iter().map(|(_, name)| &**name);
-        let effects = Effects::new(&self.workspace, false, true);
+        let effects = ChangeEffects::new(&self.workspace, false, true);
         let effects = effects.with_repositories(&self.workspace, names);
         let each = named.iter();
         let list = &changes.collected.changes;

@@ -1,8 +1,8 @@
 //! The part of a command's result that lists its changes.
 
-use haft::change::State;
+use haft::change::EntryState;
 use haft::change::collect::ViewChange;
-use haft::change::net::Action;
+use haft::change::net::ChangeKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ const MAX_NAMED: usize = 200;
 
 /// A change of a command that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Changed {
+pub struct AppliedChange {
     /// The path, relative to the workspace.
     pub path: String,
     /// `create`, `modify`, `delete`, `replace` or `chmod`.
@@ -21,10 +21,10 @@ pub struct Changed {
     pub bytes: Option<u64>,
 }
 
-impl Changed {
+impl AppliedChange {
     pub(super) fn of(change: &ViewChange<'_>) -> Self {
         let bytes = match &change.after {
-            Some(State::File { bytes, .. }) => Some(*bytes),
+            Some(EntryState::File { bytes, .. }) => Some(*bytes),
             _ => None,
         };
         Self {
@@ -36,7 +36,7 @@ impl Changed {
 
     /// Returns true if a list may count the change without naming it, because it deletes nothing.
     fn only_adds(&self) -> bool {
-        [Action::Create, Action::Modify]
+        [ChangeKind::Create, ChangeKind::Modify]
             .iter()
             .any(|action| action.as_str() == self.action)
     }
@@ -44,7 +44,7 @@ impl Changed {
 
 /// A change of a command that was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NotApplied {
+pub struct UnappliedChange {
     /// The path, relative to the workspace.
     pub path: String,
     /// The reason.
@@ -56,7 +56,10 @@ pub struct NotApplied {
 
 /// Adds the changes to name to those that are named, and returns the number of other files that were added or modified. Deleted and
 /// replaced files and mode changes are always named.
-pub(super) fn add_named(named: &mut Vec<Changed>, changes: impl Iterator<Item = Changed>) -> u64 {
+pub(super) fn add_named(
+    named: &mut Vec<AppliedChange>,
+    changes: impl Iterator<Item = AppliedChange>,
+) -> u64 {
     let (mut adding, mut more) = (named.iter().filter(|one| one.only_adds()).count(), 0);
     for change in changes {
         adding += usize::from(change.only_adds());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use haft::change::State;
+use haft::change::EntryState;
 use haft::change::collect::ViewChange;
 use haft::permission::{PathClaim, Permission};
 use haft::policy::protected_from_commands;
@@ -15,7 +15,7 @@ use crate::command::git_changes::extra_protected;
 use crate::lexical::target_of_link;
 
 /// Derives the permissions of one command's changes.
-pub(super) struct Effects<'a> {
+pub(super) struct ChangeEffects<'a> {
     root: &'a Path,
     /// `None` if every file is asked about.
     ignored: Option<Ignored>,
@@ -26,7 +26,7 @@ pub(super) struct Effects<'a> {
     seen: HashMap<PathBuf, bool>,
 }
 
-impl<'a> Effects<'a> {
+impl<'a> ChangeEffects<'a> {
     pub(super) fn new(workspace: &'a Workspace, approved: bool, ask_ignored: bool) -> Self {
         Self {
             root: workspace.root(),
@@ -65,7 +65,7 @@ impl<'a> Effects<'a> {
         let seen = &mut self.seen;
         let ignored = self.ignored.as_ref().is_some_and(|ignored| {
             // Both the old and the new state must be ignored.
-            let mut kinds = states.map(|state| matches!(state, State::Folder { .. }));
+            let mut kinds = states.map(|state| matches!(state, EntryState::Folder { .. }));
             kinds.all(|folder| ignored.covers(path, folder, seen))
         });
         if self.approved || ignored {
@@ -110,7 +110,7 @@ impl<'a> Effects<'a> {
     /// Returns the target of a new link if rules may apply to it.
     fn target(&self, change: &ViewChange<'_>) -> Option<String> {
         match &change.after {
-            Some(State::Link { target }) => target_of_link(self.root, change.path, &target.0),
+            Some(EntryState::Link { target }) => target_of_link(self.root, change.path, &target.0),
             _ => None,
         }
     }

@@ -13,7 +13,7 @@ use haft::workspace::Workspace;
 use tokio::time::timeout;
 
 use crate::command::changes::Views;
-use crate::command::changes::data::NotApplied;
+use crate::command::changes::data::UnappliedChange;
 use crate::command::changes::fate_table::{Fate, FateTable};
 use crate::command::changes::note::CommandReport;
 use crate::command::changes::opened_side::sides;
@@ -72,7 +72,7 @@ fn refused(fates: &FateTable) -> Vec<Meaning> {
 }
 
 /// Returns what is never applied, such as sockets and names that are not UTF-8.
-fn dropped(dropped: &[NotApplied]) -> Vec<Meaning> {
+fn dropped(dropped: &[UnappliedChange]) -> Vec<Meaning> {
     let each = dropped.iter();
     not_applied(
         each.map(|one| (&*one.why, Cow::Borrowed(&*one.path))),

@@ -142,7 +142,7 @@ impl Serialize for FateTable {
 mod tests {
     use std::fs;
 
-    use haft::change::collect::{Collected, Since};
+    use haft::change::collect::{CollectedChanges, ViewCreation};
     use haft::workspace::Workspace;
 
     use super::*;
@@ -158,8 +158,8 @@ mod tests {
         }
         let workspace = Workspace::open(&folder.path().join("work")).unwrap();
         let upper = folder.path().join("upper");
-        let since = Since::of(&upper).unwrap();
-        Collected::collect(&workspace, &upper, since)
+        let since = ViewCreation::of(&upper).unwrap();
+        CollectedChanges::collect(&workspace, &upper, since)
             .unwrap()
             .changes
     }

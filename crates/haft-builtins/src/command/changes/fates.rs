@@ -1,10 +1,10 @@
-//! `Fates`: decides each change of a command from the policy's verdicts, and groups changes that only make sense together.
+//! `ChangeOutcomes`: decides each change of a command from the policy's verdicts, and groups changes that only make sense together.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::change::State;
+use haft::change::EntryState;
 use haft::change::collect::{ChangeList, ViewChange};
 use haft::permission::Verdict;
 use haft::policy::EffectVerdict;
@@ -13,12 +13,12 @@ use crate::command::changes::OnPartial;
 use crate::command::changes::fate_table::{Fate, FateTable};
 
 /// The fates of a set of changes.
-pub(super) struct Fates<'a> {
+pub(super) struct ChangeOutcomes<'a> {
     changes: &'a Arc<ChangeList>,
     fates: Vec<Fate>,
 }
 
-impl<'a> Fates<'a> {
+impl<'a> ChangeOutcomes<'a> {
     /// Creates the fates from the policy's verdicts. If `reviews`, allowed changes are asked about too.
     pub(super) fn new(
         changes: &'a Arc<ChangeList>,
@@ -72,8 +72,8 @@ impl<'a> Fates<'a> {
     /// Joins the changes of a deleted folder: half of a deletion would later look like another program's change.
     fn join_deleted_folders(&mut self) {
         let is_deleted = |change: &ViewChange<'_>| {
-            matches!(change.before, Some(State::Folder { .. }))
-                && !matches!(change.after, Some(State::Folder { .. }))
+            matches!(change.before, Some(EntryState::Folder { .. }))
+                && !matches!(change.after, Some(EntryState::Folder { .. }))
         };
         let deleted = self.changes.iter().filter(is_deleted);
         let deleted: HashSet<&Path> = deleted.map(|change| change.path).collect();
@@ -116,7 +116,7 @@ impl<'a> Fates<'a> {
         let above = |change: &ViewChange<'_>| changes.position(change.path.parent()?);
         let was_folder = |at: usize| {
             let before = changes.get(at).and_then(|change| change.before);
-            matches!(before, Some(State::Folder { .. }))
+            matches!(before, Some(EntryState::Folder { .. }))
         };
         for (place, change) in self.changes.iter().enumerate() {
             if change.after.is_some()

@@ -1,4 +1,4 @@
-//! `Note`: the record of an ended command on disk while its changes are being decided.
+//! `CommandNote`: the record of an ended command on disk while its changes are being decided.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use haft::approval::meaning::Meaning;
 use haft::call::{CallId, RunId};
 use haft::change::PathText;
-use haft::change::collect::{ChangeList, Since};
+use haft::change::collect::{ChangeList, ViewCreation};
 use haft::error::ToolError;
 use haft::result::{Artifact, Failure, ToolResult};
 use serde::de::DeserializeOwned;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::command::CommandData;
-use crate::command::changes::data::{self, Changed, NotApplied};
+use crate::command::changes::data::{self, AppliedChange, UnappliedChange};
 use crate::command::changes::failed;
 use crate::command::changes::fate_table::{Fate, FateTable};
 
@@ -27,13 +27,13 @@ pub(super) const NOTE: &str = "view.json";
 const MAX_NOTE: u64 = 256 << 20;
 /// The record of an ended command. On disk its fates are a map by paths.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Note<F = FateTable> {
+pub(super) struct CommandNote<F = FateTable> {
     pub(super) v: u32,
     pub(super) run: RunId,
     pub(super) call: CallId,
     /// The command line as shown to the user.
     pub(super) command: String,
-    pub(super) since: Since,
+    pub(super) since: ViewCreation,
     /// True if the command was approved before it ran, so that ordinary changes need no decision.
     pub(super) approved: bool,
     pub(super) said: CommandReport,
@@ -46,7 +46,7 @@ pub(super) struct Note<F = FateTable> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) names_unknown: Option<String>,
     /// Changes that were applied so far, as far as a result names them.
-    pub(super) applied: Vec<Changed>,
+    pub(super) applied: Vec<AppliedChange>,
     /// Number of other changes that were applied so far.
     #[serde(default)]
     pub(super) more_applied: u64,
@@ -54,7 +54,7 @@ pub(super) struct Note<F = FateTable> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) meanings: Vec<Meaning>,
     /// Changes that are never applied.
-    pub(super) dropped: Vec<NotApplied>,
+    pub(super) dropped: Vec<UnappliedChange>,
 }
 
 /// The output and exit of a command, without its changes.
@@ -112,12 +112,12 @@ impl CommandReport {
 }
 
 /// A note as it is on disk.
-pub(super) type StoredNote = Note<BTreeMap<PathText, Fate>>;
+pub(super) type StoredNote = CommandNote<BTreeMap<PathText, Fate>>;
 
 impl StoredNote {
     /// Returns the note about these changes.
-    pub(super) fn about(self, changes: &Arc<ChangeList>) -> Note {
-        Note {
+    pub(super) fn about(self, changes: &Arc<ChangeList>) -> CommandNote {
+        CommandNote {
             fates: FateTable::of_stored(changes, self.fates),
             v: self.v,
             run: self.run,
@@ -136,9 +136,9 @@ impl StoredNote {
     }
 }
 
-impl Note {
+impl CommandNote {
     /// Adds changes that were applied.
-    pub(super) fn add_applied(&mut self, changes: impl Iterator<Item = Changed>) {
+    pub(super) fn add_applied(&mut self, changes: impl Iterator<Item = AppliedChange>) {
         self.more_applied += data::add_named(&mut self.applied, changes);
     }
 }
@@ -149,10 +149,10 @@ pub(super) fn read(folder: &Path) -> io::Result<StoredNote> {
 }
 
 /// Reads only when the command of a view started.
-pub(super) fn read_since(folder: &Path) -> io::Result<Since> {
+pub(super) fn read_since(folder: &Path) -> io::Result<ViewCreation> {
     #[derive(Deserialize)]
     struct NoteHead {
-        since: Since,
+        since: ViewCreation,
     }
     read_as::<NoteHead>(folder).map(|head| head.since)
 }

@@ -4,31 +4,34 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
-use haft::change::collect::Collected;
+use haft::change::collect::CollectedChanges;
 use haft::workspace::Workspace;
 
-use crate::command::meaning::{Content, PathChange, Side, Sides};
+use crate::command::meaning::{ChangeSides, PathChange, PathContent, Side};
 
 /// Opens a changed file as it was, or as the command left it.
 pub(super) fn open(
     workspace: &Workspace,
-    collected: &Collected,
+    collected: &CollectedChanges,
     path: &Path,
     side: Side,
-) -> io::Result<Content> {
-    Ok(Content::File(match side {
+) -> io::Result<PathContent> {
+    Ok(PathContent::File(match side {
         Side::Before => workspace.open_file(path).map_err(io::Error::other)?.file,
         Side::After => collected.open(path)?,
     }))
 }
 
 /// Returns all files of the workspace before and after the changes.
-pub(super) fn sides<'a>(workspace: &'a Workspace, collected: &'a Collected) -> Sides<'a> {
+pub(super) fn sides<'a>(
+    workspace: &'a Workspace,
+    collected: &'a CollectedChanges,
+) -> ChangeSides<'a> {
     let all = collected.changes.iter().map(|change| PathChange {
         path: change.path,
         before: change.before.map(Cow::Owned),
         after: change.after.map(Cow::Owned),
     });
     let open = |change: &PathChange<'_>, side| open(workspace, collected, change.path, side);
-    Sides::new(workspace, all, open)
+    ChangeSides::new(workspace, all, open)
 }

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use haft::ErrorKind;
 use haft::call::RunId;
-use haft::change::collect::{Collected, ViewChange};
+use haft::change::collect::{CollectedChanges, ViewChange};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::{Failure, ToolResult};
 use parking_lot::Mutex;
 
 use crate::command::RunData;
-use crate::command::changes::data::{Changed, NotApplied};
+use crate::command::changes::data::{AppliedChange, UnappliedChange};
 use crate::command::changes::fate_table::Fate;
 use crate::command::changes::folder::UPPER;
-use crate::command::changes::note::{CommandReport, NOTE, Note, StoredNote, read};
+use crate::command::changes::note::{CommandNote, CommandReport, NOTE, StoredNote, read};
 use crate::command::changes::view::OpenView;
 use crate::command::changes::{Views, failed, versions};
 
@@ -29,14 +29,14 @@ const MAX_LISTED: usize = 50;
 /// An ended command whose changes are being decided.
 #[derive(Debug)]
 pub(super) struct PendingChanges {
-    pub(super) collected: Collected,
-    note: Mutex<Note>,
+    pub(super) collected: CollectedChanges,
+    note: Mutex<CommandNote>,
     /// `None` if the changes are only inspected.
     view: Option<OpenView>,
 }
 
 impl PendingChanges {
-    pub(super) fn new(view: OpenView, collected: Collected, note: Note) -> Self {
+    pub(super) fn new(view: OpenView, collected: CollectedChanges, note: CommandNote) -> Self {
         Self {
             collected,
             note: Mutex::new(note),
@@ -51,7 +51,7 @@ impl PendingChanges {
             .map_err(|error| view_missing(&error))?;
         let note = read(&folder).map_err(|error| view_missing(&error))?;
         let upper = folder.join(UPPER);
-        let collected = Collected::collect_again(&views.workspace, &upper, note.since);
+        let collected = CollectedChanges::collect_again(&views.workspace, &upper, note.since);
         let collected = collected.map_err(|error| failed("read", error))?;
         Ok(Self {
             note: Mutex::new(note.about(&collected.changes)),
@@ -103,7 +103,7 @@ impl PendingChanges {
         }
     }
 
-    pub(super) fn with_note<T>(&self, look: impl FnOnce(&mut Note) -> T) -> T {
+    pub(super) fn with_note<T>(&self, look: impl FnOnce(&mut CommandNote) -> T) -> T {
         look(&mut self.note.lock())
     }
 
@@ -166,7 +166,7 @@ impl PendingChanges {
                 .collect();
             let applied = of_fate.into_iter().filter_map(|at| changes.get(at));
             let applied = applied.filter(|change| passes(change.path));
-            note.add_applied(applied.map(|change| Changed::of(&change)));
+            note.add_applied(applied.map(|change| AppliedChange::of(&change)));
         });
     }
 
@@ -199,17 +199,17 @@ impl PendingChanges {
         let (said, changes, more_changes) =
             self.with_note(|note| (note.said.clone(), note.applied.clone(), note.more_applied));
         let (mut not_applied, mut why_not) =
-            self.with_note(|note| (note.dropped.clone(), WhyNot::Refused));
+            self.with_note(|note| (note.dropped.clone(), UnappliedReason::Refused));
         let dropped = not_applied.len();
         self.with_note(|note| {
             for (path, fate) in note.fates.iter() {
                 let (Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why)) = fate else {
                     continue;
                 };
-                why_not = why_not.max(WhyNot::of(fate));
+                why_not = why_not.max(UnappliedReason::of(fate));
                 let path = path.to_string_lossy();
                 let version = versions.iter().find(|(kept, _)| *kept == path);
-                not_applied.push(NotApplied {
+                not_applied.push(UnappliedChange {
                     path: path.into_owned(),
                     why: why.clone(),
                     kept: version.map(|(_, artifact)| artifact.reference.clone()),
@@ -274,7 +274,7 @@ pub(super) fn without_applying(
     fate: &Fate,
     why: &Failure,
 ) -> Result<ToolResult, ToolError> {
-    let all: Vec<NotApplied> = note
+    let all: Vec<UnappliedChange> = note
         .fates
         .iter()
         .filter_map(|(path, known)| {
@@ -282,7 +282,7 @@ pub(super) fn without_applying(
                 Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why) => why.clone(),
                 known => (known == fate).then(|| why.message.clone())?,
             };
-            Some(NotApplied {
+            Some(UnappliedChange {
                 path: path.to_string_lossy().into_owned(),
                 why,
                 kept: None,
@@ -290,9 +290,9 @@ pub(super) fn without_applying(
         })
         .collect();
     let why_not = match why.kind {
-        ErrorKind::Conflict => WhyNot::Conflict,
-        ErrorKind::Failed | ErrorKind::Unavailable => WhyNot::Failed,
-        _ => WhyNot::Refused,
+        ErrorKind::Conflict => UnappliedReason::Conflict,
+        ErrorKind::Failed | ErrorKind::Unavailable => UnappliedReason::Failed,
+        _ => UnappliedReason::Refused,
     };
     let outer = partly_applied(&note.said, &all, why_not);
     let left_out = all.len().saturating_sub(MAX_LISTED);
@@ -322,13 +322,13 @@ pub(super) fn without_applying(
 
 /// The most serious reason why changes were not applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum WhyNot {
+enum UnappliedReason {
     Refused,
     Conflict,
     Failed,
 }
 
-impl WhyNot {
+impl UnappliedReason {
     fn of(fate: &Fate) -> Self {
         match fate {
             Fate::Failed(_) => Self::Failed,
@@ -359,8 +359,8 @@ impl WhyNot {
 /// Builds the error for changes that were not applied. If the command itself failed, the error says both.
 fn partly_applied(
     report: &CommandReport,
-    not_applied: &[NotApplied],
-    why_not: WhyNot,
+    not_applied: &[UnappliedChange],
+    why_not: UnappliedReason,
 ) -> Option<ToolError> {
     if not_applied.is_empty() {
         return None;

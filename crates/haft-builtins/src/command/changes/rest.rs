@@ -6,10 +6,10 @@ use std::path::Path;
 
 use haft::approval::ApprovalRequest;
 use haft::approval::meaning::Meaning;
-use haft::approval::preview::{Content, FileChange, StoredSides};
+use haft::approval::preview::{FileChange, SideContent, StoredSides};
 use haft::call::RunId;
 use haft::change::ChangeLog;
-use haft::change::collect::{Collected, Since, open_sides};
+use haft::change::collect::{CollectedChanges, ViewCreation, open_sides};
 use haft::error::ToolError;
 use haft::workspace::Workspace;
 
@@ -21,7 +21,7 @@ use crate::command::changes::{APPLY, note};
 use crate::command::meaning::stored;
 
 /// A file before and after the changes; `None` for a side that is no file.
-type OpenSides = [Option<Content<'static>>; 2];
+type ContentPair = [Option<SideContent<'static>>; 2];
 
 /// Opens a file that a request for a command's changes is about, in the workspace and as the command left it, or, if it did not change
 /// there or is named so ([`FileChange::whole_name`]), a file of one of its commits; `None` if the request is not about a command's changes.
@@ -33,7 +33,7 @@ pub fn open_changed(
     workspace: &Workspace,
     request: &ApprovalRequest,
     path: &Path,
-) -> Option<Result<[Option<Content<'static>>; 2], ToolError>> {
+) -> Option<Result<[Option<SideContent<'static>>; 2], ToolError>> {
     if request.tool.as_str() != APPLY {
         return None;
     }
@@ -46,7 +46,7 @@ fn open(
     workspace: &Workspace,
     input: &ApplyChangesInput,
     path: &Path,
-) -> Result<OpenSides, ToolError> {
+) -> Result<ContentPair, ToolError> {
     let missing = |error: io::Error| view_missing(&error);
     let all = log.views_folder(&RunId::new(input.run.clone()));
     let all = all.map_err(|error| missing(io::Error::other(error)))?;
@@ -61,7 +61,7 @@ fn open(
     if note.fates.get(path) == Some(&input.part.fate()) {
         let content = |file: File| {
             let bytes = file.metadata()?.len();
-            Ok::<_, io::Error>(Content::File(file, bytes))
+            Ok::<_, io::Error>(SideContent::File(file, bytes))
         };
         let opened = open_sides(workspace, &upper, path).and_then(|[before, after]| {
             let (before, after) = (before.map(content), after.map(content));
@@ -93,11 +93,11 @@ fn of_commit<'m>(meaning: &'m Meaning, path: &str) -> Option<&'m StoredSides> {
 fn read_objects(
     workspace: &Workspace,
     upper: &Path,
-    since: Since,
+    since: ViewCreation,
     objects: &StoredSides,
-) -> Result<OpenSides, String> {
-    let collected = Collected::collect_again(workspace, upper, since);
+) -> Result<ContentPair, String> {
+    let collected = CollectedChanges::collect_again(workspace, upper, since);
     let collected = collected.map_err(|error| error.to_string())?;
     let read = stored(&sides(workspace, &collected), objects)?;
-    Ok(read.map(|side| side.map(Content::from)))
+    Ok(read.map(|side| side.map(SideContent::from)))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft::ErrorKind;
 use haft::approval::ApprovalId;
 use haft::change::PathText;
-use haft::change::collect::{Collected, Dropped};
+use haft::change::collect::{CollectedChanges, DroppedEntry};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::Verdict;
@@ -15,12 +15,12 @@ use haft::policy::EffectVerdict;
 use haft::result::{Outcome, Status, ToolResult};
 use haft::workspace::GitFolders;
 
-use crate::command::changes::apply::{ApplyChangesInput, Part};
-use crate::command::changes::data::NotApplied;
+use crate::command::changes::apply::{ApplyChangesInput, ChangeSelection};
+use crate::command::changes::data::UnappliedChange;
 use crate::command::changes::explain::explain;
 use crate::command::changes::fate_table::{Fate, FateTable};
-use crate::command::changes::fates::Fates;
-use crate::command::changes::note::{CommandReport, Note};
+use crate::command::changes::fates::ChangeOutcomes;
+use crate::command::changes::note::{CommandNote, CommandReport};
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::unread::repositories_with_hidden_files;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
@@ -28,7 +28,7 @@ use crate::command::linked_names::NamesOfChanges;
 use crate::work::blocking;
 
 /// A command that has ended.
-pub(crate) struct Ended {
+pub(crate) struct EndedCommand {
     /// The command line as shown to the user.
     pub(crate) command: String,
     /// The result, without the changes.
@@ -41,17 +41,17 @@ pub(crate) struct Ended {
 pub(crate) async fn settle(
     views: &Arc<Views>,
     view: OpenView,
-    ended: Ended,
+    ended: EndedCommand,
     context: &CallContext,
 ) -> Result<ToolResult, ToolError> {
     let kept = match collect(views, view, ended, context).await? {
-        Collection::Nothing(result) => return Ok(*result),
-        Collection::Some(kept) => kept,
+        ChangeCollection::Nothing(result) => return Ok(*result),
+        ChangeCollection::Some(kept) => kept,
     };
     judge(views, &kept, context).await?;
     let _open = views.keep_open(&kept.name(), &kept);
     if kept.has_any(&Fate::Allowed) {
-        let outcome = call(&kept, Part::Allowed, context).await;
+        let outcome = call(&kept, ChangeSelection::Allowed, context).await;
         let why = refusal(&outcome);
         kept.decide(&Fate::Allowed, |_| Fate::Refused(why.clone()));
     }
@@ -83,7 +83,7 @@ pub(crate) async fn resume_decision(
 }
 
 /// The changes found in a view.
-enum Collection {
+enum ChangeCollection {
     /// No changes: the result is final.
     Nothing(Box<ToolResult>),
     Some(Arc<PendingChanges>),
@@ -92,9 +92,9 @@ enum Collection {
 async fn collect(
     views: &Arc<Views>,
     view: OpenView,
-    ended: Ended,
+    ended: EndedCommand,
     context: &CallContext,
-) -> Result<Collection, ToolError> {
+) -> Result<ChangeCollection, ToolError> {
     let (views, run, call) = (
         Arc::clone(views),
         context.run().clone(),
@@ -102,26 +102,26 @@ async fn collect(
     );
     blocking(move |_| {
         let upper = view.layers().upper;
-        let collected = match Collected::collect(&views.workspace, &upper, view.since) {
+        let collected = match CollectedChanges::collect(&views.workspace, &upper, view.since) {
             Ok(collected) => collected,
             Err(error) => {
                 let failure = ToolError::failed(format!(
                     "nothing that the command changed was applied: {error}"
                 ));
-                return Ok(Collection::Nothing(Box::new(
+                return Ok(ChangeCollection::Nothing(Box::new(
                     ended.result.with_error(failure),
                 )));
             }
         };
         if collected.changes.is_empty() && collected.dropped.is_empty() {
-            return Ok(Collection::Nothing(Box::new(ended.result)));
+            return Ok(ChangeCollection::Nothing(Box::new(ended.result)));
         }
-        let dropped = |one: &Dropped| NotApplied {
+        let dropped = |one: &DroppedEntry| UnappliedChange {
             path: one.path.to_string_lossy().into_owned(),
             why: one.why.to_owned(),
             kept: None,
         };
-        let note = Note {
+        let note = CommandNote {
             v: 1,
             run,
             call,
@@ -137,7 +137,7 @@ async fn collect(
             meanings: Vec::new(),
             dropped: collected.dropped.iter().map(dropped).collect(),
         };
-        Ok(Collection::Some(Arc::new(PendingChanges::new(
+        Ok(ChangeCollection::Some(Arc::new(PendingChanges::new(
             view, collected, note,
         ))))
     })
@@ -161,7 +161,7 @@ async fn judge(
     let unknown = names.unknown().map(str::to_owned);
     let asks_about_all = views.is_review_mode() || unknown.is_some();
     changes.with_note(|note| note.names_unknown = unknown);
-    let mut fates = Fates::new(
+    let mut fates = ChangeOutcomes::new(
         &changes.collected.changes,
         verdicts.into_iter(),
         asks_about_all,
@@ -216,7 +216,7 @@ async fn ask(
     changes: &Arc<PendingChanges>,
     context: &CallContext,
 ) -> Result<ToolResult, ToolError> {
-    let outcome = call(changes, Part::Asked, context).await;
+    let outcome = call(changes, ChangeSelection::Asked, context).await;
     if outcome.status == Status::Suspended
         && let Some(approval) = &outcome.approval
     {
@@ -245,7 +245,7 @@ async fn ask(
     changes.result(context).await
 }
 
-async fn call(changes: &PendingChanges, part: Part, context: &CallContext) -> Outcome {
+async fn call(changes: &PendingChanges, part: ChangeSelection, context: &CallContext) -> Outcome {
     let (command, run) = changes.with_note(|note| (note.command.clone(), note.run.to_string()));
     let input = ApplyChangesInput {
         command,

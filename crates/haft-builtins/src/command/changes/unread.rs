@@ -7,8 +7,8 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use haft::change::State;
-use haft::change::collect::{Collected, ViewChange};
+use haft::change::EntryState;
+use haft::change::collect::{CollectedChanges, ViewChange};
 use haft::policy::Denials;
 use haft::workspace::Workspace;
 
@@ -24,14 +24,14 @@ const MAX_POINTER_FILE: u64 = 64 << 10;
 /// changes may be applied. `upper` holds the command's changes.
 pub(super) fn repositories_with_hidden_files(
     upper: &Path,
-    collected: &Collected,
+    collected: &CollectedChanges,
     workspace: &Workspace,
     denials: &Denials,
 ) -> Vec<(PathBuf, String)> {
     if !denials.deny_reading() {
         return Vec::new();
     }
-    let look = Look {
+    let look = IndexCheck {
         upper: Workspace::open(upper).ok(),
         collected,
         workspace,
@@ -57,14 +57,14 @@ fn repository(index: &Path) -> PathBuf {
     part.parent().unwrap_or(Path::new("")).to_owned()
 }
 
-struct Look<'a> {
+struct IndexCheck<'a> {
     upper: Option<Workspace>,
-    collected: &'a Collected,
+    collected: &'a CollectedChanges,
     workspace: &'a Workspace,
     denials: &'a Denials,
 }
 
-impl Look<'_> {
+impl IndexCheck<'_> {
     /// Returns true if a change leaves an index, in a folder of any name. A file whose first bytes cannot be read may be one, and so
     /// may a link beside a `HEAD`: git follows it.
     fn is_index(&self, change: &ViewChange<'_>) -> bool {
@@ -72,8 +72,10 @@ impl Look<'_> {
             return false;
         }
         match &change.after {
-            Some(State::File { .. }) => self.is_signed(change.path).unwrap_or(true),
-            Some(State::Link { .. }) => self.text(&change.path.with_file_name("HEAD")).is_some(),
+            Some(EntryState::File { .. }) => self.is_signed(change.path).unwrap_or(true),
+            Some(EntryState::Link { .. }) => {
+                self.text(&change.path.with_file_name("HEAD")).is_some()
+            }
             _ => false,
         }
     }
@@ -94,7 +96,7 @@ impl Look<'_> {
             let why = "haft cannot tell what it records of files that commands cannot read: it reads no index that is a link, split, sparse or over 64 MiB, and no SHA-256 names";
             Some(why.to_owned())
         };
-        if matches!(change.after, Some(State::Link { .. })) {
+        if matches!(change.after, Some(EntryState::Link { .. })) {
             return unknown();
         }
         let read = |of: &Workspace| index::recorded(of, path);

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use haft::change::collect::Collected;
+use haft::change::collect::CollectedChanges;
 use haft::context::CallContext;
 use haft::result::Artifact;
 
@@ -23,7 +23,7 @@ pub(super) fn in_conflict(fates: &FateTable) -> Vec<PathBuf> {
 /// Stores the versions of these files and returns their artifacts by path; none without an artifact store.
 pub(super) async fn keep(
     in_conflict: &[PathBuf],
-    collected: &Collected,
+    collected: &CollectedChanges,
     context: &CallContext,
 ) -> Vec<(String, Artifact)> {
     let Ok(artifacts) = context.artifacts() else {

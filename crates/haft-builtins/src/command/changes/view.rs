@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::call::{CallId, RunId};
-use haft::change::collect::Since;
+use haft::change::collect::ViewCreation;
 use haft::error::ToolError;
 use haft::file_lock::FileLock;
 use haft::policy::Denials;
@@ -26,7 +26,7 @@ pub(crate) struct OpenView {
     pub(super) name: String,
     pub(super) folder: PathBuf,
     /// The time before the command started.
-    pub(super) since: Since,
+    pub(super) since: ViewCreation,
     caches: Caches,
     keep: AtomicBool,
     /// True if the view stays after the decision, because it holds files that exist nowhere else.
@@ -125,7 +125,7 @@ impl Views {
         make_folder(&folder)?;
         // Dropping this removes what was created so far if the rest fails.
         let mut view = OpenView {
-            since: Since::of(&folder)?,
+            since: ViewCreation::of(&folder)?,
             name,
             _lock: lock(&folder)?,
             folder,
@@ -138,7 +138,7 @@ impl Views {
         make_folder(&view.folder.join(WORK))?;
         let like = fs::metadata(self.workspace.root())?.permissions();
         fs::set_permissions(&upper, like)?;
-        view.since = Since::of(&upper)?;
+        view.since = ViewCreation::of(&upper)?;
         Ok(view)
     }
 

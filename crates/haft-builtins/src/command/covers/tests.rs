@@ -13,7 +13,7 @@ use haft_sandbox::{AbsentGuard, GuardKind, PathGuard};
 use rustix::fs::{Mode, OFlags};
 
 use super::{MAX_DENIED, crowd, find, own, protected_guards};
-use crate::command::walk::{Stop, Walk};
+use crate::command::walk::{GuardWalk, WalkStop};
 
 fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
     let rules = RuleSet {
@@ -287,9 +287,12 @@ fn a_look_ends_at_its_bound() {
         ("Read(/d0/**)", 12, false),
     ] {
         let rules = denials(&workspace, &[deny]);
-        let run = Walk::new(&workspace, &rules, true, most).run();
+        let run = GuardWalk::new(&workspace, &rules, true, most).run();
         assert_eq!(run.is_ok(), whole, "{deny} {most}");
-        assert!(matches!(run, Ok(_) | Err(Stop::TooMany)), "{deny} {most}");
+        assert!(
+            matches!(run, Ok(_) | Err(WalkStop::TooMany)),
+            "{deny} {most}"
+        );
     }
 }
 

@@ -38,14 +38,14 @@ const LONG_LINE: usize = 5_000;
 
 /// Why a file is not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fold {
+pub(super) struct FoldReason {
     pub(super) kind: MeaningKind,
     /// As the end of a sentence.
     pub(super) why: String,
 }
 
 /// Returns why the content of a file is not shown; `None` if it is.
-pub(super) fn fold(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Fold> {
+pub(super) fn fold(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<FoldReason> {
     let bytes = after.or(before)?;
     let (kind, what) = if let Some(what) = archive(bytes) {
         (MeaningKind::Archive, what)
@@ -65,7 +65,7 @@ pub(super) fn fold(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> O
         [None, None] => return None,
     };
     let why = format!("it is {what} of {sizes}");
-    Some(Fold { kind, why })
+    Some(FoldReason { kind, why })
 }
 
 fn archive(bytes: &[u8]) -> Option<&'static str> {

@@ -18,7 +18,7 @@ use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::approval::preview::FileChange;
 
 use self::compare::compare;
-use self::lock::{Lock, OtherLines, Style, other_lines};
+use self::lock::{BlockStyle, Lockfile, OtherLines, other_lines};
 use super::budget::Budget;
 use super::lines::count_lines;
 use super::words::{count, name, size};
@@ -28,27 +28,27 @@ pub(super) const MAX_LOCKFILE: usize = 12 << 20;
 
 /// A kind of lockfile.
 #[derive(Clone, Copy)]
-struct Format {
+struct LockfileFormat {
     /// Reads the text; `None` if it is not understood.
-    parse: for<'t> fn(&'t str) -> Option<Lock<'t>>,
-    style: Style,
+    parse: for<'t> fn(&'t str) -> Option<Lockfile<'t>>,
+    style: BlockStyle,
 }
 
 /// Returns how to read a file of this name.
-fn format_of(path: &str) -> Option<Format> {
-    let json = Style {
+fn format_of(path: &str) -> Option<LockfileFormat> {
+    let json = BlockStyle {
         spread: npm::spread,
         is_known: |line| {
             let facts = ["\"version\": ", "\"resolved\": ", "\"integrity\": "];
             facts.iter().any(|fact| line.starts_with(fact))
         },
     };
-    let lines = |is_known| Style {
+    let lines = |is_known| BlockStyle {
         spread: str::to_owned,
         is_known,
     };
     let name = path.rsplit('/').next().unwrap_or(path);
-    let (parse, style): (for<'t> fn(&'t str) -> Option<Lock<'t>>, _) = match name {
+    let (parse, style): (for<'t> fn(&'t str) -> Option<Lockfile<'t>>, _) = match name {
         "package-lock.json" | "npm-shrinkwrap.json" => (npm::parse, json),
         "pnpm-lock.yaml" => (
             pnpm::parse,
@@ -66,7 +66,7 @@ fn format_of(path: &str) -> Option<Format> {
         "go.sum" => (go::parse, lines(|_| true)),
         _ => return None,
     };
-    Some(Format { parse, style })
+    Some(LockfileFormat { parse, style })
 }
 
 /// Returns true if the path names a lockfile.
@@ -116,9 +116,9 @@ pub(super) fn meaning(
     Some(meaning)
 }
 
-fn read(format: Format, side: Option<&[u8]>) -> Option<Lock<'_>> {
+fn read(format: LockfileFormat, side: Option<&[u8]>) -> Option<Lockfile<'_>> {
     let Some(bytes) = side else {
-        return Some(Lock::default());
+        return Some(Lockfile::default());
     };
     let text = std::str::from_utf8(bytes).ok()?;
     (format.parse)(text.trim_start_matches('\u{feff}'))

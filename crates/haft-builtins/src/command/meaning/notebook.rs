@@ -33,7 +33,7 @@ struct Notebook<'j> {
 
 struct Cell<'j> {
     kind: String,
-    source: Source,
+    source: CellSource,
     outputs: Vec<&'j RawValue>,
     /// Everything but its kind, its text and its outputs.
     others: Fields<'j>,
@@ -73,7 +73,7 @@ impl<'j> Cell<'j> {
 /// The text of a cell: one string, or one for each line.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Source {
+enum CellSource {
     Text(String),
     Lines(Vec<String>),
 }
@@ -104,8 +104,8 @@ fn lines_of(others: &Fields<'_>) -> String {
 /// The text of a cell below its kind, as in Python's percent format, and then what else it has.
 fn text(cell: &Cell<'_>) -> String {
     let source = match &cell.source {
-        Source::Text(text) => text.clone(),
-        Source::Lines(lines) => lines.concat(),
+        CellSource::Text(text) => text.clone(),
+        CellSource::Lines(lines) => lines.concat(),
     };
     let end = if source.ends_with('\n') { "" } else { "\n" };
     let others = lines_of(&cell.others);
@@ -139,7 +139,7 @@ pub(super) fn meaning(
         side.iter().flat_map(|one| &one.cells).map(text).collect()
     };
     let (cells_before, cells_after) = (cells(&was), cells(&is));
-    let counts = Counts::of(&cells_before, &cells_after);
+    let counts = CellCounts::of(&cells_before, &cells_after);
     let mut meaning = Meaning::new(
         MeaningKind::Notebook,
         format!("notebook {}: {}", name(path.as_bytes()), counts.words()),
@@ -173,13 +173,13 @@ fn parse(bytes: &[u8]) -> Option<Notebook<'_>> {
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Counts {
+struct CellCounts {
     added: usize,
     removed: usize,
     changed: usize,
 }
 
-impl Counts {
+impl CellCounts {
     fn of(before: &[String], after: &[String]) -> Self {
         let mut counts = Self::default();
         for op in capture_diff_slices(Algorithm::Myers, before, after) {

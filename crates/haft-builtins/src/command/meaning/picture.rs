@@ -67,10 +67,10 @@ fn picture(bytes: &[u8]) -> Option<Picture> {
     })
 }
 
-type Size = (&'static str, u32, u32);
+type PictureSize = (&'static str, u32, u32);
 
 /// PNG, third edition, 11.2.1: the header is the first chunk.
-fn png(bytes: &[u8]) -> Option<Size> {
+fn png(bytes: &[u8]) -> Option<PictureSize> {
     let is_png = bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.get(12..16)? == b"IHDR";
     let word = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     is_png.then_some(())?;
@@ -78,7 +78,7 @@ fn png(bytes: &[u8]) -> Option<Size> {
 }
 
 /// `GIF89a`, 18: the logical screen.
-fn gif(bytes: &[u8]) -> Option<Size> {
+fn gif(bytes: &[u8]) -> Option<PictureSize> {
     let is_gif = bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a");
     let word = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     is_gif.then_some(())?;
@@ -86,7 +86,7 @@ fn gif(bytes: &[u8]) -> Option<Size> {
 }
 
 /// RFC 9649: the first chunk is lossy, lossless or extended.
-fn webp(bytes: &[u8]) -> Option<Size> {
+fn webp(bytes: &[u8]) -> Option<PictureSize> {
     let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12)? == b"WEBP";
     is_webp.then_some(())?;
     let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
@@ -107,7 +107,7 @@ fn webp(bytes: &[u8]) -> Option<Size> {
 }
 
 /// ITU-T T.81, B.2.2: the frame header.
-fn jpeg(bytes: &[u8]) -> Option<Size> {
+fn jpeg(bytes: &[u8]) -> Option<PictureSize> {
     const MAX_SEGMENTS: usize = 1_000;
     if !bytes.starts_with(&[0xff, 0xd8]) {
         return None;

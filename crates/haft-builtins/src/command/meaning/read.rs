@@ -8,7 +8,7 @@ use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::budget::Budget;
 use super::git::{find_repositories, read_repository};
-use super::sides::Sides;
+use super::sides::ChangeSides;
 use super::worktree::files;
 
 /// Maximum time for reading one change set.
@@ -29,7 +29,7 @@ impl Default for ReadOptions {
 
 /// Returns what the selected changes amount to. What it does not explain are ordinary files.
 pub fn read(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     options: ReadOptions,
     select: &dyn Fn(&Path) -> bool,
 ) -> Vec<Meaning> {

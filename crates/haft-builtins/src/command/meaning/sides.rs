@@ -1,4 +1,4 @@
-//! `Sides`: the files of a workspace before and after a change set, whichever of the two the workspace holds.
+//! `ChangeSides`: the files of a workspace before and after a change set, whichever of the two the workspace holds.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-use haft::change::State;
-use haft::workspace::{Kind, Workspace};
+use haft::change::EntryState;
+use haft::workspace::{EntryKind, Workspace};
 
 /// Before or after the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +27,14 @@ pub struct PathChange<'a> {
     /// The path below the root.
     pub path: &'a Path,
     /// What was there; `None` for something new.
-    pub before: Option<Cow<'a, State>>,
+    pub before: Option<Cow<'a, EntryState>>,
     /// What is there; `None` for something deleted.
-    pub after: Option<Cow<'a, State>>,
+    pub after: Option<Cow<'a, EntryState>>,
 }
 
 impl PathChange<'_> {
     /// Returns what is there on one side.
-    pub fn state(&self, side: Side) -> Option<&State> {
+    pub fn state(&self, side: Side) -> Option<&EntryState> {
         match side {
             Side::Before => self.before.as_deref(),
             Side::After => self.after.as_deref(),
@@ -44,14 +44,14 @@ impl PathChange<'_> {
 
 /// The content of a file, read in parts or as a whole.
 #[derive(Debug)]
-pub enum Content {
+pub enum PathContent {
     /// An open file.
     File(File),
     /// Bytes in memory.
     Bytes(Vec<u8>),
 }
 
-impl Content {
+impl PathContent {
     /// Returns the size in bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
@@ -104,30 +104,30 @@ impl Content {
 }
 
 /// Opens the content of a changed path on one side.
-type Open<'a> = dyn Fn(&PathChange<'_>, Side) -> io::Result<Content> + 'a;
+type ContentOpener<'a> = dyn Fn(&PathChange<'_>, Side) -> io::Result<PathContent> + 'a;
 
 /// The files of a workspace before and after a change set. Paths that are not in the set are read from the workspace.
-pub struct Sides<'a> {
+pub struct ChangeSides<'a> {
     workspace: &'a Workspace,
     /// Sorted by path.
     changes: Vec<PathChange<'a>>,
-    open: Box<Open<'a>>,
+    open: Box<ContentOpener<'a>>,
 }
 
-impl fmt::Debug for Sides<'_> {
+impl fmt::Debug for ChangeSides<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sides")
+        f.debug_struct("ChangeSides")
             .field("changes", &self.changes)
             .finish_non_exhaustive()
     }
 }
 
-impl<'a> Sides<'a> {
+impl<'a> ChangeSides<'a> {
     /// Creates the sides of a change set; `open` reads the changed files.
     pub fn new(
         workspace: &'a Workspace,
         changes: impl IntoIterator<Item = PathChange<'a>>,
-        open: impl Fn(&PathChange<'_>, Side) -> io::Result<Content> + 'a,
+        open: impl Fn(&PathChange<'_>, Side) -> io::Result<PathContent> + 'a,
     ) -> Self {
         let mut changes: Vec<_> = changes.into_iter().collect();
         changes.sort_by_key(|change| change.path);
@@ -167,17 +167,17 @@ impl<'a> Sides<'a> {
     }
 
     /// Opens a file on one side. Links are not followed.
-    pub(super) fn open(&self, side: Side, path: &Path) -> Option<Content> {
+    pub(super) fn open(&self, side: Side, path: &Path) -> Option<PathContent> {
         if let Some(change) = self.change(path) {
             return match change.state(side)? {
-                State::File { .. } => (self.open)(change, side).ok(),
+                EntryState::File { .. } => (self.open)(change, side).ok(),
                 _ => None,
             };
         }
         if !self.has_parents(side, path) {
             return None;
         }
-        Some(Content::File(self.workspace.open_file(path).ok()?.file))
+        Some(PathContent::File(self.workspace.open_file(path).ok()?.file))
     }
 
     /// Returns the whole content of a file; `None` if there is none or it is longer than `most` bytes.
@@ -186,7 +186,7 @@ impl<'a> Sides<'a> {
     }
 
     /// Returns what is at a path; `None` if nothing is.
-    pub(super) fn kind(&self, side: Side, path: &Path) -> Option<Kind> {
+    pub(super) fn kind(&self, side: Side, path: &Path) -> Option<EntryKind> {
         if let Some(change) = self.change(path) {
             return change.state(side).map(kind_of);
         }
@@ -195,8 +195,8 @@ impl<'a> Sides<'a> {
     }
 
     /// Returns the names in a folder with their kinds; `None` if there are more than `most`.
-    pub(super) fn names(&self, side: Side, folder: &Path, most: usize) -> Option<Names> {
-        let mut names = Names::new();
+    pub(super) fn names(&self, side: Side, folder: &Path, most: usize) -> Option<FolderNames> {
+        let mut names = FolderNames::new();
         let mut too_many = false;
         if self.has_parents(side, &folder.join("x"))
             && let Ok(open) = self.workspace.folder(folder)
@@ -228,20 +228,20 @@ impl<'a> Sides<'a> {
     fn has_parents(&self, side: Side, path: &Path) -> bool {
         let mut above = path.ancestors().skip(1);
         above.all(|folder| match self.change(folder) {
-            Some(change) => matches!(change.state(side), Some(State::Folder { .. })),
+            Some(change) => matches!(change.state(side), Some(EntryState::Folder { .. })),
             None => true,
         })
     }
 }
 
 /// The names in a folder with their kinds.
-pub(super) type Names = BTreeMap<OsString, Kind>;
+pub(super) type FolderNames = BTreeMap<OsString, EntryKind>;
 
-fn kind_of(state: &State) -> Kind {
+fn kind_of(state: &EntryState) -> EntryKind {
     match state {
-        State::File { .. } => Kind::File,
-        State::Folder { .. } => Kind::Directory,
-        State::Link { .. } => Kind::Link,
-        State::Other => Kind::Device,
+        EntryState::File { .. } => EntryKind::File,
+        EntryState::Folder { .. } => EntryKind::Directory,
+        EntryState::Link { .. } => EntryKind::Link,
+        EntryState::Other => EntryKind::Device,
     }
 }

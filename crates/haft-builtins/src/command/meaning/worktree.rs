@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
-use haft::change::{FileHash, State};
+use haft::change::{EntryState, FileHash};
 
 use super::budget::Budget;
-use super::folded::{Fold, fold};
+use super::folded::{FoldReason, fold};
 use super::picture;
-use super::sides::{PathChange, Side, Sides};
+use super::sides::{ChangeSides, PathChange, Side};
 use super::single;
 use super::words::{count, name};
 
@@ -28,12 +28,12 @@ const MAX_NAMED: usize = 100;
 
 /// Returns what the selected changes of single files mean.
 pub(super) fn files(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     select: &dyn Fn(&Path) -> bool,
     budget: &mut Budget,
 ) -> Vec<Meaning> {
     let mut found = Vec::new();
-    let mut folded: Vec<(String, Fold)> = Vec::new();
+    let mut folded: Vec<(String, FoldReason)> = Vec::new();
     let mut unread: Vec<String> = Vec::new();
     for change in sides.changes() {
         let path = change.path.to_string_lossy();
@@ -98,7 +98,8 @@ fn not_read(mut files: Vec<String>) -> Option<Meaning> {
 }
 
 fn is_candidate(change: &PathChange<'_>, path: &str) -> bool {
-    let is_file = |state: Option<&State>| matches!(state, None | Some(State::File { .. }));
+    let is_file =
+        |state: Option<&EntryState>| matches!(state, None | Some(EntryState::File { .. }));
     let is_git = change
         .path
         .iter()
@@ -119,28 +120,28 @@ fn is_candidate(change: &PathChange<'_>, path: &str) -> bool {
             || ARCHIVE_ENDS.iter().any(|end| lower.ends_with(end)))
 }
 
-fn bytes(state: Option<&State>) -> u64 {
+fn bytes(state: Option<&EntryState>) -> u64 {
     match state {
-        Some(State::File { bytes, .. }) => *bytes,
+        Some(EntryState::File { bytes, .. }) => *bytes,
         _ => 0,
     }
 }
 
-fn hash(state: &State) -> Option<FileHash> {
+fn hash(state: &EntryState) -> Option<FileHash> {
     match state {
-        State::File { sha256, .. } => *sha256,
+        EntryState::File { sha256, .. } => *sha256,
         _ => None,
     }
 }
 
 /// Returns the content on one side.
 fn content(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     change: &PathChange<'_>,
     side: Side,
     budget: &mut Budget,
 ) -> Result<Option<Vec<u8>>, ()> {
-    let Some(State::File { bytes, .. }) = change.state(side) else {
+    let Some(EntryState::File { bytes, .. }) = change.state(side) else {
         return Ok(None);
     };
     let fits = *bytes <= MAX_FILE && budget.may_read(usize::try_from(*bytes).unwrap_or(usize::MAX));
@@ -149,11 +150,11 @@ fn content(
 }
 
 /// The kind of a group's files, and each with the reason why it is folded.
-type Group = (MeaningKind, Vec<(String, String)>);
+type FileGroup = (MeaningKind, Vec<(String, String)>);
 
 /// Returns one meaning for all files that are folded for the same reason.
-fn groups(folded: Vec<(String, Fold)>) -> Vec<Meaning> {
-    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
+fn groups(folded: Vec<(String, FoldReason)>) -> Vec<Meaning> {
+    let mut groups: BTreeMap<&str, FileGroup> = BTreeMap::new();
     for (path, fold) in folded {
         let noun = match fold.kind {
             MeaningKind::Archive => "archive",
@@ -162,7 +163,7 @@ fn groups(folded: Vec<(String, Fold)>) -> Vec<Meaning> {
         let group = groups.entry(noun).or_insert((fold.kind, Vec::new()));
         group.1.push((path, fold.why));
     }
-    let meaning = |(noun, (kind, files)): (&str, Group)| {
+    let meaning = |(noun, (kind, files)): (&str, FileGroup)| {
         let title = match &files[..] {
             [(path, why)] => format!("{}: {why}", name(path.as_bytes())),
             _ => count(files.len(), noun),

@@ -1,8 +1,8 @@
 //! Applies hunks to a text: finds each place, then joins all lines again.
 
-use crate::files::patch::lines::{Line, MAX_LINES, join, split, usual};
-use crate::files::patch::section::{Hunk, Kind, Op};
-use crate::files::patch::seek::{Level, Text};
+use crate::files::patch::lines::{MAX_LINES, TextLine, join, split, usual};
+use crate::files::patch::section::{Hunk, HunkLine, HunkLineKind};
+use crate::files::patch::seek::{HashedText, MatchLevel};
 
 /// Maximum number of notes per file.
 const MAX_NOTES: usize = 20;
@@ -11,7 +11,7 @@ const MAX_NAMED: usize = 10;
 
 /// A text with its hunks applied.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Fitted {
+pub(super) struct PatchedText {
     pub(super) text: Vec<u8>,
     pub(super) added: usize,
     pub(super) removed: usize,
@@ -39,11 +39,11 @@ pub(super) enum FitError {
 }
 
 /// The place where a hunk applies.
-struct Spot<'h, 'a> {
+struct HunkPosition<'h, 'a> {
     start: usize,
-    level: Level,
+    level: MatchLevel,
     /// The hunk's lines, without final blank lines that the file does not have.
-    ops: &'h [Op<'a>],
+    ops: &'h [HunkLine<'a>],
 }
 
 /// Applies hunks, which are in the order of the text. Calls `stop` before each.
@@ -51,13 +51,13 @@ pub(super) fn fit(
     old: &[u8],
     hunks: &[Hunk<'_>],
     stop: &dyn Fn() -> bool,
-) -> Result<Fitted, FitError> {
+) -> Result<PatchedText, FitError> {
     // A patch that shows a CR is meant literally; otherwise new lines end as the file's lines do.
     let shows_cr = |hunk: &Hunk<'_>| hunk.ops.iter().any(|op| op.text.ends_with('\r'));
     let lines = split(old, hunks.iter().any(shows_cr)).ok_or(FitError::TooLong)?;
     let usual = usual(&lines);
-    let text = Text::new(&lines);
-    let mut fitted = Fitted::default();
+    let text = HashedText::new(&lines);
+    let mut fitted = PatchedText::default();
     let mut new = Vec::with_capacity(lines.len());
     let mut open = old.last().is_some_and(|last| *last != b'\n');
     let (mut at, mut drift) = (0, 0);
@@ -74,15 +74,15 @@ pub(super) fn fit(
         at = spot.start;
         for op in spot.ops {
             match op.kind {
-                Kind::Keep => new.push(lines[at]),
-                Kind::Remove => fitted.removed += 1,
-                Kind::Add => {
+                HunkLineKind::Keep => new.push(lines[at]),
+                HunkLineKind::Remove => fitted.removed += 1,
+                HunkLineKind::Add => {
                     fitted.added += 1;
                     let text = op.text.as_bytes();
-                    new.push(Line { text, end: usual });
+                    new.push(TextLine { text, end: usual });
                 }
             }
-            at += usize::from(op.kind != Kind::Add);
+            at += usize::from(op.kind != HunkLineKind::Add);
         }
         if at == lines.len() && (hunk.old_open || hunk.new_open) {
             open = hunk.new_open;
@@ -93,10 +93,10 @@ pub(super) fn fit(
     Ok(fitted)
 }
 
-impl Fitted {
-    fn note(&mut self, hunk: &Hunk<'_>, spot: &Spot<'_, '_>, drift: isize) {
+impl PatchedText {
+    fn note(&mut self, hunk: &Hunk<'_>, spot: &HunkPosition<'_, '_>, drift: isize) {
         let mut differences = Vec::new();
-        if spot.level != Level::Exact {
+        if spot.level != MatchLevel::Exact {
             differences.push(format!("fits but for {}", spot.level.ignored_difference()));
         }
         if drift != 0 && hunk.stated.is_some() {
@@ -120,25 +120,25 @@ fn distance(from: usize, to: usize) -> isize {
 
 /// Finds the place of a hunk, at or after line `from`.
 fn place<'h, 'a>(
-    text: &Text<'_>,
+    text: &HashedText<'_>,
     hunk: &'h Hunk<'a>,
     from: usize,
     drift: isize,
-) -> Result<Spot<'h, 'a>, FitError> {
+) -> Result<HunkPosition<'h, 'a>, FitError> {
     let (start, sure) = after_anchors(text, hunk, from)?;
-    let anchor = Anchored { start, sure };
+    let anchor = AnchorMatch { start, sure };
     let stated = hunk
         .stated
         .map(|stated| stated.saturating_add_signed(drift));
     let old: Vec<&[u8]> = hunk.before().map(|op| op.text.as_bytes()).collect();
-    let spot = |start, level, ops| Spot { start, level, ops };
+    let spot = |start, level, ops| HunkPosition { start, level, ops };
     if old.is_empty() {
         let start = insertion(text, hunk, anchor, stated)?;
-        return Ok(spot(start, Level::Exact, &hunk.ops[..]));
+        return Ok(spot(start, MatchLevel::Exact, &hunk.ops[..]));
     }
     let ends = |at: usize| !hunk.at_end || at + old.len() == text.lines.len();
     if let Some(at) = stated.filter(|at| *at >= start && ends(*at) && text.is_at(&old, *at)) {
-        return Ok(spot(at, Level::Exact, &hunk.ops[..]));
+        return Ok(spot(at, MatchLevel::Exact, &hunk.ops[..]));
     }
     let (mut ops, mut pattern) = (&hunk.ops[..], &old[..]);
     let (mut level, mut found) = text.find(pattern, start);
@@ -146,7 +146,7 @@ fn place<'h, 'a>(
     while found.is_empty()
         && hunk.stated.is_none()
         && let [rest @ .., last] = ops
-        && last.kind == Kind::Keep
+        && last.kind == HunkLineKind::Keep
         && last.text.is_empty()
         && pattern.len() > 1
     {
@@ -173,7 +173,11 @@ fn place<'h, 'a>(
 }
 
 /// Returns the line to search from, which is the last anchor, and whether the anchors are unambiguous.
-fn after_anchors(text: &Text<'_>, hunk: &Hunk<'_>, from: usize) -> Result<(usize, bool), FitError> {
+fn after_anchors(
+    text: &HashedText<'_>,
+    hunk: &Hunk<'_>,
+    from: usize,
+) -> Result<(usize, bool), FitError> {
     let (mut at, mut sure) = (from, false);
     for (index, anchor) in hunk.anchors.iter().enumerate() {
         let after = if index == 0 { at } else { at + 1 };
@@ -195,7 +199,7 @@ fn after_anchors(text: &Text<'_>, hunk: &Hunk<'_>, from: usize) -> Result<(usize
 
 /// The place that a hunk's anchors lead to.
 #[derive(Clone, Copy)]
-struct Anchored {
+struct AnchorMatch {
     start: usize,
     /// True if the anchors match at only one place.
     sure: bool,
@@ -203,12 +207,12 @@ struct Anchored {
 
 /// Returns where to insert lines without context: where the hunk says, after its anchor, or else at the end.
 fn insertion(
-    text: &Text<'_>,
+    text: &HashedText<'_>,
     hunk: &Hunk<'_>,
-    anchor: Anchored,
+    anchor: AnchorMatch,
     stated: Option<usize>,
 ) -> Result<usize, FitError> {
-    let Anchored { start, sure } = anchor;
+    let AnchorMatch { start, sure } = anchor;
     let end = text.lines.len();
     match (stated, hunk.anchors.first()) {
         (Some(stated), _) if stated >= start && stated <= end => Ok(stated),
@@ -237,7 +241,7 @@ fn ambiguous(hunk: &Hunk<'_>, places: &[usize]) -> FitError {
     }
 }
 
-fn absent(text: &Text<'_>, hunk: &Hunk<'_>, old: &[&[u8]], from: usize) -> FitError {
+fn absent(text: &HashedText<'_>, hunk: &Hunk<'_>, old: &[&[u8]], from: usize) -> FitError {
     let why = if hunk.at_end {
         "its lines are not the file's last".to_owned()
     } else if let Some(earlier) = text.find(old, 0).1.first().filter(|_| from > 0) {

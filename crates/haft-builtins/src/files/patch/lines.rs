@@ -5,7 +5,7 @@ pub(super) const MAX_LINES: usize = 2_000_000;
 
 /// The ending of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum LineEnding {
     Lf,
     CrLf,
     /// No ending, for the last line of a text.
@@ -14,13 +14,13 @@ pub(super) enum End {
 
 /// A line without its ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub(super) struct TextLine<'a> {
     pub(super) text: &'a [u8],
-    pub(super) end: End,
+    pub(super) end: LineEnding,
 }
 
 /// Splits a text into lines, or returns `None` if there are too many. With `cr_is_text`, a CR before the LF belongs to the line.
-pub(super) fn split(text: &[u8], cr_is_text: bool) -> Option<Vec<Line<'_>>> {
+pub(super) fn split(text: &[u8], cr_is_text: bool) -> Option<Vec<TextLine<'_>>> {
     let mut lines = Vec::new();
     let mut from = 0;
     for at in memchr::memchr_iter(b'\n', text) {
@@ -29,50 +29,54 @@ pub(super) fn split(text: &[u8], cr_is_text: bool) -> Option<Vec<Line<'_>>> {
         }
         let line = &text[from..at];
         lines.push(match line.strip_suffix(b"\r") {
-            Some(text) if !cr_is_text => Line {
+            Some(text) if !cr_is_text => TextLine {
                 text,
-                end: End::CrLf,
+                end: LineEnding::CrLf,
             },
-            _ => Line {
+            _ => TextLine {
                 text: line,
-                end: End::Lf,
+                end: LineEnding::Lf,
             },
         });
         from = at + 1;
     }
     if from < text.len() {
-        lines.push(Line {
+        lines.push(TextLine {
             text: &text[from..],
-            end: End::Open,
+            end: LineEnding::Open,
         });
     }
     Some(lines)
 }
 
 /// Returns the ending that most lines have.
-pub(super) fn usual(lines: &[Line<'_>]) -> End {
+pub(super) fn usual(lines: &[TextLine<'_>]) -> LineEnding {
     let count = |end| lines.iter().filter(|line| line.end == end).count();
-    if count(End::CrLf) > count(End::Lf) {
-        End::CrLf
+    if count(LineEnding::CrLf) > count(LineEnding::Lf) {
+        LineEnding::CrLf
     } else {
-        End::Lf
+        LineEnding::Lf
     }
 }
 
 /// Joins lines to a text. Only the last line may lack an ending, and does if `open`.
-pub(super) fn join(lines: &[Line<'_>], usual: End, open: bool) -> Vec<u8> {
+pub(super) fn join(lines: &[TextLine<'_>], usual: LineEnding, open: bool) -> Vec<u8> {
     let mut text = Vec::with_capacity(lines.iter().map(|line| line.text.len() + 2).sum());
     for (at, line) in lines.iter().enumerate() {
         text.extend_from_slice(line.text);
         if open && at + 1 == lines.len() {
             break;
         }
-        let end = if line.end == End::Open {
+        let end = if line.end == LineEnding::Open {
             usual
         } else {
             line.end
         };
-        text.extend_from_slice(if end == End::CrLf { b"\r\n" } else { b"\n" });
+        text.extend_from_slice(if end == LineEnding::CrLf {
+            b"\r\n"
+        } else {
+            b"\n"
+        });
     }
     text
 }

@@ -2,7 +2,7 @@
 
 /// The names of a section's file.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct SectionNames {
     /// The name after `--- `, unless it is the null device.
     pub(super) old: Option<String>,
     /// The name after `+++ `, unless it is the null device.
@@ -11,7 +11,7 @@ pub(super) struct Names {
     pub(super) git: Option<String>,
 }
 
-impl Names {
+impl SectionNames {
     /// Returns the one file that the names refer to.
     pub(super) fn single_name(&self) -> Result<String, String> {
         match (&self.old, &self.new, &self.git) {

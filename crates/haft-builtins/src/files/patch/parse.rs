@@ -1,6 +1,6 @@
 //! Parses a patch in either format, which its first lines determine.
 
-use crate::files::patch::section::{Action, PatchError, Reader, Section};
+use crate::files::patch::section::{PatchError, PatchReader, Section, SectionAction};
 use crate::files::patch::{unified, v4a};
 
 /// Maximum size of a patch, in bytes.
@@ -18,7 +18,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section<'_>>, PatchError> {
     }
     let lines = lines(patch);
     let lines = unwrap_patch(&lines);
-    let mut reader = Reader::new(lines);
+    let mut reader = PatchReader::new(lines);
     reader.skip_blank();
     let sections = match reader.peek() {
         None => return Err(PatchError::new(1, "the patch is empty")),
@@ -34,8 +34,8 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section<'_>>, PatchError> {
         return many(format!("it changes more than {MAX_SECTIONS} files"));
     }
     let hunks = sections.iter().map(|section| match &section.action {
-        Action::Add { .. } => 0,
-        Action::Update { hunks, .. } | Action::Delete { hunks } => hunks.len(),
+        SectionAction::Add { .. } => 0,
+        SectionAction::Update { hunks, .. } | SectionAction::Delete { hunks } => hunks.len(),
     });
     if hunks.sum::<usize>() > MAX_HUNKS {
         return many(format!("it has more than {MAX_HUNKS} hunks"));

@@ -4,33 +4,33 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use haft::error::ToolError;
-use haft::workspace::{Change, FileStamp, Kind, Place, Workspace, WorkspaceError};
+use haft::workspace::{EntryKind, FileStamp, FileUpdate, ResolvedPath, Workspace, WorkspaceError};
 
 use crate::files::edit::MAX_EDITED;
-use crate::files::patch::fit::{FitError, Fitted, fit};
-use crate::files::patch::section::{Action, Hunk, Section};
+use crate::files::patch::fit::{FitError, PatchedText, fit};
+use crate::files::patch::section::{Hunk, Section, SectionAction};
 use crate::files::read::{cancelled, whole};
 use crate::files::seen::Purpose;
 use crate::files::text::with_separators;
-use crate::files::{Caller, Files};
+use crate::files::{FileCaller, Files};
 
 /// Maximum size of all files of a patch together, in bytes.
 const MAX_TOTAL: u64 = 64 << 20;
 
 /// The files of a section.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct SectionFiles {
     /// The existing file; `None` for a new one.
-    pub(super) from: Option<Place>,
+    pub(super) from: Option<ResolvedPath>,
     /// The new file, or the new place of a moved one.
-    pub(super) to: Option<Place>,
+    pub(super) to: Option<ResolvedPath>,
 }
 
 /// What a section does to its file, worked out but not written.
 #[derive(Debug)]
-pub(super) struct Planned<'p> {
+pub(super) struct SectionPlan<'p> {
     pub(super) section: &'p Section<'p>,
-    pub(super) target: Target,
+    pub(super) target: SectionFiles,
     /// The text before.
     pub(super) old: Vec<u8>,
     /// The text after; `None` for a deleted file.
@@ -42,18 +42,18 @@ pub(super) struct Planned<'p> {
     pub(super) stamp: Option<FileStamp>,
 }
 
-impl Planned<'_> {
+impl SectionPlan<'_> {
     /// Returns the changes to make, the new file of a move first.
-    pub(super) fn changes(&self) -> impl Iterator<Item = Change<'_>> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = FileUpdate<'_>> {
         let (from, to) = (self.target.from.as_ref(), self.target.to.as_ref());
-        let made = to.map(|place| Change {
+        let made = to.map(|place| FileUpdate {
             place,
             content: self.new.as_deref(),
             expected: None,
             like: from,
             mode: None,
         });
-        let changed = from.map(|place| Change {
+        let changed = from.map(|place| FileUpdate {
             place,
             content: self.new.as_deref().filter(|_| to.is_none()),
             expected: self.stamp,
@@ -68,31 +68,31 @@ impl Planned<'_> {
 pub(super) fn targets(
     workspace: &Workspace,
     sections: &[Section<'_>],
-) -> Result<Vec<Target>, ToolError> {
+) -> Result<Vec<SectionFiles>, ToolError> {
     let mut known: HashMap<PathBuf, usize> = HashMap::new();
     let mut found = Vec::with_capacity(sections.len());
     for section in sections {
         let (from, to) = match &section.action {
             // A link counts as an existing file.
-            Action::Add { .. } => (None, Some(workspace.entry(&section.path)?)),
-            Action::Update { to: None, .. } => (Some(workspace.place(&section.path)?), None),
-            Action::Update { to: Some(to), .. } => (
+            SectionAction::Add { .. } => (None, Some(workspace.entry(&section.path)?)),
+            SectionAction::Update { to: None, .. } => (Some(workspace.place(&section.path)?), None),
+            SectionAction::Update { to: Some(to), .. } => (
                 Some(workspace.entry(&section.path)?),
                 Some(workspace.entry(to)?),
             ),
-            Action::Delete { .. } => (Some(workspace.entry(&section.path)?), None),
+            SectionAction::Delete { .. } => (Some(workspace.entry(&section.path)?), None),
         };
         for place in from.iter().chain(&to) {
             if let Some(first) = known.insert(place.real().to_path_buf(), section.line) {
                 return Err(named_twice(section, place, first));
             }
         }
-        found.push(Target { from, to });
+        found.push(SectionFiles { from, to });
     }
     Ok(found)
 }
 
-fn named_twice(section: &Section<'_>, place: &Place, first: usize) -> ToolError {
+fn named_twice(section: &Section<'_>, place: &ResolvedPath, first: usize) -> ToolError {
     let (line, path) = (section.line, place.display());
     if first == line {
         let message = format!("line {line} of the patch: {path:?} is moved onto itself");
@@ -109,9 +109,9 @@ fn named_twice(section: &Section<'_>, place: &Place, first: usize) -> ToolError 
 pub(super) fn plan<'p>(
     files: &Files,
     sections: &'p [Section<'p>],
-    caller: &Caller,
+    caller: &FileCaller,
     stop: &dyn Fn() -> bool,
-) -> Result<Vec<Planned<'p>>, ToolError> {
+) -> Result<Vec<SectionPlan<'p>>, ToolError> {
     let mut total = 0;
     let mut planned = Vec::with_capacity(sections.len());
     for (section, mut target) in sections.iter().zip(targets(&files.workspace, sections)?) {
@@ -132,10 +132,10 @@ pub(super) fn plan<'p>(
 fn plan_section<'p>(
     files: &Files,
     section: &'p Section<'p>,
-    target: Target,
-    caller: &Caller,
+    target: SectionFiles,
+    caller: &FileCaller,
     stop: &dyn Fn() -> bool,
-) -> Result<Planned<'p>, ToolError> {
+) -> Result<SectionPlan<'p>, ToolError> {
     if let Some(to) = target.to.as_ref().filter(|to| to.kind().is_some()) {
         let advice =
             "a patch makes new files only: update the one that is there, or choose another name";
@@ -150,17 +150,17 @@ fn plan_section<'p>(
     let path = section.path.as_str();
     let fitted = |hunks: &[Hunk<'_>]| fit(&old, hunks, stop).map_err(|e| fit_failure(path, &e));
     let (after, keeps) = match &section.action {
-        Action::Add { lines, ends } => (added(lines, *ends), true),
-        Action::Update { hunks, .. } => (fitted(hunks)?, true),
-        Action::Delete { hunks } if hunks.is_empty() => (Fitted::default(), false),
-        Action::Delete { hunks } => (fitted(hunks)?, false),
+        SectionAction::Add { lines, ends } => (added(lines, *ends), true),
+        SectionAction::Update { hunks, .. } => (fitted(hunks)?, true),
+        SectionAction::Delete { hunks } if hunks.is_empty() => (PatchedText::default(), false),
+        SectionAction::Delete { hunks } => (fitted(hunks)?, false),
     };
     if !keeps && !after.text.is_empty() {
         let message = format!("{path:?} holds more than the lines that the patch deletes it with");
         return Err(ToolError::failed(message)
             .with_advice("read it again; to keep the rest, update the file"));
     }
-    Ok(Planned {
+    Ok(SectionPlan {
         section,
         target,
         old,
@@ -175,15 +175,15 @@ fn plan_section<'p>(
 /// Reads the file as it is, if this caller may change it.
 fn before(
     files: &Files,
-    place: &Place,
-    caller: &Caller,
+    place: &ResolvedPath,
+    caller: &FileCaller,
 ) -> Result<(Vec<u8>, FileStamp), ToolError> {
-    if place.kind() == Some(Kind::Link) {
+    if place.kind() == Some(EntryKind::Link) {
         let message = format!("{:?} is a link", place.display());
         return Err(ToolError::failed(message)
             .with_advice("a patch moves and deletes regular files; name the file it leads to"));
     }
-    if place.kind() == Some(Kind::File) && files.requires_reading(caller) {
+    if place.kind() == Some(EntryKind::File) && files.requires_reading(caller) {
         files
             .seen
             .require(&caller.run, &files.workspace, place, Purpose::Change)?;
@@ -191,15 +191,15 @@ fn before(
     whole(files, place, MAX_EDITED)
 }
 
-pub(super) fn added(lines: &[&str], ends: bool) -> Fitted {
+pub(super) fn added(lines: &[&str], ends: bool) -> PatchedText {
     let mut text = lines.join("\n");
     if ends && !lines.is_empty() {
         text.push('\n');
     }
-    Fitted {
+    PatchedText {
         text: text.into_bytes(),
         added: lines.len(),
-        ..Fitted::default()
+        ..PatchedText::default()
     }
 }
 

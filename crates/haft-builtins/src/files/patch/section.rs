@@ -9,14 +9,14 @@ pub(super) struct Section<'a> {
     pub(super) line: usize,
     /// The file's path as written.
     pub(super) path: String,
-    pub(super) action: Action<'a>,
+    pub(super) action: SectionAction<'a>,
     /// Notes on parts of the patch that are not applied.
     pub(super) notes: Vec<String>,
 }
 
 /// The action on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action<'a> {
+pub(super) enum SectionAction<'a> {
     /// Create the file with these lines.
     Add {
         lines: Vec<&'a str>,
@@ -46,13 +46,13 @@ pub(super) struct Hunk<'a> {
     /// For each side, true if the file's last line has no ending; both false if the patch does not say.
     pub(super) old_open: bool,
     pub(super) new_open: bool,
-    pub(super) ops: Vec<Op<'a>>,
+    pub(super) ops: Vec<HunkLine<'a>>,
 }
 
 /// One line of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Op<'a> {
-    pub(super) kind: Kind,
+pub(super) struct HunkLine<'a> {
+    pub(super) kind: HunkLineKind,
     /// The text without its mark and its ending.
     pub(super) text: &'a str,
     /// The line number in the patch, counted from 1.
@@ -61,7 +61,7 @@ pub(super) struct Op<'a> {
 
 /// The role of a hunk's line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum HunkLineKind {
     Keep,
     Remove,
     Add,
@@ -69,18 +69,18 @@ pub(super) enum Kind {
 
 impl<'a> Hunk<'a> {
     /// Returns the lines that the file must contain.
-    pub(super) fn before(&self) -> impl Iterator<Item = &Op<'a>> {
-        self.ops.iter().filter(|op| op.kind != Kind::Add)
+    pub(super) fn before(&self) -> impl Iterator<Item = &HunkLine<'a>> {
+        self.ops.iter().filter(|op| op.kind != HunkLineKind::Add)
     }
 
     /// Returns the lines that the hunk leaves behind.
-    pub(super) fn after(&self) -> impl Iterator<Item = &Op<'a>> {
-        self.ops.iter().filter(|op| op.kind != Kind::Remove)
+    pub(super) fn after(&self) -> impl Iterator<Item = &HunkLine<'a>> {
+        self.ops.iter().filter(|op| op.kind != HunkLineKind::Remove)
     }
 
     /// Returns true if the hunk changes anything.
     pub(super) fn changes(&self) -> bool {
-        self.ops.iter().any(|op| op.kind != Kind::Keep) || self.old_open != self.new_open
+        self.ops.iter().any(|op| op.kind != HunkLineKind::Keep) || self.old_open != self.new_open
     }
 }
 
@@ -103,12 +103,12 @@ impl PatchError {
 
 /// The patch's lines, numbered from 1, and the read position.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader<'a, 'l> {
+pub(super) struct PatchReader<'a, 'l> {
     lines: &'l [(usize, &'a str)],
     at: usize,
 }
 
-impl<'a, 'l> Reader<'a, 'l> {
+impl<'a, 'l> PatchReader<'a, 'l> {
     pub(super) fn new(lines: &'l [(usize, &'a str)]) -> Self {
         Self { lines, at: 0 }
     }

@@ -4,18 +4,18 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::hash::{BuildHasher, RandomState};
 
-use crate::files::patch::lines::Line;
+use crate::files::patch::lines::TextLine;
 
 /// How closely lines match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(super) enum MatchLevel {
     Exact,
     Trailing,
     Outer,
     Marks,
 }
 
-impl Level {
+impl MatchLevel {
     const ALL: [Self; 4] = [Self::Exact, Self::Trailing, Self::Outer, Self::Marks];
 
     /// Returns what the comparison ignores, for a note.
@@ -69,15 +69,15 @@ fn plain(mark: char) -> char {
 }
 
 /// A text to search. Each line has a hash at each level, computed on the first use of the level.
-pub(super) struct Text<'a> {
-    pub(super) lines: &'a [Line<'a>],
+pub(super) struct HashedText<'a> {
+    pub(super) lines: &'a [TextLine<'a>],
     keys: [OnceCell<Vec<u64>>; 4],
     // Keyed for each text, so that nobody can craft two lines with the same hash.
     hasher: RandomState,
 }
 
-impl<'a> Text<'a> {
-    pub(super) fn new(lines: &'a [Line<'a>]) -> Self {
+impl<'a> HashedText<'a> {
+    pub(super) fn new(lines: &'a [TextLine<'a>]) -> Self {
         Self {
             lines,
             keys: Default::default(),
@@ -85,27 +85,27 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn key(&self, level: Level, line: &[u8]) -> u64 {
+    fn key(&self, level: MatchLevel, line: &[u8]) -> u64 {
         self.hasher.hash_one(level.key(line))
     }
 
-    fn keys(&self, level: Level) -> &[u64] {
+    fn keys(&self, level: MatchLevel) -> &[u64] {
         self.keys[level as usize].get_or_init(|| {
-            let key = |line: &Line<'_>| self.key(level, line.text);
+            let key = |line: &TextLine<'_>| self.key(level, line.text);
             self.lines.iter().map(key).collect()
         })
     }
 
     /// Returns the places of the pattern from a line on, at the first level that has any; empty if there are none.
-    pub(super) fn find(&self, pattern: &[&[u8]], from: usize) -> (Level, Vec<usize>) {
-        for level in Level::ALL {
+    pub(super) fn find(&self, pattern: &[&[u8]], from: usize) -> (MatchLevel, Vec<usize>) {
+        for level in MatchLevel::ALL {
             let pattern: Vec<u64> = pattern.iter().map(|line| self.key(level, line)).collect();
             let found = occurrences(self.keys(level), &pattern, from);
             if !found.is_empty() {
                 return (level, found);
             }
         }
-        (Level::Marks, Vec::new())
+        (MatchLevel::Marks, Vec::new())
     }
 
     /// Returns true if the pattern is exactly at this line.
@@ -189,20 +189,20 @@ mod tests {
     #[test]
     fn lines_are_alike_up_to_a_level() {
         for (one, other, expect) in [
-            ("a b", "a b", Some(Level::Exact)),
-            ("a b \t", "a b", Some(Level::Trailing)),
-            ("a\r", "a", Some(Level::Trailing)),
-            ("\ta b", "  a b ", Some(Level::Outer)),
-            ("“a” – b’s\u{a0}c", "\"a\" - b's c", Some(Level::Marks)),
+            ("a b", "a b", Some(MatchLevel::Exact)),
+            ("a b \t", "a b", Some(MatchLevel::Trailing)),
+            ("a\r", "a", Some(MatchLevel::Trailing)),
+            ("\ta b", "  a b ", Some(MatchLevel::Outer)),
+            ("“a” – b’s\u{a0}c", "\"a\" - b's c", Some(MatchLevel::Marks)),
             ("a  b", "a b", None),
         ] {
-            let level = Level::ALL
+            let level = MatchLevel::ALL
                 .into_iter()
                 .find(|level| level.lines_match(one.as_bytes(), other.as_bytes()));
             assert_eq!(level, expect, "{one:?} {other:?}");
         }
-        assert!(Level::Outer.lines_match(b" \xff ", b"\xff"));
-        assert!(!Level::Marks.lines_match(b"\xff", b"\xfe"));
+        assert!(MatchLevel::Outer.lines_match(b" \xff ", b"\xff"));
+        assert!(!MatchLevel::Marks.lines_match(b"\xff", b"\xfe"));
     }
 
     proptest! {

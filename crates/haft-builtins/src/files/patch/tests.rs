@@ -5,7 +5,7 @@ use similar::TextDiff;
 
 use super::fit::fit;
 use super::parse::parse;
-use super::section::Action;
+use super::section::SectionAction;
 
 /// Returns the new text or the error.
 fn applied(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {
@@ -14,10 +14,12 @@ fn applied(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {
         return Err(format!("{} sections", sections.len()));
     };
     match &section.action {
-        Action::Add { lines, ends } => Ok(super::plan::added(lines, *ends).text),
-        Action::Update { hunks, .. } | Action::Delete { hunks } => fit(old, hunks, &|| false)
-            .map(|fitted| fitted.text)
-            .map_err(|e| e.to_string()),
+        SectionAction::Add { lines, ends } => Ok(super::plan::added(lines, *ends).text),
+        SectionAction::Update { hunks, .. } | SectionAction::Delete { hunks } => {
+            fit(old, hunks, &|| false)
+                .map(|fitted| fitted.text)
+                .map_err(|e| e.to_string())
+        }
     }
 }
 
@@ -412,12 +414,12 @@ fn sections_of_both_formats() {
             Err(error) => error.to_string(),
             Ok(sections) => {
                 let said = sections.iter().map(|section| match &section.action {
-                    Action::Add { .. } => format!("add {}", section.path),
-                    Action::Delete { .. } => format!("delete {}", section.path),
-                    Action::Update { to: Some(to), .. } => {
+                    SectionAction::Add { .. } => format!("add {}", section.path),
+                    SectionAction::Delete { .. } => format!("delete {}", section.path),
+                    SectionAction::Update { to: Some(to), .. } => {
                         format!("update {} to {to}", section.path)
                     }
-                    Action::Update { to: None, .. } => format!("update {}", section.path),
+                    SectionAction::Update { to: None, .. } => format!("update {}", section.path),
                 });
                 said.collect::<Vec<_>>().join("; ")
             }
@@ -458,7 +460,7 @@ fn searching_takes_one_pass() {
 fn notes_say_what_fitted_not_quite() {
     let patch = "--- f\n+++ f\n@@ -5,2 +5,2 @@\n a\n-b\n+c\n";
     let sections = parse(patch).unwrap();
-    let Action::Update { hunks, .. } = &sections[0].action else {
+    let SectionAction::Update { hunks, .. } = &sections[0].action else {
         panic!("{sections:?}");
     };
     let fitted = fit(b"x\na \nb\n", hunks, &|| false).unwrap();

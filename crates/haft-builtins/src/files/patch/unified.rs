@@ -1,18 +1,20 @@
 //! Unified diffs as written by `diff -u` and git.
 
-use crate::files::patch::names::{self, Names};
-use crate::files::patch::section::{Action, Hunk, Kind, Op, PatchError, Reader, Section, clipped};
+use crate::files::patch::names::{self, SectionNames};
+use crate::files::patch::section::{
+    Hunk, HunkLine, HunkLineKind, PatchError, PatchReader, Section, SectionAction, clipped,
+};
 
 const NULL: &str = "/dev/null";
 
 /// One side of a hunk's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Side {
+pub(super) struct HunkRange {
     start: usize,
     count: usize,
 }
 
-impl Side {
+impl HunkRange {
     /// Returns the number of lines before this side. For an empty side, the header has the number of the line before.
     pub(super) fn before(self) -> usize {
         if self.count == 0 {
@@ -24,7 +26,7 @@ impl Side {
 }
 
 /// Parses the numbers in ` -1,2 +3,4 @@ …`, the text after `@@`.
-pub(super) fn range(text: &str) -> Option<(Side, Side)> {
+pub(super) fn range(text: &str) -> Option<(HunkRange, HunkRange)> {
     let (old, rest) = text.strip_prefix(" -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
     let side = |text: &str| {
@@ -35,7 +37,7 @@ pub(super) fn range(text: &str) -> Option<(Side, Side)> {
         }
         // A number too large for any file is as good as any other past the end of this one.
         let number = |text: &str| text.parse().unwrap_or(usize::MAX);
-        Some(Side {
+        Some(HunkRange {
             start: number(start),
             count: number(count),
         })
@@ -45,9 +47,9 @@ pub(super) fn range(text: &str) -> Option<(Side, Side)> {
 
 /// The lines before a file's hunks.
 #[derive(Debug, Default)]
-struct Head {
+struct SectionHeader {
     line: usize,
-    names: Names,
+    names: SectionNames,
     /// The old and new name of a rename.
     renamed: (Option<String>, Option<String>),
     created: bool,
@@ -56,16 +58,16 @@ struct Head {
 }
 
 /// Reads all sections and skips other text between them.
-pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
+pub(super) fn read<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
     let begin = reader.number();
     let mut sections = Vec::new();
     while let Some(line) = reader.peek() {
         let head = if line.starts_with("diff --git ") {
             git_head(reader)?
         } else if begins_file(reader) {
-            let mut head = Head {
+            let mut head = SectionHeader {
                 line: reader.number(),
-                ..Head::default()
+                ..SectionHeader::default()
             };
             both_names(reader, &mut head)?;
             head
@@ -84,12 +86,15 @@ pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, 
     Ok(sections)
 }
 
-fn begins_file(reader: &Reader<'_, '_>) -> bool {
+fn begins_file(reader: &PatchReader<'_, '_>) -> bool {
     let starts = |line: Option<&str>, word| line.is_some_and(|line| line.starts_with(word));
     starts(reader.peek(), "--- ") && starts(reader.peek_second(), "+++ ")
 }
 
-fn both_names(reader: &mut Reader<'_, '_>, head: &mut Head) -> Result<(), PatchError> {
+fn both_names(
+    reader: &mut PatchReader<'_, '_>,
+    head: &mut SectionHeader,
+) -> Result<(), PatchError> {
     for word in ["--- ", "+++ "] {
         let number = reader.number();
         let Some(text) = reader.after(word) else {
@@ -109,10 +114,10 @@ fn both_names(reader: &mut Reader<'_, '_>, head: &mut Head) -> Result<(), PatchE
 }
 
 /// Reads the lines from `diff --git` to the first hunk.
-fn git_head(reader: &mut Reader<'_, '_>) -> Result<Head, PatchError> {
-    let mut head = Head {
+fn git_head(reader: &mut PatchReader<'_, '_>) -> Result<SectionHeader, PatchError> {
+    let mut head = SectionHeader {
         line: reader.number(),
-        ..Head::default()
+        ..SectionHeader::default()
     };
     if let Some(text) = reader.after("diff --git ") {
         head.names.git = names::pair(text);
@@ -168,7 +173,7 @@ fn git_keyword(line: &str) -> (&'static str, &str) {
 }
 
 /// Refuses everything but regular files, and notes a mode that is not applied.
-fn mode(head: &mut Head, word: &str, rest: &str) -> Result<(), &'static str> {
+fn mode(head: &mut SectionHeader, word: &str, rest: &str) -> Result<(), &'static str> {
     if !word.ends_with("mode ") {
         return Ok(());
     }
@@ -185,7 +190,10 @@ fn mode(head: &mut Head, word: &str, rest: &str) -> Result<(), &'static str> {
     }
 }
 
-fn section<'a>(reader: &mut Reader<'a, '_>, head: Head) -> Result<Section<'a>, PatchError> {
+fn section<'a>(
+    reader: &mut PatchReader<'a, '_>,
+    head: SectionHeader,
+) -> Result<Section<'a>, PatchError> {
     let mut hunks = Vec::new();
     loop {
         match reader.peek() {
@@ -201,7 +209,7 @@ fn section<'a>(reader: &mut Reader<'a, '_>, head: Head) -> Result<Section<'a>, P
     let (path, action) = match &head.renamed {
         (Some(from), Some(to)) => {
             let to = Some(to.clone());
-            (from.clone(), Action::Update { hunks, to })
+            (from.clone(), SectionAction::Update { hunks, to })
         }
         (None, None) => {
             let path = head.names.single_name().map_err(fault)?;
@@ -210,9 +218,9 @@ fn section<'a>(reader: &mut Reader<'a, '_>, head: Head) -> Result<Section<'a>, P
             } else if head.created {
                 added(hunks)?
             } else if head.deleted {
-                Action::Delete { hunks }
+                SectionAction::Delete { hunks }
             } else if hunks.iter().any(Hunk::changes) {
-                Action::Update { hunks, to: None }
+                SectionAction::Update { hunks, to: None }
             } else {
                 return Err(fault(
                     "the section changes no lines; modes are not changed".to_owned(),
@@ -234,7 +242,7 @@ fn section<'a>(reader: &mut Reader<'a, '_>, head: Head) -> Result<Section<'a>, P
     })
 }
 
-fn added(hunks: Vec<Hunk<'_>>) -> Result<Action<'_>, PatchError> {
+fn added(hunks: Vec<Hunk<'_>>) -> Result<SectionAction<'_>, PatchError> {
     let mut ends = true;
     let mut lines = Vec::new();
     for hunk in hunks {
@@ -244,10 +252,10 @@ fn added(hunks: Vec<Hunk<'_>>) -> Result<Action<'_>, PatchError> {
         ends = !hunk.new_open;
         lines.extend(hunk.after().map(|op| op.text));
     }
-    Ok(Action::Add { lines, ends })
+    Ok(SectionAction::Add { lines, ends })
 }
 
-fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
+fn hunk<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     let line = reader.number();
     let head = reader.after("@@").unwrap_or_default();
     let Some((old, new)) = range(head) else {
@@ -262,7 +270,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         ..Hunk::default()
     };
     let body = *reader;
-    let header = Counts {
+    let header = HunkCounts {
         old: old.count,
         new: new.count,
     };
@@ -270,9 +278,9 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     while old_left > 0 || new_left > 0 {
         let kind = match reader.peek().map(|text| text.as_bytes().first()) {
             // A context line that lost its only blank.
-            Some(None | Some(b' ')) => Kind::Keep,
-            Some(Some(b'-')) => Kind::Remove,
-            Some(Some(b'+')) => Kind::Add,
+            Some(None | Some(b' ')) => HunkLineKind::Keep,
+            Some(Some(b'-')) => HunkLineKind::Remove,
+            Some(Some(b'+')) => HunkLineKind::Add,
             Some(Some(b'\\')) => {
                 mark_no_newline(&mut hunk);
                 reader.skip();
@@ -281,15 +289,15 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
             _ => return Err(count_mismatch(body, line, &header)),
         };
         let left = match kind {
-            Kind::Keep => (old_left.checked_sub(1), new_left.checked_sub(1)),
-            Kind::Remove => (old_left.checked_sub(1), Some(new_left)),
-            Kind::Add => (Some(old_left), new_left.checked_sub(1)),
+            HunkLineKind::Keep => (old_left.checked_sub(1), new_left.checked_sub(1)),
+            HunkLineKind::Remove => (old_left.checked_sub(1), Some(new_left)),
+            HunkLineKind::Add => (Some(old_left), new_left.checked_sub(1)),
         };
         let (Some(o), Some(n)) = left else {
             return Err(count_mismatch(body, line, &header));
         };
         (old_left, new_left) = (o, n);
-        hunk.ops.push(Op {
+        hunk.ops.push(HunkLine {
             kind,
             text: reader
                 .peek()
@@ -315,21 +323,21 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
 /// Records that the previous line has no ending, for the side or sides that it belongs to.
 fn mark_no_newline(hunk: &mut Hunk<'_>) {
     match hunk.ops.last().map(|op| op.kind) {
-        Some(Kind::Keep) => (hunk.old_open, hunk.new_open) = (true, true),
-        Some(Kind::Remove) => hunk.old_open = true,
-        Some(Kind::Add) => hunk.new_open = true,
+        Some(HunkLineKind::Keep) => (hunk.old_open, hunk.new_open) = (true, true),
+        Some(HunkLineKind::Remove) => hunk.old_open = true,
+        Some(HunkLineKind::Add) => hunk.new_open = true,
         None => {}
     }
 }
 
 /// The line counts of a hunk's header.
-struct Counts {
+struct HunkCounts {
     old: usize,
     new: usize,
 }
 
 /// Counts the actual lines, to say what the header should be.
-fn count_mismatch(mut body: Reader<'_, '_>, line: usize, header: &Counts) -> PatchError {
+fn count_mismatch(mut body: PatchReader<'_, '_>, line: usize, header: &HunkCounts) -> PatchError {
     let (mut old, mut new) = (0_usize, 0_usize);
     while let Some(text) = body.peek() {
         if begins_file(&body) {

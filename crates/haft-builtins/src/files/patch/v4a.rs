@@ -1,6 +1,8 @@
 //! The format between `*** Begin Patch` and `*** End Patch`, which finds places by context instead of line numbers.
 
-use crate::files::patch::section::{Action, Hunk, Kind, Op, PatchError, Reader, Section, clipped};
+use crate::files::patch::section::{
+    Hunk, HunkLine, HunkLineKind, PatchError, PatchReader, Section, SectionAction, clipped,
+};
 use crate::files::patch::unified;
 
 /// The first line.
@@ -13,7 +15,7 @@ const MOVE: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
 /// Reads everything from the first line to the last.
-pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
+pub(super) fn read<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Vec<Section<'a>>, PatchError> {
     reader.skip();
     let mut sections = Vec::new();
     loop {
@@ -31,7 +33,10 @@ pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, 
         } else if let Some(path) = reader.after(UPDATE) {
             (named(path, line)?, update(reader, line)?)
         } else if let Some(path) = reader.after(DELETE) {
-            (named(path, line)?, Action::Delete { hunks: Vec::new() })
+            (
+                named(path, line)?,
+                SectionAction::Delete { hunks: Vec::new() },
+            )
         } else {
             let what = format!(
                 "expected `{ADD}`, `{UPDATE}`, `{DELETE}` with a path, or `{END}`, found {}",
@@ -73,7 +78,7 @@ fn is_header(line: &str) -> bool {
             .any(|word| line.starts_with(word))
 }
 
-fn add<'a>(reader: &mut Reader<'a, '_>) -> Result<Action<'a>, PatchError> {
+fn add<'a>(reader: &mut PatchReader<'a, '_>) -> Result<SectionAction<'a>, PatchError> {
     let mut lines = Vec::new();
     loop {
         if let Some(text) = reader.after("+") {
@@ -90,12 +95,15 @@ fn add<'a>(reader: &mut Reader<'a, '_>) -> Result<Action<'a>, PatchError> {
                 return Err(here.error(what));
             }
             // The caller reports a missing end.
-            _ => return Ok(Action::Add { lines, ends: true }),
+            _ => return Ok(SectionAction::Add { lines, ends: true }),
         }
     }
 }
 
-fn update<'a>(reader: &mut Reader<'a, '_>, line: usize) -> Result<Action<'a>, PatchError> {
+fn update<'a>(
+    reader: &mut PatchReader<'a, '_>,
+    line: usize,
+) -> Result<SectionAction<'a>, PatchError> {
     let number = reader.number();
     let to = reader
         .after(MOVE)
@@ -114,10 +122,10 @@ fn update<'a>(reader: &mut Reader<'a, '_>, line: usize) -> Result<Action<'a>, Pa
         let what = "the section changes nothing: expected lines beginning with + or -";
         return Err(PatchError::new(line, what));
     }
-    Ok(Action::Update { hunks, to })
+    Ok(SectionAction::Update { hunks, to })
 }
 
-fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
+fn hunk<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     let mut hunk = Hunk {
         line: reader.number(),
         ..Hunk::default()
@@ -134,9 +142,9 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
     while let Some(line) = reader.peek() {
         let kind = match line.as_bytes().first() {
             // A context line that lost its only blank.
-            None | Some(b' ') => Kind::Keep,
-            Some(b'-') => Kind::Remove,
-            Some(b'+') => Kind::Add,
+            None | Some(b' ') => HunkLineKind::Keep,
+            Some(b'-') => HunkLineKind::Remove,
+            Some(b'+') => HunkLineKind::Add,
             Some(b'@') if line.starts_with("@@") => break,
             _ if line.trim_end() == END_OF_FILE => {
                 hunk.at_end = true;
@@ -152,7 +160,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
                 return Err(reader.error(what));
             }
         };
-        hunk.ops.push(Op {
+        hunk.ops.push(HunkLine {
             kind,
             text: line.get(1..).unwrap_or_default(),
             line: reader.number(),

@@ -1,12 +1,12 @@
-//! `Tree`: the files of a project's memory as a run sees them, and the changes of its command.
+//! `MemoryTree`: the files of a project's memory as a run sees them, and the changes of its command.
 
 use std::collections::BTreeMap;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::memory::{
-    Change, Draft, Filter, MAX_LISTED, MemoryId, Record, Replaced, Scope, Shelf, State, Step,
-    WriteMode,
+    MAX_LISTED, MemoryDraft, MemoryFilter, MemoryId, MemoryOperation, MemoryRecord, MemoryScope,
+    MemoryState, MemoryUpdate, MemoryWriteMode, ReplacedRecord, Shelf,
 };
 
 use crate::memory::files::path::MemoryPath;
@@ -21,10 +21,10 @@ const MAX_FILES: usize = 500;
 const MAX_QUOTED: usize = 1_000;
 
 #[derive(Debug, Default)]
-struct File {
+struct MemoryFile {
     content: String,
     /// The accepted record that a change replaces.
-    base: Option<Replaced>,
+    base: Option<ReplacedRecord>,
     /// This run's candidate for the file, with its revision.
     own: Option<(MemoryId, u64)>,
     /// True if the file is deleted from this run's point of view.
@@ -33,7 +33,7 @@ struct File {
 
 /// A change, made when the command is complete.
 #[derive(Debug)]
-enum Edit {
+enum MemoryEdit {
     Write(String),
     Remove(String),
     Move(String, String),
@@ -41,20 +41,20 @@ enum Edit {
 
 /// The accepted files, overlaid with this run's candidates.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct MemoryTree {
     shelf: Shelf,
-    files: BTreeMap<String, File>,
-    edits: Vec<Edit>,
+    files: BTreeMap<String, MemoryFile>,
+    edits: Vec<MemoryEdit>,
 }
 
-impl Tree {
+impl MemoryTree {
     /// Loads the files as this run sees them.
     pub(super) async fn load(memory: &Memory, context: &CallContext) -> Result<Self, ToolError> {
-        let shelf = memory.shelf(Scope::Project, context).await?;
+        let shelf = memory.shelf(MemoryScope::Project, context).await?;
         let asker = asker(context.principal());
-        let mut filter = Filter {
+        let mut filter = MemoryFilter {
             shelves: vec![shelf.clone()],
-            state: Some(State::Accepted),
+            state: Some(MemoryState::Accepted),
             files: true,
             limit: MAX_LISTED,
             run: None,
@@ -69,8 +69,8 @@ impl Tree {
             note(&record.tags, context);
             tree.overlay(record);
         }
-        if memory.0.mode == WriteMode::Candidate {
-            filter.state = Some(State::Candidate);
+        if memory.0.mode == MemoryWriteMode::Candidate {
+            filter.state = Some(MemoryState::Candidate);
             filter.run = Some(context.run().clone());
             for record in store.list(&asker, &filter).await.map_err(to_tool_error)? {
                 note(&record.tags, context);
@@ -81,16 +81,16 @@ impl Tree {
     }
 
     /// Overlays the current files with a record.
-    fn overlay(&mut self, record: Record) {
+    fn overlay(&mut self, record: MemoryRecord) {
         let Some(path) = record.path else { return };
-        if record.state == State::Accepted && record.deletes {
+        if record.state == MemoryState::Accepted && record.deletes {
             return;
         }
         let file = self.files.entry(path).or_default();
         let this = (record.id, record.revision);
-        if record.state == State::Accepted {
+        if record.state == MemoryState::Accepted {
             let (id, revision) = this;
-            file.base = Some(Replaced { id, revision });
+            file.base = Some(ReplacedRecord { id, revision });
         } else {
             file.base = record.replaces;
             file.own = Some(this);
@@ -99,12 +99,12 @@ impl Tree {
         file.deleted = record.deletes;
     }
 
-    fn current_files(&self) -> impl Iterator<Item = (&str, &File)> {
+    fn current_files(&self) -> impl Iterator<Item = (&str, &MemoryFile)> {
         let live = self.files.iter().filter(|(_, file)| !file.deleted);
         live.map(|(path, file)| (path.as_str(), file))
     }
 
-    fn file(&self, path: &MemoryPath) -> Option<&File> {
+    fn file(&self, path: &MemoryPath) -> Option<&MemoryFile> {
         self.files.get(path.as_str()).filter(|file| !file.deleted)
     }
 
@@ -232,7 +232,7 @@ impl Tree {
         }
         for name in self.files_at(path, "delete")? {
             self.remove(&name);
-            self.edits.push(Edit::Remove(name));
+            self.edits.push(MemoryEdit::Remove(name));
         }
         Ok(format!("Successfully deleted {path}"))
     }
@@ -255,7 +255,7 @@ impl Tree {
             let content = self.remove(&name);
             let file = self.files.entry(new.clone()).or_default();
             (file.content, file.deleted) = (content, false);
-            self.edits.push(Edit::Move(name, new));
+            self.edits.push(MemoryEdit::Move(name, new));
         }
         Ok(format!("Successfully renamed {from} to {to}"))
     }
@@ -303,7 +303,7 @@ impl Tree {
     fn write(&mut self, path: &MemoryPath, content: String) {
         let file = self.files.entry(path.to_string()).or_default();
         (file.content, file.deleted) = (content, false);
-        self.edits.push(Edit::Write(path.to_string()));
+        self.edits.push(MemoryEdit::Write(path.to_string()));
     }
 
     /// Marks a file as deleted and returns its content.
@@ -318,13 +318,13 @@ impl Tree {
         self,
         memory: &Memory,
         context: &CallContext,
-    ) -> Result<Option<State>, ToolError> {
+    ) -> Result<Option<MemoryState>, ToolError> {
         let mut steps = Vec::new();
-        let at_once = memory.0.mode == WriteMode::External;
+        let at_once = memory.0.mode == MemoryWriteMode::External;
         for edit in &self.edits {
             let new = match edit {
-                Edit::Write(path) | Edit::Move(_, path) => path,
-                Edit::Remove(_) => "",
+                MemoryEdit::Write(path) | MemoryEdit::Move(_, path) => path,
+                MemoryEdit::Remove(_) => "",
             };
             if memory.redact(new) != new {
                 let message = "the path looks as if it held a secret";
@@ -337,13 +337,13 @@ impl Tree {
             }
         }
         if steps.is_empty() {
-            return Ok((!self.edits.is_empty()).then_some(State::Candidate));
+            return Ok((!self.edits.is_empty()).then_some(MemoryState::Candidate));
         }
         memory.apply(steps, context).await?;
         let state = if at_once {
-            State::Accepted
+            MemoryState::Accepted
         } else {
-            State::Candidate
+            MemoryState::Candidate
         };
         Ok(Some(state))
     }
@@ -351,22 +351,24 @@ impl Tree {
     /// Returns the step for an edit that takes effect at once.
     async fn accepted(
         &self,
-        edit: &Edit,
+        edit: &MemoryEdit,
         memory: &Memory,
         context: &CallContext,
-    ) -> Result<Step, ToolError> {
+    ) -> Result<MemoryOperation, ToolError> {
         let (at, to) = match edit {
-            Edit::Write(path) | Edit::Remove(path) => (path, path),
-            Edit::Move(from, to) => (from, to),
+            MemoryEdit::Write(path) | MemoryEdit::Remove(path) => (path, path),
+            MemoryEdit::Move(from, to) => (from, to),
         };
         let by = context.origin().as_str().to_owned();
         let base = self.files.get(at).and_then(|file| file.base.clone());
         Ok(match (base, edit) {
-            (Some(Replaced { id, revision }), Edit::Remove(_)) => Step::Delete { id, revision },
-            (Some(Replaced { id, revision }), _) => Step::Update {
+            (Some(ReplacedRecord { id, revision }), MemoryEdit::Remove(_)) => {
+                MemoryOperation::Delete { id, revision }
+            }
+            (Some(ReplacedRecord { id, revision }), _) => MemoryOperation::Update {
                 id,
                 revision,
-                change: Change {
+                change: MemoryUpdate {
                     content: Some(memory.redact(self.text(to))),
                     path: Some(to.clone()),
                     // Its labels were recorded when it was read; they stay, together with those of this run.
@@ -374,28 +376,28 @@ impl Tree {
                     by,
                 },
             },
-            (None, _) => Step::Put(self.draft(to, memory, context).await?),
+            (None, _) => MemoryOperation::Put(self.draft(to, memory, context).await?),
         })
     }
 
     /// Returns the steps for an edit that the user decides about. A new candidate replaces this run's earlier one for the file.
     async fn proposed_steps(
         &self,
-        edit: &Edit,
+        edit: &MemoryEdit,
         memory: &Memory,
         context: &CallContext,
-    ) -> Result<Vec<Step>, ToolError> {
+    ) -> Result<Vec<MemoryOperation>, ToolError> {
         let mut steps = Vec::new();
         let (written, removed) = match edit {
-            Edit::Write(path) => (Some(path), None),
-            Edit::Remove(path) => (None, Some(path)),
-            Edit::Move(from, to) => (Some(to), Some(from)),
+            MemoryEdit::Write(path) => (Some(path), None),
+            MemoryEdit::Remove(path) => (None, Some(path)),
+            MemoryEdit::Move(from, to) => (Some(to), Some(from)),
         };
         for (path, deletes) in [(removed, true), (written, false)] {
             let Some(path) = path else { continue };
             let file = self.files.get(path);
             if let Some((id, revision)) = file.and_then(|file| file.own.clone()) {
-                steps.push(Step::Delete { id, revision });
+                steps.push(MemoryOperation::Delete { id, revision });
             }
             let base = file.and_then(|file| file.base.clone());
             if deletes && base.is_none() {
@@ -404,7 +406,7 @@ impl Tree {
             let mut draft = self.draft(path, memory, context).await?;
             draft.replaces = base;
             draft.deletes = deletes;
-            steps.push(Step::Put(draft));
+            steps.push(MemoryOperation::Put(draft));
         }
         Ok(steps)
     }
@@ -418,7 +420,7 @@ impl Tree {
         path: &str,
         memory: &Memory,
         context: &CallContext,
-    ) -> Result<Draft, ToolError> {
+    ) -> Result<MemoryDraft, ToolError> {
         let shelf = self.shelf.clone();
         let mut draft = memory.draft(shelf, self.text(path), context).await?;
         draft.path = Some(path.to_owned());

@@ -1,30 +1,30 @@
-//! `Queue`: the remaining work of a walk's threads.
+//! `WalkQueue`: the remaining work of a walk's threads.
 
 use parking_lot::{Condvar, Mutex};
 
 /// A queue of tasks that may add more tasks. It ends when it is empty and no thread is busy, or when it is stopped.
 #[derive(Debug)]
-pub(super) struct Queue<T> {
-    state: Mutex<State<T>>,
+pub(super) struct WalkQueue<T> {
+    state: Mutex<WalkQueueState<T>>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State<T> {
+struct WalkQueueState<T> {
     waiting: Vec<T>,
     busy: usize,
     is_stopped: bool,
 }
 
 /// Marks a thread as busy with a task until dropped.
-pub(super) struct Turn<'a, T> {
-    queue: &'a Queue<T>,
+pub(super) struct BusyGuard<'a, T> {
+    queue: &'a WalkQueue<T>,
 }
 
-impl<T> Queue<T> {
+impl<T> WalkQueue<T> {
     pub(super) fn new(first: T) -> Self {
         Self {
-            state: Mutex::new(State {
+            state: Mutex::new(WalkQueueState {
                 waiting: vec![first],
                 busy: 0,
                 is_stopped: false,
@@ -34,7 +34,7 @@ impl<T> Queue<T> {
     }
 
     /// Waits for the next task. Returns `None` when everything is done.
-    pub(super) fn take(&self) -> Option<(T, Turn<'_, T>)> {
+    pub(super) fn take(&self) -> Option<(T, BusyGuard<'_, T>)> {
         let mut state = self.state.lock();
         loop {
             if state.is_stopped {
@@ -43,7 +43,7 @@ impl<T> Queue<T> {
             // The newest first: its folder is still cached, and the list stays short.
             if let Some(task) = state.waiting.pop() {
                 state.busy += 1;
-                return Some((task, Turn { queue: self }));
+                return Some((task, BusyGuard { queue: self }));
             }
             if state.busy == 0 {
                 return None;
@@ -59,7 +59,7 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T> Turn<'_, T> {
+impl<T> BusyGuard<'_, T> {
     /// Adds the tasks that this task led to.
     pub(super) fn add(&self, tasks: &mut Vec<T>) {
         if !tasks.is_empty() {
@@ -69,7 +69,7 @@ impl<T> Turn<'_, T> {
     }
 }
 
-impl<T> Drop for Turn<'_, T> {
+impl<T> Drop for BusyGuard<'_, T> {
     fn drop(&mut self) {
         let mut state = self.queue.state.lock();
         state.busy -= 1;

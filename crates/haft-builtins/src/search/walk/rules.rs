@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use haft::workspace::{Kind, WorkspaceView};
+use haft::workspace::{EntryKind, WorkspaceView};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
@@ -41,13 +41,13 @@ pub(super) struct Markers {
 
 impl Markers {
     /// Records a name in the folder.
-    pub(super) fn note(&mut self, name: &[u8], kind: Kind) {
+    pub(super) fn note(&mut self, name: &[u8], kind: EntryKind) {
         match name {
             b".ignore" => self.ignore = true,
             b".gitignore" => self.git_ignore = true,
             b".git" => {
                 self.git = true;
-                self.git_is_file = kind == Kind::File;
+                self.git_is_file = kind == EntryKind::File;
             }
             b".jj" => self.jj = true,
             _ => {}
@@ -70,8 +70,8 @@ impl Markers {
 
 /// The rules of a folder, on top of those of the folders above it. Paths are absolute.
 #[derive(Debug)]
-pub(super) struct Rules {
-    above: Option<Arc<Rules>>,
+pub(super) struct IgnoreRules {
+    above: Option<Arc<IgnoreRules>>,
     ignore: Gitignore,
     git_ignore: Gitignore,
     git_exclude: Gitignore,
@@ -84,7 +84,7 @@ pub(super) struct Rules {
     global: Arc<Gitignore>,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// Returns the rules of all folders above this one.
     pub(super) fn above(view: &WorkspaceView, folder: &Path) -> Arc<Self> {
         // Like ripgrep, apply git's global patterns relative to the current folder.
@@ -122,7 +122,7 @@ impl Rules {
         if !(is_repository || markers.ignore || reads_git_ignore) {
             return Arc::clone(self);
         }
-        let files = Files { view, folder };
+        let files = IgnoreFiles { view, folder };
         let mut held = self.held;
         let mut read = |file: Option<PathBuf>| {
             let room = MAX_PATTERNS.min(MAX_HELD.saturating_sub(held));
@@ -202,12 +202,12 @@ fn answer(patterns: &Gitignore, path: &Path, is_folder: bool) -> Option<Match<()
 ///
 /// Files named by a folder of the workspace are read only beneath its root, and only if the view shows them. Otherwise anyone who
 /// can write there could use a search to learn the contents of files that the view does not show.
-struct Files<'a> {
+struct IgnoreFiles<'a> {
     view: &'a WorkspaceView,
     folder: &'a Path,
 }
 
-impl Files<'_> {
+impl IgnoreFiles<'_> {
     /// Returns the patterns of an ignore file for the paths below the folder, and their number; none if it cannot be read.
     fn patterns(&self, file: &Path, most: usize) -> (Gitignore, usize) {
         let Some(text) = self.read(file, MAX_READ) else {

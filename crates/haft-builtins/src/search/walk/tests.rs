@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use haft::workspace::{Place, Workspace};
+use haft::workspace::{ResolvedPath, Workspace};
 use ignore::overrides::{Override, OverrideBuilder};
 use ignore::types::{Types, TypesBuilder};
 use ignore::{WalkBuilder, WalkState};
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::search::walk::{Walk, WalkEntry};
+use crate::search::walk::{FileWalk, WalkEntry};
 
 /// The options of a walk.
 #[derive(Debug, Clone)]
@@ -48,9 +48,9 @@ fn types(way: &Way) -> Types {
 
 fn ours(workspace: &Workspace, way: &Way, share: usize) -> Vec<PathBuf> {
     let view = workspace.unfiltered();
-    let place: Place = view.existing(way.start).unwrap();
+    let place: ResolvedPath = view.existing(way.start).unwrap();
     let found = Mutex::new(Vec::new());
-    Walk::below(&view, &place)
+    FileWalk::below(&view, &place)
         .with_hidden(way.hidden)
         .with_depth(way.depth)
         .with_share(share)
@@ -307,7 +307,7 @@ fn a_visitor_that_stops_ends_the_walk_of_every_thread() {
     let view = workspace.unfiltered();
     let place = view.existing(".").unwrap();
     let seen = Mutex::new(0);
-    Walk::below(&view, &place).run(|| {
+    FileWalk::below(&view, &place).run(|| {
         |_: &WalkEntry<'_>| {
             *seen.lock() += 1;
             ControlFlow::Break(())

@@ -2,25 +2,25 @@
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::web::fetch::Shared;
-use crate::web::http::{Gate, HttpError};
+use crate::web::fetch::FetchState;
+use crate::web::http::{HopGate, HttpError};
 use crate::web::network::BoxFuture;
-use crate::web::redirects::{Follow, Redirects};
-use crate::web::target::Target;
+use crate::web::redirects::{RedirectGate, Redirects};
+use crate::web::target::WebUrl;
 
 /// The gate of one fetch.
-pub(super) struct Hops<'a> {
-    pub(super) shared: &'a Shared,
+pub(super) struct FetchGate<'a> {
+    pub(super) shared: &'a FetchState,
     pub(super) redirects: &'a Redirects,
-    pub(super) follow: Follow<'a>,
+    pub(super) follow: RedirectGate<'a>,
     /// True for a server of the user's own, whose `robots.txt` is not checked.
     pub(super) own: bool,
 }
 
-impl Gate for Hops<'_> {
+impl HopGate for FetchGate<'_> {
     fn pass<'a>(
         &'a self,
-        target: &'a Target,
+        target: &'a WebUrl,
         deadline: Instant,
     ) -> BoxFuture<'a, Result<(), HttpError>> {
         Box::pin(async move {

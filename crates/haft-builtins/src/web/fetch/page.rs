@@ -7,12 +7,12 @@ use haft::error::ToolError;
 use hyper::header::CONTENT_TYPE;
 use image::ImageFormat;
 
-use crate::web::fetch::gate::Hops;
-use crate::web::fetch::{Shared, charset};
-use crate::web::http::{HttpError, Reply};
-use crate::web::reader::{Format, Read, Task};
+use crate::web::fetch::gate::FetchGate;
+use crate::web::fetch::{FetchState, charset};
+use crate::web::http::{HttpError, HttpReply};
+use crate::web::reader::{PageFormat, ReadPage, ReadTask};
 use crate::web::redirects::Redirects;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// The `Accept` header of a fetch.
 const ACCEPT: &str =
@@ -28,14 +28,14 @@ pub(super) struct FetchedPage {
     pub(super) status: u16,
     pub(super) media_type: String,
     pub(super) title: Option<String>,
-    pub(super) body: Body,
+    pub(super) body: PageBody,
     pub(super) raw: Bytes,
     pub(super) notes: Vec<String>,
 }
 
 /// The content of a page.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum PageBody {
     /// Text, with its media type and whether it is byte for byte what the server sent.
     Text {
         text: String,
@@ -73,12 +73,12 @@ impl FetchedPage {
 
 /// Fetches a page and converts it.
 pub(super) async fn get(
-    shared: &Shared,
+    shared: &FetchState,
     redirects: &Redirects,
     url: &str,
-    format: Format,
+    format: PageFormat,
 ) -> Result<FetchedPage, ToolError> {
-    let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
+    let cleared = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
     // The call was cleared, so a rule names this private host with its port.
     let own = cleared.check_public().is_err();
     let http = if own {
@@ -87,7 +87,7 @@ pub(super) async fn get(
         shared.web.http.clone()
     };
     let follow = redirects.from(cleared);
-    let gate = Hops {
+    let gate = FetchGate {
         shared,
         redirects,
         follow,
@@ -100,7 +100,7 @@ pub(super) async fn get(
         status: reply.status,
         media_type: kind(&reply),
         title: None,
-        body: Body::Kept,
+        body: PageBody::Kept,
         raw: reply.body.clone(),
         notes: Vec::new(),
     };
@@ -111,12 +111,12 @@ pub(super) async fn get(
     Ok(got)
 }
 
-async fn read(shared: &Shared, got: &mut FetchedPage, reply: &Reply, format: Format) {
+async fn read(shared: &FetchState, got: &mut FetchedPage, reply: &HttpReply, format: PageFormat) {
     let header = reply.headers.get(CONTENT_TYPE);
     let header = header.map(|v| String::from_utf8_lossy(v.as_bytes()));
     let header = header.unwrap_or_default();
     let markup = is_markup(&got.media_type);
-    if markup && format != Format::Raw {
+    if markup && format != PageFormat::Raw {
         let Some(reader) = &shared.web.reader else {
             got.notes.push(
                 "this host cannot convert HTML: the raw page is stored but not shown".to_owned(),
@@ -125,7 +125,10 @@ async fn read(shared: &Shared, got: &mut FetchedPage, reply: &Reply, format: For
         };
         let source = charset::decode(&reply.body, &header, true);
         let url = got.final_url.clone();
-        match reader.read(Task::Html { url, format }, source.into()).await {
+        match reader
+            .read(ReadTask::Html { url, format }, source.into())
+            .await
+        {
             Ok(read) => got.take(read, format),
             Err(why) => got
                 .notes
@@ -133,7 +136,7 @@ async fn read(shared: &Shared, got: &mut FetchedPage, reply: &Reply, format: For
         }
     } else if markup || is_text(&got.media_type) {
         let text = charset::decode(&reply.body, &header, markup);
-        got.body = Body::Text {
+        got.body = PageBody::Text {
             as_sent: text.as_bytes() == &*reply.body,
             text,
             media_type: "text/plain".into(),
@@ -149,17 +152,17 @@ async fn read(shared: &Shared, got: &mut FetchedPage, reply: &Reply, format: For
 }
 
 impl FetchedPage {
-    fn take(&mut self, read: Read, format: Format) {
+    fn take(&mut self, read: ReadPage, format: PageFormat) {
         let media_type = match format {
-            Format::Markdown => "text/markdown",
-            Format::Text => "text/plain",
-            Format::Html | Format::Raw => "text/html",
+            PageFormat::Markdown => "text/markdown",
+            PageFormat::Text => "text/plain",
+            PageFormat::Html | PageFormat::Raw => "text/html",
         };
         self.title = read.title;
         let cut = read.cut;
         self.notes
             .extend(cut.map(|why| format!("only its beginning is converted: {why}")));
-        self.body = Body::Text {
+        self.body = PageBody::Text {
             text: read.text,
             media_type: media_type.into(),
             as_sent: false,
@@ -167,21 +170,21 @@ impl FetchedPage {
     }
 }
 
-async fn pdf(shared: &Shared, got: &mut FetchedPage) {
+async fn pdf(shared: &FetchState, got: &mut FetchedPage) {
     let Some(reader) = &shared.web.reader else {
         got.notes
             .push("this host cannot read PDF: its bytes are stored but not shown".to_owned());
         return;
     };
-    match reader.read(Task::Pdf, got.raw.clone()).await {
-        Ok(Read { text, cut, .. }) => {
+    match reader.read(ReadTask::Pdf, got.raw.clone()).await {
+        Ok(ReadPage { text, cut, .. }) => {
             let cut = cut.map(|why| format!("only its beginning is shown: {why}"));
             got.notes.extend(cut);
             if text.trim().is_empty() {
                 got.notes
                     .push("it holds no text; it may be a scan".to_owned());
             }
-            got.body = Body::Text {
+            got.body = PageBody::Text {
                 text,
                 media_type: "text/plain".into(),
                 as_sent: false,
@@ -199,7 +202,7 @@ fn picture(got: &mut FetchedPage) {
         Ok(ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::WebP)
     );
     if shown && got.raw.len() <= MAX_PICTURE {
-        got.body = Body::Picture;
+        got.body = PageBody::Picture;
         return;
     }
     let why = if shown {
@@ -212,7 +215,7 @@ fn picture(got: &mut FetchedPage) {
 }
 
 /// Returns the media type: for an image what its bytes say, else what the server says, else a guess from the content.
-fn kind(reply: &Reply) -> String {
+fn kind(reply: &HttpReply) -> String {
     let body = &reply.body[..];
     let declared = reply.media_type();
     let vague = matches!(

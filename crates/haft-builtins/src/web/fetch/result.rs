@@ -8,7 +8,7 @@ use haft::result::Content;
 
 use crate::files::text::with_separators;
 use crate::web::fetch::PageData;
-use crate::web::fetch::page::{Body, FetchedPage};
+use crate::web::fetch::page::{FetchedPage, PageBody};
 
 /// Returns the line that separates the pages of a call.
 pub(super) fn heading(data: &PageData) -> String {
@@ -60,7 +60,7 @@ pub(super) async fn page_result(
     };
     let mut parts = Vec::new();
     match got.body {
-        Body::Text {
+        PageBody::Text {
             text,
             media_type,
             as_sent,
@@ -80,14 +80,14 @@ pub(super) async fn page_result(
             }
             parts.extend(excerpt(&mut data, &text, max));
         }
-        Body::Picture => {
+        PageBody::Picture => {
             parts.push(Content::Image {
                 data: STANDARD.encode(&got.raw),
                 mime_type: got.media_type.clone(),
             });
             data.artifact = keep(context, &mut data.notes, &got.media_type, got.raw).await;
         }
-        Body::Kept => {
+        PageBody::Kept => {
             let bytes = got.raw.len();
             data.artifact = keep(context, &mut data.notes, &got.media_type, got.raw).await;
             let size = with_separators(bytes as u64);

@@ -15,7 +15,7 @@ use crate::web::http::HttpError;
 /// The reason why a body is incomplete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Cut {
+pub enum IncompleteReason {
     /// The body is larger than the limit.
     TooLarge,
     /// The time ran out.
@@ -24,7 +24,7 @@ pub enum Cut {
     BrokenOff,
 }
 
-impl Cut {
+impl IncompleteReason {
     /// Returns what happened, as the end of a sentence about the page.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -36,21 +36,21 @@ impl Cut {
 }
 
 /// The limits for reading a body.
-pub(super) struct Reading<'a> {
+pub(super) struct BodyReadLimits<'a> {
     pub(super) host: &'a str,
     pub(super) max_bytes: usize,
     pub(super) deadline: Instant,
 }
 
-impl Reading<'_> {
+impl BodyReadLimits<'_> {
     /// Returns the body up to the limits, and why it is incomplete if it is.
     pub(super) async fn all(
         &self,
         headers: &HeaderMap,
         mut incoming: Incoming,
-    ) -> Result<(Bytes, Option<Cut>), HttpError> {
+    ) -> Result<(Bytes, Option<IncompleteReason>), HttpError> {
         let mut unpacking =
-            Unpacking::of(headers, self.max_bytes).map_err(|why| self.encoding_error(why))?;
+            BodyDecoder::of(headers, self.max_bytes).map_err(|why| self.encoding_error(why))?;
         let (mut cut, mut any) = (None, false);
         let waits = Waits::until(self.deadline);
         loop {
@@ -58,11 +58,11 @@ impl Reading<'_> {
                 Ok(Some(data)) => data,
                 Ok(None) => break,
                 Err(BodyError::Late(_)) => {
-                    cut = Some(Cut::TooSlow);
+                    cut = Some(IncompleteReason::TooSlow);
                     break;
                 }
                 Err(_) => {
-                    cut = Some(Cut::BrokenOff);
+                    cut = Some(IncompleteReason::BrokenOff);
                     break;
                 }
             };
@@ -70,9 +70,9 @@ impl Reading<'_> {
             if unpacking
                 .take(&data)
                 .map_err(|e| self.encoding_error(e.to_string()))?
-                == Room::None
+                == BufferRoom::None
             {
-                cut = Some(Cut::TooLarge);
+                cut = Some(IncompleteReason::TooLarge);
                 break;
             }
         }
@@ -93,13 +93,13 @@ impl Reading<'_> {
 }
 
 /// A buffer with a limit.
-struct Bounded {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     limit: usize,
     full: bool,
 }
 
-impl Write for Bounded {
+impl Write for BoundedBuffer {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let room = self.limit - self.bytes.len();
         if room == 0 && !data.is_empty() {
@@ -117,24 +117,24 @@ impl Write for Bounded {
 }
 
 /// A decoder over a bounded buffer.
-enum Unpacking {
-    Plain(Bounded),
-    Gzip(MultiGzDecoder<Bounded>),
+enum BodyDecoder {
+    Plain(BoundedBuffer),
+    Gzip(MultiGzDecoder<BoundedBuffer>),
     /// `deflate` before its first byte, which tells whether it has a zlib header.
-    Unknown(Bounded),
-    Zlib(ZlibDecoder<Bounded>),
-    Raw(DeflateDecoder<Bounded>),
+    Unknown(BoundedBuffer),
+    Zlib(ZlibDecoder<BoundedBuffer>),
+    Raw(DeflateDecoder<BoundedBuffer>),
 }
 
 #[derive(PartialEq, Eq)]
-enum Room {
+enum BufferRoom {
     Some,
     None,
 }
 
-impl Unpacking {
+impl BodyDecoder {
     fn of(headers: &HeaderMap, limit: usize) -> Result<Self, String> {
-        let bounded = Bounded {
+        let bounded = BoundedBuffer {
             bytes: Vec::new(),
             limit,
             full: false,
@@ -152,9 +152,9 @@ impl Unpacking {
         }
     }
 
-    fn take(&mut self, data: &[u8]) -> io::Result<Room> {
+    fn take(&mut self, data: &[u8]) -> io::Result<BufferRoom> {
         if let (Self::Unknown(bounded), Some(first)) = (&mut *self, data.first()) {
-            let empty = Bounded {
+            let empty = BoundedBuffer {
                 bytes: Vec::new(),
                 limit: bounded.limit,
                 full: false,
@@ -173,13 +173,13 @@ impl Unpacking {
             Self::Raw(decoder) => decoder.write_all(data),
         };
         match written {
-            Ok(()) => Ok(Room::Some),
-            Err(_) if self.bounded().full => Ok(Room::None),
+            Ok(()) => Ok(BufferRoom::Some),
+            Err(_) if self.bounded().full => Ok(BufferRoom::None),
             Err(error) => Err(error),
         }
     }
 
-    fn bounded(&self) -> &Bounded {
+    fn bounded(&self) -> &BoundedBuffer {
         match self {
             Self::Plain(bounded) | Self::Unknown(bounded) => bounded,
             Self::Gzip(decoder) => decoder.get_ref(),

@@ -4,13 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use haft::error::ToolError;
-use haft::policy::address::NotPublic;
+use haft::policy::address::NonPublicHost;
 use haft_http::tls::TlsError;
 use haft_http::tunnel::ProxyFault;
 use haft_http::upstream::UpstreamProxy;
 use thiserror::Error;
 
-use crate::web::target::{Refused, Target};
+use crate::web::target::{UrlRefusal, WebUrl};
 
 /// The reason why a request got no response.
 #[derive(Debug, Error)]
@@ -22,7 +22,7 @@ pub enum HttpError {
         /// The URL as given.
         url: String,
         /// The reason.
-        why: Refused,
+        why: UrlRefusal,
     },
     /// At least one address of the name must not be connected to.
     #[error("{host} is refused: it resolves to {address}, and {why}; no connection to it was made")]
@@ -32,7 +32,7 @@ pub enum HttpError {
         /// The first refused address.
         address: IpAddr,
         /// The reason.
-        why: NotPublic,
+        why: NonPublicHost,
     },
     /// haft itself listens there.
     #[error("{host} is refused: haft itself listens at {place}; no connection to it was made")]
@@ -189,7 +189,7 @@ impl From<TlsError> for HttpError {
 impl HttpError {
     pub(crate) fn from_proxy_fault(
         proxy: &UpstreamProxy,
-        target: &Target,
+        target: &WebUrl,
         fault: ProxyFault,
     ) -> Self {
         Self::Proxy {
@@ -199,7 +199,7 @@ impl HttpError {
         }
     }
 
-    pub(crate) fn too_slow(target: &Target, what: &'static str, limit: Duration) -> Self {
+    pub(crate) fn too_slow(target: &WebUrl, what: &'static str, limit: Duration) -> Self {
         Self::TooSlow {
             host: target.host().to_owned(),
             what,
@@ -207,7 +207,7 @@ impl HttpError {
         }
     }
 
-    pub(crate) fn refused(url: &str, why: Refused) -> Self {
+    pub(crate) fn refused(url: &str, why: UrlRefusal) -> Self {
         Self::Refused {
             url: clipped(url),
             why,

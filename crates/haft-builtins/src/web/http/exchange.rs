@@ -19,8 +19,8 @@ use hyper::{Method, Response};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, timeout_at};
 
-use crate::web::http::{Http, HttpError, Reach, Reached, Reply, body};
-use crate::web::target::Target;
+use crate::web::http::{HostConnection, HostReach, Http, HttpError, HttpReply, body};
+use crate::web::target::WebUrl;
 
 /// Maximum size of a response's head, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
@@ -28,13 +28,13 @@ const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 128;
 
 /// The request of a hop.
-pub(super) struct Request<'a> {
+pub(super) struct HopRequest<'a> {
     pub(super) method: Method,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: Bytes,
 }
 
-impl<'a> Request<'a> {
+impl<'a> HopRequest<'a> {
     pub(super) fn get(headers: &'a HeaderMap) -> Self {
         Self {
             method: Method::GET,
@@ -48,14 +48,14 @@ impl Http {
     /// Sends one request and reads its response, without following redirects.
     pub(super) async fn hop(
         &self,
-        target: &Target,
-        request: Request<'_>,
+        target: &WebUrl,
+        request: HopRequest<'_>,
         deadline: Instant,
-    ) -> Result<Reply, HttpError> {
+    ) -> Result<HttpReply, HttpError> {
         let late = |what, limit| HttpError::too_slow(target, what, limit);
         let (connect, whole) = (self.limits.connect, self.limits.whole);
         let reached = async {
-            let Reached { stream, relay } = self.connect(target).await?;
+            let HostConnection { stream, relay } = self.connect(target).await?;
             let started = if target.is_secure() {
                 let stream = self.tls.wrap(stream, target.host()).await?;
                 start(stream, target).await?
@@ -87,18 +87,18 @@ impl Http {
 
     async fn read(
         &self,
-        target: &Target,
+        target: &WebUrl,
         answer: Response<Incoming>,
         deadline: Instant,
-    ) -> Result<Reply, HttpError> {
+    ) -> Result<HttpReply, HttpError> {
         let (head, incoming) = answer.into_parts();
-        let read = body::Reading {
+        let read = body::BodyReadLimits {
             host: target.host(),
             max_bytes: self.limits.max_bytes,
             deadline,
         };
         let (body, cut) = read.all(&head.headers, incoming).await?;
-        Ok(Reply {
+        Ok(HttpReply {
             status: head.status.as_u16(),
             url: target.url().to_string(),
             headers: head.headers,
@@ -108,7 +108,7 @@ impl Http {
     }
 
     /// Connects to one of the host's addresses, after checking all of them, or goes through the proxy named in settings.
-    pub(crate) async fn connect(&self, target: &Target) -> Result<Reached, HttpError> {
+    pub(crate) async fn connect(&self, target: &WebUrl) -> Result<HostConnection, HttpError> {
         if let Some(proxy) = self.upstream_for(target) {
             return self.through(proxy, target).await;
         }
@@ -120,7 +120,7 @@ impl Http {
             self.limits.connect,
         );
         match connected.await {
-            Ok(stream) => Ok(Reached {
+            Ok(stream) => Ok(HostConnection {
                 stream: Stream::Plain(stream),
                 relay: None,
             }),
@@ -129,13 +129,13 @@ impl Http {
     }
 
     /// Returns the host's addresses. If one of them is refused, so is the name (URL rule 6).
-    async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
+    async fn addresses(&self, target: &WebUrl) -> Result<Vec<IpAddr>, HttpError> {
         let addresses = self.look_up(target).await?;
         self.check_addresses(target, &addresses)?;
         Ok(addresses)
     }
 
-    pub(super) async fn look_up(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
+    pub(super) async fn look_up(&self, target: &WebUrl) -> Result<Vec<IpAddr>, HttpError> {
         if let Some(address) = target.address() {
             return Ok(vec![address]);
         }
@@ -146,10 +146,10 @@ impl Http {
     /// Refuses a name if one of its addresses is refused.
     pub(super) fn check_addresses(
         &self,
-        target: &Target,
+        target: &WebUrl,
         addresses: &[IpAddr],
     ) -> Result<(), HttpError> {
-        if self.reach == Reach::Named {
+        if self.reach == HostReach::Named {
             return Ok(());
         }
         self.check_own(target, addresses)?;
@@ -173,14 +173,14 @@ impl Http {
     }
 }
 
-pub(super) fn no_such_name(target: &Target, why: &str) -> HttpError {
+pub(super) fn no_such_name(target: &WebUrl, why: &str) -> HttpError {
     HttpError::NoSuchName {
         host: target.host().to_owned(),
         why: why.to_owned(),
     }
 }
 
-fn not_connected(target: &Target, error: ConnectError) -> HttpError {
+fn not_connected(target: &WebUrl, error: ConnectError) -> HttpError {
     let (address, source) = match error {
         ConnectError::NoAddress => return no_such_name(target, "no address"),
         ConnectError::Refused { address, source } => (address, source),
@@ -193,7 +193,7 @@ fn not_connected(target: &Target, error: ConnectError) -> HttpError {
     }
 }
 
-fn protocol(target: &Target, error: &hyper::Error) -> HttpError {
+fn protocol(target: &WebUrl, error: &hyper::Error) -> HttpError {
     use std::error::Error;
     let why = match error.source() {
         Some(source) => format!("{error}: {source}"),
@@ -205,9 +205,9 @@ fn protocol(target: &Target, error: &hyper::Error) -> HttpError {
     }
 }
 
-type Sender = SendRequest<Full<Bytes>>;
+type HopSender = SendRequest<Full<Bytes>>;
 
-async fn start<S>(stream: S, target: &Target) -> Result<(Sender, Driver), HttpError>
+async fn start<S>(stream: S, target: &WebUrl) -> Result<(HopSender, Driver), HttpError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -220,7 +220,7 @@ where
 /// Puts the whole URL and the proxy's credentials into the request, because it goes to a proxy (RFC 9112 §3.2.2).
 fn address_to_proxy(
     request: &mut hyper::Request<Full<Bytes>>,
-    target: &Target,
+    target: &WebUrl,
     proxy: &UpstreamProxy,
 ) -> Result<(), HttpError> {
     let uri = target.url().as_str().parse();
@@ -234,8 +234,8 @@ fn address_to_proxy(
 }
 
 fn outgoing(
-    target: &Target,
-    request: Request<'_>,
+    target: &WebUrl,
+    request: HopRequest<'_>,
 ) -> Result<hyper::Request<Full<Bytes>>, HttpError> {
     let url = target.url();
     let path = match url.query() {

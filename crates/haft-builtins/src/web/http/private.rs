@@ -13,7 +13,7 @@ use crate::web::http::exchange::no_such_name;
 use crate::web::http::{Http, HttpError};
 #[cfg(feature = "commands")]
 use crate::web::network::OwnListeners;
-use crate::web::target::Target;
+use crate::web::target::WebUrl;
 
 /// A host and port that the client may connect to although they are private.
 #[derive(Debug, Clone)]
@@ -47,13 +47,13 @@ impl PrivatePlace {
 impl Http {
     /// Returns a client that may also connect to this target's host and port if they are private, because a rule names them.
     #[cfg(feature = "web")]
-    pub(crate) fn for_place(&self, target: &Target) -> Self {
+    pub(crate) fn for_place(&self, target: &WebUrl) -> Self {
         self.with_open_addresses(target, OpenAddresses::Any)
     }
 
     /// Returns a client that may also connect to these private addresses of the target.
     #[cfg(any(feature = "commands", feature = "web"))]
-    pub(crate) fn with_open_addresses(&self, target: &Target, addresses: OpenAddresses) -> Self {
+    pub(crate) fn with_open_addresses(&self, target: &WebUrl, addresses: OpenAddresses) -> Self {
         Self {
             place: Some(PrivatePlace {
                 host: target.host().to_owned(),
@@ -72,7 +72,7 @@ impl Http {
     }
 
     /// Returns the private place if it is this target.
-    pub(super) fn place_of(&self, target: &Target) -> Option<&PrivatePlace> {
+    pub(super) fn place_of(&self, target: &WebUrl) -> Option<&PrivatePlace> {
         let is_target =
             |place: &&PrivatePlace| place.host == target.host() && place.port == target.port();
         self.place.as_ref().filter(is_target)
@@ -85,7 +85,7 @@ impl Http {
     #[cfg(feature = "commands")]
     pub(crate) async fn private_addresses(
         &self,
-        target: &Target,
+        target: &WebUrl,
     ) -> Result<Vec<IpAddr>, HttpError> {
         let by_proxy = self.upstream_for(target).is_some();
         let found = match tokio::time::timeout(self.limits.connect, self.look_up(target)).await {
@@ -103,7 +103,7 @@ impl Http {
     }
 
     /// Refuses a name that resolves to an address where haft itself listens.
-    pub(super) fn check_own(&self, target: &Target, addresses: &[IpAddr]) -> Result<(), HttpError> {
+    pub(super) fn check_own(&self, target: &WebUrl, addresses: &[IpAddr]) -> Result<(), HttpError> {
         let Some(own) = &self.own else {
             return Ok(());
         };

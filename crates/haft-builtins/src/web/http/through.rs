@@ -7,15 +7,15 @@ use haft_http::tunnel::ProxyFault;
 use haft_http::upstream::UpstreamProxy;
 use tokio::time::timeout;
 
-use crate::web::http::{Http, HttpError, Reach};
-use crate::web::target::Target;
+use crate::web::http::{HostReach, Http, HttpError};
+use crate::web::target::WebUrl;
 
 /// Maximum time of the local lookup for a name that the proxy will resolve.
 const OWN_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection that can carry requests for a host.
 #[derive(Debug)]
-pub(crate) struct Reached {
+pub(crate) struct HostConnection {
     pub(crate) stream: Stream,
     /// The proxy that gets requests with the whole URL; `None` if the stream is a tunnel or direct.
     pub(crate) relay: Option<UpstreamProxy>,
@@ -23,7 +23,7 @@ pub(crate) struct Reached {
 
 impl Http {
     /// Returns the proxy for requests to this target.
-    pub(super) fn upstream_for(&self, target: &Target) -> Option<&UpstreamProxy> {
+    pub(super) fn upstream_for(&self, target: &WebUrl) -> Option<&UpstreamProxy> {
         let proxy = self.upstream.as_ref()?;
         proxy.serves(target.host(), target.port()).then_some(proxy)
     }
@@ -32,18 +32,18 @@ impl Http {
     pub(super) async fn through(
         &self,
         proxy: &UpstreamProxy,
-        target: &Target,
-    ) -> Result<Reached, HttpError> {
+        target: &WebUrl,
+    ) -> Result<HostConnection, HttpError> {
         self.check_as_far_as_known(target).await?;
         let fault = |fault| HttpError::from_proxy_fault(proxy, target, fault);
         let mut stream = self.to_proxy(proxy).await.map_err(fault)?;
         if !target.is_secure() {
             let relay = Some(proxy.clone());
-            return Ok(Reached { stream, relay });
+            return Ok(HostConnection { stream, relay });
         }
         let tunnel = proxy.open_tunnel(&mut stream, target.host(), target.port());
         tunnel.await.map_err(fault)?;
-        Ok(Reached {
+        Ok(HostConnection {
             stream,
             relay: None,
         })
@@ -62,8 +62,8 @@ impl Http {
     }
 
     /// Refuses a name if the local resolver finds a refused address (URL rule 10). The proxy resolves the name again.
-    async fn check_as_far_as_known(&self, target: &Target) -> Result<(), HttpError> {
-        if self.reach != Reach::Public || target.address().is_some() {
+    async fn check_as_far_as_known(&self, target: &WebUrl) -> Result<(), HttpError> {
+        if self.reach != HostReach::Public || target.address().is_some() {
             return Ok(());
         }
         let found = timeout(OWN_LOOKUP_TIMEOUT, self.network.resolve(target.host())).await;

@@ -3,10 +3,10 @@
 use dom_query::Document;
 use dom_smoothie::{Article, Config, Readability, TextMode};
 
-use super::Read;
+use super::ReadPage;
 use super::tags::limit_tags;
 use super::tree::parse;
-use crate::web::reader::Format;
+use crate::web::reader::PageFormat;
 
 /// Maximum number of elements for which to search for an article; larger pages are shown whole.
 const MAX_ELEMENTS: usize = 60_000;
@@ -16,7 +16,7 @@ const MIN_PART: usize = 20;
 const MAX_HTML: usize = 5 * 1024 * 1024;
 
 /// Converts the page at this address. Needs a stack of [`STACK_BYTES`](super::STACK_BYTES) bytes.
-pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
+pub(super) fn convert(html: &str, url: &str, format: PageFormat) -> ReadPage {
     let shown = &html[..html.floor_char_boundary(MAX_HTML)];
     let limited = limit_tags(shown);
     let parsed = parse(&limited.html);
@@ -32,7 +32,7 @@ pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
         Some(article) if article.len() >= whole.len() / MIN_PART => article,
         _ => whole,
     };
-    Read {
+    ReadPage {
         text,
         title,
         cut: cut.map(str::to_owned),
@@ -47,18 +47,18 @@ fn title(document: &Document) -> Option<String> {
 }
 
 /// Returns everything that a reader would see.
-fn body(document: &Document, format: Format) -> String {
+fn body(document: &Document, format: PageFormat) -> String {
     let skipped = [
         "script", "style", "noscript", "template", "head", "svg", "iframe",
     ];
     match format {
-        Format::Markdown => document.md(Some(&skipped)).to_string(),
-        Format::Text => {
+        PageFormat::Markdown => document.md(Some(&skipped)).to_string(),
+        PageFormat::Text => {
             let visible = document.clone();
             visible.select(&skipped.join(",")).remove();
             visible.formatted_text().to_string()
         }
-        Format::Html | Format::Raw => {
+        PageFormat::Html | PageFormat::Raw => {
             let visible = document.clone();
             visible.select("script,style,template").remove();
             visible.select_single("body").html().to_string()
@@ -67,13 +67,13 @@ fn body(document: &Document, format: Format) -> String {
 }
 
 /// Returns the page's article, if it has one.
-fn article(document: Document, url: &str, format: Format) -> Option<String> {
+fn article(document: Document, url: &str, format: PageFormat) -> Option<String> {
     let config = Config {
         max_elements_to_parse: MAX_ELEMENTS,
         text_mode: match format {
-            Format::Markdown => TextMode::Markdown,
-            Format::Text => TextMode::Formatted,
-            Format::Html | Format::Raw => TextMode::Raw,
+            PageFormat::Markdown => TextMode::Markdown,
+            PageFormat::Text => TextMode::Formatted,
+            PageFormat::Html | PageFormat::Raw => TextMode::Raw,
         },
         ..Config::default()
     };
@@ -84,8 +84,8 @@ fn article(document: Document, url: &str, format: Format) -> Option<String> {
         ..
     } = reader.parse().ok()?;
     let text = match format {
-        Format::Html | Format::Raw => content.to_string(),
-        Format::Markdown | Format::Text => text_content.to_string(),
+        PageFormat::Html | PageFormat::Raw => content.to_string(),
+        PageFormat::Markdown | PageFormat::Text => text_content.to_string(),
     };
     (!text.trim().is_empty()).then_some(text)
 }
@@ -94,7 +94,7 @@ fn article(document: Document, url: &str, format: Format) -> Option<String> {
 mod tests {
     use std::fmt::Write as _;
 
-    use super::{Format, convert};
+    use super::{PageFormat, convert};
 
     const URL: &str = "https://example.com/a/";
 
@@ -127,7 +127,7 @@ mod tests {
         ];
         pages.extend(tags.map(|tag| deep(tag, 100_000)));
         for page in pages {
-            for format in [Format::Markdown, Format::Text, Format::Html] {
+            for format in [PageFormat::Markdown, PageFormat::Text, PageFormat::Html] {
                 let html = page.clone();
                 let done = std::thread::Builder::new()
                     .stack_size(crate::web::reader::STACK_BYTES)

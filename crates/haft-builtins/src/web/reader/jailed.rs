@@ -9,7 +9,7 @@ use haft_sandbox::{CommandSpec, Mounts, ProcessLimits, Sandbox};
 use tokio::sync::Semaphore;
 
 use super::worker::{HEADER, WORKER, decode_answer, encode_task};
-use super::{MAX_READERS, MAX_TEXT, PageReader, Read, ReadError, Task};
+use super::{MAX_READERS, MAX_TEXT, PageReader, ReadError, ReadPage, ReadTask};
 use crate::command::meaning::PictureReader;
 use crate::web::network::BoxFuture;
 
@@ -38,7 +38,7 @@ impl JailedReader {
         }
     }
 
-    async fn run(&self, task: Task, file: Bytes) -> Result<Read, ReadError> {
+    async fn run(&self, task: ReadTask, file: Bytes) -> Result<ReadPage, ReadError> {
         let to_error = |e: &dyn ToString| ReadError(e.to_string());
         let _permit = self.permits.acquire().await.map_err(|e| to_error(&e))?;
         let started = self.sandbox.start_jailed(self.spec(&task, &file)).await;
@@ -58,7 +58,7 @@ impl JailedReader {
         }))
     }
 
-    fn spec(&self, task: &Task, file: &[u8]) -> CommandSpec {
+    fn spec(&self, task: &ReadTask, file: &[u8]) -> CommandSpec {
         let mounts = Mounts {
             read_only: vec![self.program.clone()],
             ..Mounts::default()
@@ -83,12 +83,12 @@ impl JailedReader {
 
 impl PictureReader for JailedReader {
     fn thumbnail(&self, file: Bytes) -> BoxFuture<'_, Option<String>> {
-        Box::pin(async move { Some(self.run(Task::Picture, file).await.ok()?.text) })
+        Box::pin(async move { Some(self.run(ReadTask::Picture, file).await.ok()?.text) })
     }
 }
 
 impl PageReader for JailedReader {
-    fn read(&self, task: Task, file: Bytes) -> BoxFuture<'_, Result<Read, ReadError>> {
+    fn read(&self, task: ReadTask, file: Bytes) -> BoxFuture<'_, Result<ReadPage, ReadError>> {
         Box::pin(self.run(task, file))
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn limit_tags(html: &str) -> LimitedPage<'_> {
             at = tag + 1;
             continue;
         }
-        let Tag { within, end } = tag_at(bytes, tag);
+        let TagEnd { within, end } = tag_at(bytes, tag);
         if within < end {
             out.push_str(&html[kept..within]);
             lost_tags |= html[within..end].contains("</");
@@ -49,12 +49,12 @@ pub(super) fn limit_tags(html: &str) -> LimitedPage<'_> {
 }
 
 /// The end of a tag's kept attributes, and the end of the tag: before its `>`, or at the end of the page.
-struct Tag {
+struct TagEnd {
     within: usize,
     end: usize,
 }
 
-fn tag_at(bytes: &[u8], start: usize) -> Tag {
+fn tag_at(bytes: &[u8], start: usize) -> TagEnd {
     let is_space = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r');
     let skip = |mut at: usize, over: &dyn Fn(u8) -> bool| {
         while bytes.get(at).is_some_and(|byte| over(*byte)) {
@@ -83,7 +83,7 @@ fn tag_at(bytes: &[u8], start: usize) -> Tag {
         }
     }
     let fits = count <= MAX_ATTRIBUTES && at - start <= MAX_BYTES;
-    Tag {
+    TagEnd {
         within: if fits { at } else { within },
         end: at,
     }

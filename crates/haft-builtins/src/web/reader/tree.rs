@@ -16,14 +16,14 @@ const MAX_DEPTH: usize = 512;
 const CHECK_STEP: usize = 1024;
 
 /// A page as a tree, and whether it is complete.
-pub(super) struct Parsed {
+pub(super) struct PageTree {
     pub(super) document: Document,
     /// True if the parse stopped at a limit.
     pub(super) cut: bool,
 }
 
 /// Parses a page up to the limits.
-pub(super) fn parse(html: &str) -> Parsed {
+pub(super) fn parse(html: &str) -> PageTree {
     let opts = ParseOpts {
         tree_builder: TreeBuilderOpts {
             scripting_enabled: false,
@@ -31,7 +31,7 @@ pub(super) fn parse(html: &str) -> Parsed {
         },
         ..ParseOpts::default()
     };
-    let mut parser = parse_document(Bounded::new(), opts);
+    let mut parser = parse_document(DocumentSink::new(), opts);
     let (mut rest, mut cut) = (html, false);
     while !rest.is_empty() {
         let sink = &parser.tokenizer.sink.sink;
@@ -46,19 +46,19 @@ pub(super) fn parse(html: &str) -> Parsed {
         parser.process(StrTendril::from_slice(piece));
         rest = after;
     }
-    Parsed {
+    PageTree {
         document: parser.finish(),
         cut,
     }
 }
 
 /// A document that remembers its newest element.
-struct Bounded {
+struct DocumentSink {
     document: Document,
     newest: Cell<NodeId>,
 }
 
-impl Bounded {
+impl DocumentSink {
     fn new() -> Self {
         let document = Document::default();
         let newest = Cell::new(document.tree.root_id());
@@ -73,7 +73,7 @@ impl Bounded {
     }
 }
 
-impl TreeSink for Bounded {
+impl TreeSink for DocumentSink {
     type Handle = NodeId;
     type Output = Document;
     type ElemName<'a> = <Document as TreeSink>::ElemName<'a>;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{MAX_READERS, PageReader, Read, ReadError, STACK_BYTES, Task, read_here};
+use super::{MAX_READERS, PageReader, ReadError, ReadPage, ReadTask, STACK_BYTES, read_here};
 use crate::web::network::BoxFuture;
 
 /// Maximum time that a call waits for one file. The thread continues.
@@ -25,7 +25,7 @@ impl Default for UnconfinedReader {
 }
 
 impl UnconfinedReader {
-    async fn run(&self, task: Task, file: Bytes) -> Result<Read, ReadError> {
+    async fn run(&self, task: ReadTask, file: Bytes) -> Result<ReadPage, ReadError> {
         let late = || ReadError("it takes too long to read".to_owned());
         let (send, receive) = oneshot::channel();
         let permits = Arc::clone(&self.0);
@@ -52,7 +52,7 @@ impl UnconfinedReader {
 }
 
 impl PageReader for UnconfinedReader {
-    fn read(&self, task: Task, file: Bytes) -> BoxFuture<'_, Result<Read, ReadError>> {
+    fn read(&self, task: ReadTask, file: Bytes) -> BoxFuture<'_, Result<ReadPage, ReadError>> {
         Box::pin(self.run(task, file))
     }
 }

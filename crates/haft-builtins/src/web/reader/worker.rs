@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Read, STACK_BYTES, Task, read_here};
+use super::{ReadPage, ReadTask, STACK_BYTES, read_here};
 
 /// The first argument that makes a program a reader of files.
 pub const WORKER: &str = "__read-page";
@@ -16,13 +16,13 @@ pub(super) const HEADER: usize = 16 << 10;
 
 /// The first line of an answer.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Header {
+struct WorkerHeader {
     title: Option<String>,
     cut: Option<String>,
 }
 
 /// Encodes the standard input of a worker.
-pub(super) fn encode_task(task: &Task, file: &[u8]) -> Bytes {
+pub(super) fn encode_task(task: &ReadTask, file: &[u8]) -> Bytes {
     let mut input = serde_json::to_vec(task).unwrap_or_default();
     input.push(b'\n');
     input.extend_from_slice(file);
@@ -30,10 +30,10 @@ pub(super) fn encode_task(task: &Task, file: &[u8]) -> Bytes {
 }
 
 /// Decodes the standard output of a worker. Returns `None` if it is not an answer.
-pub(super) fn decode_answer(answer: &str) -> Option<Read> {
+pub(super) fn decode_answer(answer: &str) -> Option<ReadPage> {
     let (header, text) = answer.split_once('\n')?;
-    let Header { title, cut } = serde_json::from_str(header).ok()?;
-    Some(Read {
+    let WorkerHeader { title, cut } = serde_json::from_str(header).ok()?;
+    Some(ReadPage {
         text: text.to_owned(),
         title,
         cut,
@@ -64,9 +64,9 @@ pub fn worker() -> ExitCode {
 fn work(input: &[u8]) -> Result<Vec<u8>, String> {
     let end = memchr::memchr(b'\n', input).ok_or("it was given no task")?;
     let (task, file) = (&input[..end], &input[end + 1..]);
-    let task: Task = serde_json::from_slice(task).map_err(|e| e.to_string())?;
-    let Read { text, title, cut } = read_here(&task, file)?;
-    let mut answer = serde_json::to_vec(&Header { title, cut }).map_err(|e| e.to_string())?;
+    let task: ReadTask = serde_json::from_slice(task).map_err(|e| e.to_string())?;
+    let ReadPage { text, title, cut } = read_here(&task, file)?;
+    let mut answer = serde_json::to_vec(&WorkerHeader { title, cut }).map_err(|e| e.to_string())?;
     answer.push(b'\n');
     answer.extend_from_slice(text.as_bytes());
     Ok(answer)

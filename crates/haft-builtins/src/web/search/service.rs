@@ -12,8 +12,8 @@ use url::Url;
 use url::form_urlencoded::byte_serialize;
 
 use crate::web::http::{FetchLimits, Http};
-use crate::web::search::Hit;
-use crate::web::target::Target;
+use crate::web::search::WebSearchHit;
+use crate::web::target::WebUrl;
 
 /// The endpoint of Brave's service.
 const BRAVE: &str = "https://api.search.brave.com/res/v1/web/search";
@@ -28,7 +28,7 @@ const MAX_URL: usize = 2_048;
 
 /// A kind of service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
+pub enum SearchProvider {
     /// Brave Search.
     Brave,
     /// An instance of `SearXNG` with its JSON format enabled.
@@ -37,7 +37,7 @@ pub enum Provider {
     Json,
 }
 
-impl FromStr for Provider {
+impl FromStr for SearchProvider {
     type Err = SearchError;
 
     fn from_str(word: &str) -> Result<Self, SearchError> {
@@ -95,7 +95,7 @@ pub enum SearchError {
 #[derive(Debug, Clone)]
 pub struct SearchService {
     http: Http,
-    provider: Provider,
+    provider: SearchProvider,
     settings: SearchSettings,
     url: String,
 }
@@ -105,17 +105,17 @@ impl SearchService {
     ///
     /// # Errors
     /// [`SearchError`] for an unknown provider, a missing setting, or a refused URL.
-    pub fn new(provider: Provider, settings: SearchSettings) -> Result<Self, SearchError> {
+    pub fn new(provider: SearchProvider, settings: SearchSettings) -> Result<Self, SearchError> {
         let url = match (provider, &settings.url) {
             (_, Some(url)) => url.clone(),
-            (Provider::Brave, None) => BRAVE.to_owned(),
+            (SearchProvider::Brave, None) => BRAVE.to_owned(),
             (_, None) => return Err(SearchError::Missing("web.search.url")),
         };
         match provider {
-            Provider::Brave if settings.api_key.is_none() => {
+            SearchProvider::Brave if settings.api_key.is_none() => {
                 return Err(SearchError::Missing("web.search.api_key"));
             }
-            Provider::Json if !url.contains("{query}") => {
+            SearchProvider::Json if !url.contains("{query}") => {
                 return Err(SearchError::Missing("{query} in web.search.url"));
             }
             _ => {}
@@ -131,7 +131,7 @@ impl SearchService {
             url,
         };
         let probe_url = service.request_url("x", 1)?;
-        Target::parse(&probe_url).map_err(|why| SearchError::Url(why.to_string()))?;
+        WebUrl::parse(&probe_url).map_err(|why| SearchError::Url(why.to_string()))?;
         Ok(service)
     }
 
@@ -144,7 +144,7 @@ impl SearchService {
     /// Returns the host of the service.
     pub fn host(&self) -> String {
         let request_url = self.request_url("x", 1).ok();
-        let target = request_url.and_then(|url| Target::parse(&url).ok());
+        let target = request_url.and_then(|url| WebUrl::parse(&url).ok());
         target.map_or_else(String::new, |target| target.host().to_owned())
     }
 
@@ -152,19 +152,19 @@ impl SearchService {
         let to_error = |e: url::ParseError| SearchError::Url(e.to_string());
         let limit = limit.to_string();
         match self.provider {
-            Provider::Json => {
+            SearchProvider::Json => {
                 let query: String = byte_serialize(query.as_bytes()).collect();
                 let filled = self.url.replace("{limit}", &limit);
                 Ok(filled.replace("{query}", &query))
             }
-            Provider::Brave => {
+            SearchProvider::Brave => {
                 let mut url = Url::parse(&self.url).map_err(to_error)?;
                 url.query_pairs_mut()
                     .append_pair("q", query)
                     .append_pair("count", &limit);
                 Ok(url.into())
             }
-            Provider::Searxng => {
+            SearchProvider::Searxng => {
                 let mut url = Url::parse(&self.url).map_err(to_error)?;
                 if !url.path().ends_with("/search") {
                     let path = format!("{}/search", url.path().trim_end_matches('/'));
@@ -179,14 +179,18 @@ impl SearchService {
     }
 
     /// Sends a query and returns the results.
-    pub(super) async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ToolError> {
+    pub(super) async fn search(
+        &self,
+        query: &str,
+        limit: usize,
+    ) -> Result<Vec<WebSearchHit>, ToolError> {
         let failed =
             |why: &dyn fmt::Display| ToolError::failed(format!("ask {}: {why}", self.host()));
         let url = self.request_url(query, limit).map_err(|e| failed(&e))?;
         let bearer;
         let mut headers = vec![("Accept", "application/json")];
         match (&self.settings.api_key, self.provider) {
-            (Some(key), Provider::Brave) => headers.push(("X-Subscription-Token", key)),
+            (Some(key), SearchProvider::Brave) => headers.push(("X-Subscription-Token", key)),
             (Some(key), _) => {
                 bearer = format!("Bearer {key}");
                 headers.push(("Authorization", &bearer));
@@ -217,17 +221,17 @@ impl SearchService {
         hits.map_err(|why| failed(&why).for_operator(advice))
     }
 
-    fn hits(&self, answer: &Value, limit: usize) -> Result<Vec<Hit>, String> {
+    fn hits(&self, answer: &Value, limit: usize) -> Result<Vec<WebSearchHit>, String> {
         let (results, title, link, snippet) = match self.provider {
-            Provider::Brave => ("/web/results", "title", "url", "description"),
-            Provider::Searxng => ("/results", "title", "url", "content"),
-            Provider::Json => ("/results", "title", "url", "snippet"),
+            SearchProvider::Brave => ("/web/results", "title", "url", "description"),
+            SearchProvider::Searxng => ("/results", "title", "url", "content"),
+            SearchProvider::Json => ("/results", "title", "url", "snippet"),
         };
         let own = &self.settings;
         let pointer = own.results.as_deref().unwrap_or(results);
         let Some(list) = answer.pointer(pointer) else {
             // Brave omits the whole branch if it finds nothing.
-            if self.provider == Provider::Brave {
+            if self.provider == SearchProvider::Brave {
                 return Ok(Vec::new());
             }
             return Err(format!("its answer has nothing at {pointer:?}"));
@@ -259,7 +263,7 @@ impl SearchService {
                 .then(|| url.to_owned())
         };
         let hits = list.iter().filter_map(|hit| {
-            Some(Hit {
+            Some(WebSearchHit {
                 url: url(hit)?,
                 title: member(hit, title, MAX_TITLE),
                 snippet: member(hit, snippet, MAX_SNIPPET),

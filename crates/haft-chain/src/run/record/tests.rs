@@ -4,7 +4,7 @@ use std::future::pending;
 use std::task::{Context, Poll, Waker};
 
 use futures_util::FutureExt as _;
-use haft::journal::Answer;
+use haft::journal::JournalFuture;
 use parking_lot::Mutex;
 
 use super::*;
@@ -24,7 +24,7 @@ impl Slow {
         })
     }
 
-    fn take(&self, entry: &'static str) -> Answer<'static, ()> {
+    fn take(&self, entry: &'static str) -> JournalFuture<'static, ()> {
         let mut entries = self.entries.lock();
         entries.push(entry);
         if entries.len() > self.silent_from {
@@ -39,27 +39,37 @@ impl Slow {
 }
 
 impl Journal for Slow {
-    fn begin<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: &'a ChainStart) -> Answer<'a, ()> {
+    fn begin<'a>(
+        &'a self,
+        _: &'a RunId,
+        _: &'a CallId,
+        _: &'a ChainStart,
+    ) -> JournalFuture<'a, ()> {
         self.take("begin")
     }
 
-    fn call<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: &'a JournalCall) -> Answer<'a, ()> {
+    fn call<'a>(
+        &'a self,
+        _: &'a RunId,
+        _: &'a CallId,
+        _: &'a JournalCall,
+    ) -> JournalFuture<'a, ()> {
         self.take("call")
     }
 
-    fn end<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: u64, _: &'a str) -> Answer<'a, ()> {
+    fn end<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: u64, _: &'a str) -> JournalFuture<'a, ()> {
         self.take("end")
     }
 
-    fn close<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: Status) -> Answer<'a, ()> {
+    fn close<'a>(&'a self, _: &'a RunId, _: &'a CallId, _: Status) -> JournalFuture<'a, ()> {
         self.take("close")
     }
 
-    fn suspend<'a>(&'a self, _: &'a RunId, _: &'a CallId) -> Answer<'a, ()> {
+    fn suspend<'a>(&'a self, _: &'a RunId, _: &'a CallId) -> JournalFuture<'a, ()> {
         self.take("suspend")
     }
 
-    fn abandoned<'a>(&'a self, _: &'a RunId) -> Answer<'a, Vec<Recorded>> {
+    fn abandoned<'a>(&'a self, _: &'a RunId) -> JournalFuture<'a, Vec<RecordedChain>> {
         Box::pin(pending())
     }
 
@@ -67,7 +77,7 @@ impl Journal for Slow {
         &'a self,
         _: &'a RunId,
         _: Option<&'a CallId>,
-    ) -> Answer<'a, Option<Recorded>> {
+    ) -> JournalFuture<'a, Option<RecordedChain>> {
         Box::pin(pending())
     }
 }
@@ -81,9 +91,9 @@ fn start() -> ChainStart {
     }
 }
 
-async fn begun(journal: &Arc<Slow>) -> Result<Record, ToolError> {
+async fn begun(journal: &Arc<Slow>) -> Result<ChainRecord, ToolError> {
     let journal = Arc::clone(journal) as Arc<dyn Journal>;
-    Record::begin(journal, RunId::new("r"), CallId::new("c"), &start()).await
+    ChainRecord::begin(journal, RunId::new("r"), CallId::new("c"), &start()).await
 }
 
 /// Polls once, then drops the future.

@@ -9,16 +9,16 @@ use std::time::Duration;
 use haft::audit::redact::Redactor;
 use haft::call::{CallId, RunId};
 use haft::progress::{ProgressEvent, ProgressSink};
-use haft::result::{Mark, Outcome, milliseconds};
-use haft_agent::{AgentEvent, End, Finished, Spent, Watcher};
+use haft::result::{Outcome, PartMark, milliseconds};
+use haft_agent::{AgentEvent, RunEnd, RunResult, Spending, Watcher};
 use haft_app::problem::Problem;
 use haft_app::view::{argument, when};
 use haft_wire::Delta;
 use parking_lot::Mutex;
 
-use super::output::Partial;
-use super::view::View;
-use super::waiting::Waiting;
+use super::output::UnfinishedLine;
+use super::view::RunView;
+use super::waiting::WaitingLine;
 use crate::commands::call::{colour, excerpt};
 use crate::screen::{self, DIM, GREEN, RED, Screen, YELLOW, is_terminal, styled, visible};
 use crate::terminal::typed::TypedLines;
@@ -38,26 +38,26 @@ pub(super) struct Cards {
     streams: bool,
     /// Whether the user sees what tools print.
     watched: bool,
-    state: Mutex<State>,
+    state: Mutex<CardsState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct CardsState {
     run: String,
     model: String,
     works: bool,
-    last_printed: Printed,
+    last_printed: LastPrint,
     /// Text that is the answer unless calls follow.
     text: Option<String>,
-    calls: HashMap<CallId, Running>,
+    calls: HashMap<CallId, RunningCall>,
     /// The call whose output was printed last.
     last: Option<CallId>,
-    waiting: Waiting,
+    waiting: WaitingLine,
 }
 
 /// What was printed last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Printed {
+enum LastPrint {
     /// A complete line of the model's text, or nothing yet.
     Line,
     /// The beginning of a line of the model's text.
@@ -68,11 +68,11 @@ enum Printed {
 
 /// A running call.
 #[derive(Debug)]
-struct Running {
+struct RunningCall {
     /// The tool and its most informative argument.
     head: String,
-    stdout: Partial,
-    stderr: Partial,
+    stdout: UnfinishedLine,
+    stderr: UnfinishedLine,
     /// Whether its output was shown as it came.
     is_shown: bool,
 }
@@ -86,15 +86,15 @@ impl Cards {
             redactor,
             streams: is_terminal(),
             watched: std::io::stderr().is_terminal(),
-            state: Mutex::new(State {
+            state: Mutex::new(CardsState {
                 run: String::new(),
                 model: String::new(),
                 works: false,
-                last_printed: Printed::Line,
+                last_printed: LastPrint::Line,
                 text: None,
                 calls: HashMap::new(),
                 last: None,
-                waiting: Waiting::new(),
+                waiting: WaitingLine::new(),
             }),
         });
         if screen.is_lively() {
@@ -120,7 +120,7 @@ impl Cards {
 
     fn draw(&self) {
         let mut state = self.state.lock();
-        if !state.works || state.last_printed == Printed::Beginning {
+        if !state.works || state.last_printed == LastPrint::Beginning {
             return;
         }
         let heads: Vec<&str> = state
@@ -138,38 +138,38 @@ impl Cards {
 
     /// Removes the waiting line, and ends a line of the model's text that is not complete, so that what is printed next
     /// starts a line.
-    fn begin_line(&self, state: &mut State) {
+    fn begin_line(&self, state: &mut CardsState) {
         state.waiting.clear();
-        if state.last_printed == Printed::Beginning {
-            state.last_printed = Printed::Line;
+        if state.last_printed == LastPrint::Beginning {
+            state.last_printed = LastPrint::Line;
             // The screen notes what could not be written: the command ends with that.
             let _ = self.screen.out("\n");
         }
     }
 
-    fn say(&self, state: &mut State, line: &str) {
+    fn say(&self, state: &mut CardsState, line: &str) {
         self.begin_line(state);
-        state.last_printed = Printed::Call;
+        state.last_printed = LastPrint::Call;
         self.screen.say(line);
     }
 
     /// Prints a piece of the model's text.
-    fn stream(&self, state: &mut State, text: &str) {
+    fn stream(&self, state: &mut CardsState, text: &str) {
         state.waiting.clear();
         state.last = None;
-        if state.last_printed == Printed::Call {
+        if state.last_printed == LastPrint::Call {
             let _ = self.screen.out("\n");
         }
         let _ = self.screen.out(&visible::block(text));
         state.last_printed = if text.ends_with('\n') {
-            Printed::Line
+            LastPrint::Line
         } else {
-            Printed::Beginning
+            LastPrint::Beginning
         };
     }
 
     /// Prints text that was not the answer, because calls follow.
-    fn spend_text(&self, state: &mut State) {
+    fn spend_text(&self, state: &mut CardsState) {
         if let Some(text) = state.text.take() {
             self.say(state, &visible::block(text.trim_end()));
         }
@@ -183,20 +183,20 @@ impl Cards {
         }
     }
 
-    fn begin_call(&self, state: &mut State, id: &CallId, head: String) {
+    fn begin_call(&self, state: &mut CardsState, id: &CallId, head: String) {
         self.spend_text(state);
         self.begin_line(state);
-        let running = Running {
+        let running = RunningCall {
             head,
-            stdout: Partial::default(),
-            stderr: Partial::default(),
+            stdout: UnfinishedLine::default(),
+            stderr: UnfinishedLine::default(),
             is_shown: false,
         };
         state.calls.insert(id.clone(), running);
     }
 
     /// Prints the line of a finished call.
-    fn card(&self, state: &mut State, id: &CallId, tool: &str, ended: &Ended<'_>) {
+    fn card(&self, state: &mut CardsState, id: &CallId, tool: &str, ended: &CallEnding<'_>) {
         let call = state.calls.remove(id);
         let head = call
             .as_ref()
@@ -243,7 +243,7 @@ impl Cards {
     }
 
     /// Prints the lines that a call printed, below its name.
-    fn output(&self, state: &mut State, head: &str, id: &CallId, lines: &[String]) {
+    fn output(&self, state: &mut CardsState, head: &str, id: &CallId, lines: &[String]) {
         if lines.is_empty() {
             return;
         }
@@ -258,20 +258,20 @@ impl Cards {
         }
     }
 
-    fn done(&self, state: &mut State, finished: &Finished) {
+    fn done(&self, state: &mut CardsState, finished: &RunResult) {
         let text = state.text.take();
         match (text, &finished.end) {
             (Some(text), _) if !self.streams => self.answer(&text),
             // Nothing was left to do: the answer is the previous one.
-            (None, End::Done) if state.works && !self.streams && !finished.text.is_empty() => {
+            (None, RunEnd::Done) if state.works && !self.streams && !finished.text.is_empty() => {
                 self.answer(&finished.text);
             }
             _ => {}
         }
         state.works = false;
         let (style, word) = match finished.end {
-            End::Done => (GREEN, "done"),
-            End::Suspended(_) => (YELLOW, "suspended"),
+            RunEnd::Done => (GREEN, "done"),
+            RunEnd::Suspended(_) => (YELLOW, "suspended"),
             _ => (RED, finished.end.as_str()),
         };
         let line = format!(
@@ -283,7 +283,7 @@ impl Cards {
             )
         );
         self.say(state, &line);
-        if !matches!(finished.end, End::Done | End::Suspended(_)) {
+        if !matches!(finished.end, RunEnd::Done | RunEnd::Suspended(_)) {
             self.screen.say(&format!("  {}", finished.end.describe()));
         }
     }
@@ -296,7 +296,7 @@ impl Cards {
 }
 
 /// How a call ended.
-struct Ended<'a> {
+struct CallEnding<'a> {
     style: anstyle::Style,
     status: &'a str,
     /// Milliseconds.
@@ -305,7 +305,7 @@ struct Ended<'a> {
     outcome: Option<&'a Outcome>,
 }
 
-impl<'a> Ended<'a> {
+impl<'a> CallEnding<'a> {
     fn of(outcome: &'a Outcome) -> Self {
         let failure = outcome.error.as_ref();
         Self {
@@ -337,8 +337,8 @@ impl<'a> Ended<'a> {
         };
         let whole = format!("haft runs show {} {}", outcome.run, outcome.call);
         let is_wanted = |mark| match mark {
-            Mark::Status => false,
-            Mark::Stdout | Mark::Stderr => !is_shown,
+            PartMark::Status => false,
+            PartMark::Stdout | PartMark::Stderr => !is_shown,
             _ => true,
         };
         let lines = excerpt::lines(&outcome.render(), is_wanted, &whole);
@@ -347,7 +347,7 @@ impl<'a> Ended<'a> {
 }
 
 /// Returns what was used up, as text.
-fn spent(spent: &Spent) -> String {
+fn spent(spent: &Spending) -> String {
     let turns = match spent.turns {
         1 => "1 turn".to_owned(),
         turns => format!("{turns} turns"),
@@ -403,13 +403,13 @@ impl Watcher for Cards {
                 ..
             } => {
                 let ended = match outcome {
-                    Some(outcome) => Ended::of(outcome),
-                    None => Ended::without_outcome(text),
+                    Some(outcome) => CallEnding::of(outcome),
+                    None => CallEnding::without_outcome(text),
                 };
                 self.card(state, id, tool, &ended);
             }
             AgentEvent::Approval { id, tool, approval } => {
-                let ended = Ended {
+                let ended = CallEnding {
                     style: YELLOW,
                     status: "waits",
                     took: None,
@@ -433,7 +433,7 @@ impl Watcher for Cards {
 
 impl ProgressSink for Cards {
     fn progress(&self, event: ProgressEvent) {
-        use haft::progress::Stream;
+        use haft::progress::ProgressStream;
         if !self.watched {
             return;
         }
@@ -442,17 +442,17 @@ impl ProgressSink for Cards {
             return;
         };
         let head = call.head.clone();
-        call.is_shown |= event.stream != Stream::Info;
+        call.is_shown |= event.stream != ProgressStream::Info;
         let lines = match event.stream {
-            Stream::Stdout => call.stdout.take(&event.text),
-            Stream::Stderr => call.stderr.take(&event.text),
-            Stream::Info => event.text.lines().map(str::to_owned).collect(),
+            ProgressStream::Stdout => call.stdout.take(&event.text),
+            ProgressStream::Stderr => call.stderr.take(&event.text),
+            ProgressStream::Info => event.text.lines().map(str::to_owned).collect(),
         };
         self.output(state, &head, &event.call, &lines);
     }
 }
 
-impl View for Cards {
+impl RunView for Cards {
     fn begins(&self, run: &RunId, model: &str) {
         let mut state = self.state.lock();
         state.run = run.to_string();
@@ -482,13 +482,13 @@ impl View for Cards {
 mod tests {
     use haft::testing::rendering::check;
 
-    use super::{Ended, grouped};
+    use super::{CallEnding, grouped};
 
     /// An image is named, and a call that waits has a card of its own.
     #[test]
     fn a_card_shows_everything_that_a_tool_gave() {
         check("card", |outcome| {
-            let ended = Ended::of(outcome);
+            let ended = CallEnding::of(outcome);
             let waits = outcome.approval.iter().map(|_| outcome.to_model());
             format!("{}\n{}", ended.reason, ended.output(false).join("\n"))
                 + &waits.collect::<String>()

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Step, Talk};
-use crate::commands::Done;
+use super::{AgentConversation, ConversationInput};
+use crate::commands::ExitResult;
 use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -19,9 +19,9 @@ pub(super) fn introduce(at: &Invocation, model: Option<&str>) {
     at.screen.say(&styled(DIM, &says));
 }
 
-impl Talk<'_> {
+impl AgentConversation<'_> {
     /// Runs prompts, from this one on, until the user ends the conversation.
-    pub(super) async fn converse(&mut self, first: Option<String>) -> Done {
+    pub(super) async fn converse(&mut self, first: Option<String>) -> ExitResult {
         let mut first = first;
         loop {
             let line = match first.take() {
@@ -31,7 +31,7 @@ impl Talk<'_> {
                     Err(exit) => return Ok(exit),
                 },
             };
-            let exit = self.step(Step::Prompt(line)).await?;
+            let exit = self.step(ConversationInput::Prompt(line)).await?;
             if exit == Exit::Denied || self.agent.agent().is_open() {
                 // The run has ended, or waits for a decision.
                 return Ok(exit);

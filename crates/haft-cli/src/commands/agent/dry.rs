@@ -7,11 +7,11 @@ use haft::call::RunId;
 use haft_app::app::App;
 use haft_app::dry_run::DryRun;
 use haft_app::problem::Problem;
-use haft_app::view::changes::{FileReport, ReportLimits, Selection, report as changes_of};
+use haft_app::view::changes::{FileReport, ReportLimits, RunSelection, report as changes_of};
 use haft_app::view::runs;
 use serde_json::json;
 
-use super::view::View;
+use super::view::RunView;
 use crate::commands::changes;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled, visible};
@@ -22,9 +22,9 @@ pub(super) fn report(
     app: &App,
     dry: &DryRun,
     run: &RunId,
-    view: &dyn View,
+    view: &dyn RunView,
 ) -> Result<(), Problem> {
-    let of = Selection::find(app, run.as_str(), None).map_err(|e| runs::problem(&e))?;
+    let of = RunSelection::find(app, run.as_str(), None).map_err(|e| runs::problem(&e))?;
     let changes = changes_of(app, &of, &ReportLimits::NONE)?.changes;
     let notes = dry.notes();
     let whole = json!({

@@ -9,13 +9,13 @@ use haft_app::run::ApprovalWait;
 
 use crate::args;
 use crate::commands::signals::Signals;
-use crate::commands::{Done, call, runtime};
+use crate::commands::{ExitResult, call, runtime};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{stdout, visible};
 
 /// Serves until the editor closes stdin, or a signal arrives. Only the protocol uses stdout.
-pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
+pub(in crate::commands) fn run(at: &Invocation, args: &args::AgentRunCommand) -> ExitResult {
     if at.options.workspace.is_some() {
         return Err(
             Problem::usage("the editor names the folder of each session")
@@ -37,7 +37,7 @@ pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
     served.map(|()| Exit::Done)
 }
 
-fn options(at: &Invocation, args: &args::Run) -> AcpOptions {
+fn options(at: &Invocation, args: &args::AgentRunCommand) -> AcpOptions {
     let screen = at.screen;
     AcpOptions {
         home: at.site.home.clone(),

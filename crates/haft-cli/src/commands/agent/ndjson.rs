@@ -9,7 +9,7 @@ use haft_app::problem::Problem;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::view::View;
+use super::view::RunView;
 use crate::screen::Screen;
 
 /// Writes lines.
@@ -62,7 +62,7 @@ impl ProgressSink for Ndjson {
     }
 }
 
-impl View for Ndjson {
+impl RunView for Ndjson {
     fn begins(&self, run: &RunId, _model: &str) {
         // The run is reported only once.
         let _ = self.run.set(run.clone());

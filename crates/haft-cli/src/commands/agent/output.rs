@@ -5,9 +5,9 @@ const LONGEST: usize = 4096;
 
 /// The unfinished line at the end of a call's output.
 #[derive(Debug, Default)]
-pub(super) struct Partial(String);
+pub(super) struct UnfinishedLine(String);
 
-impl Partial {
+impl UnfinishedLine {
     /// Takes output; returns the lines that are complete now. Of a line that was overwritten, like a progress bar, it keeps the last state.
     pub(super) fn take(&mut self, text: &str) -> Vec<String> {
         self.0.push_str(text);
@@ -49,7 +49,7 @@ mod tests {
             (&[], &[]),
         ];
         for (pieces, expect) in rows {
-            let mut partial = Partial::default();
+            let mut partial = UnfinishedLine::default();
             let mut lines: Vec<String> = pieces
                 .iter()
                 .flat_map(|piece| partial.take(piece))
@@ -57,7 +57,7 @@ mod tests {
             lines.extend(partial.rest());
             assert_eq!(lines, expect, "{pieces:?}");
         }
-        let mut partial = Partial::default();
+        let mut partial = UnfinishedLine::default();
         assert_eq!(partial.take(&"x".repeat(LONGEST + 1)).len(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! `View`: shows a run of the agent: on the user's screen, or as lines of JSON.
+//! `RunView`: shows a run of the agent: on the user's screen, or as lines of JSON.
 
 use haft::call::RunId;
 use haft::progress::ProgressSink;
@@ -7,7 +7,7 @@ use haft_app::problem::Problem;
 use serde_json::Value;
 
 /// Shows a run.
-pub(super) trait View: Watcher + ProgressSink {
+pub(super) trait RunView: Watcher + ProgressSink {
     /// The run has started.
     fn begins(&self, run: &RunId, model: &str);
 

@@ -13,13 +13,13 @@ const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 /// The waiting line.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingLine {
     since: Instant,
     frame: usize,
     is_drawn: bool,
 }
 
-impl Waiting {
+impl WaitingLine {
     pub(super) fn new() -> Self {
         Self {
             since: Instant::now(),

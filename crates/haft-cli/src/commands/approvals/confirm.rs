@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use haft::approval::inbox::StoredApproval;
-use haft::approval::{ApprovalRequest, Choice, HoldFor};
+use haft::approval::{ApprovalRequest, ApprovalScope, Choice};
 use haft::spec::Risk;
 
 use crate::invocation::is_interactive;
@@ -41,7 +41,7 @@ pub(super) fn confirm(
     if request.risk == Risk::Critical && !yes {
         critical(screen, request, there)?;
     }
-    if *scope == HoldFor::Always {
+    if *scope == ApprovalScope::Always {
         return keeps(screen, request, rule.as_deref(), there && !yes);
     }
     Ok(())

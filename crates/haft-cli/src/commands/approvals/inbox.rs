@@ -4,29 +4,29 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use haft::approval::inbox::{RequestStatus, StoredApproval};
-use haft::approval::{Answer, ApprovalId, Choice, Decision};
-use haft::result::{Mark, Outcome};
+use haft::approval::{ApprovalId, ApproverReply, Choice, Decision};
+use haft::result::{Outcome, PartMark};
 use haft_app::app::App;
-use haft_app::decide::Refused;
+use haft_app::decide::DecisionError;
 use haft_app::problem::Problem;
-use haft_app::running::watched::Watching;
-use haft_app::view::approvals::{Item, visit, with_status};
+use haft_app::running::watched::WatchGuard;
+use haft_app::view::approvals::{ApprovalListItem, visit, with_status};
 use haft_app::view::{rule, when};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 
-use super::settle::{self, Settled};
+use super::settle::{self, DecisionEffect};
 use super::{FROM, in_words};
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::commands::call::excerpt;
 use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{self, BOLD, DIM, styled, visible};
-use crate::terminal::choice::{Place, Step};
-use crate::terminal::prompt::{Prompt, Reply};
+use crate::terminal::choice::{InboxMove, PromptKind};
+use crate::terminal::prompt::{ApprovalPrompt, UserReply};
 use crate::terminal::read_lines;
 
 /// Maximum number of requests listed.
@@ -44,13 +44,13 @@ fn reason(outcome: &Outcome) -> String {
 /// Returns the lines that stand below the line of a call that ran: what its tool gave, and the notes.
 fn lines_below(outcome: &Outcome) -> Vec<String> {
     let whole = format!("haft runs show {} {}", outcome.run, outcome.call);
-    let lines = excerpt::lines(&outcome.render(), |mark| mark != Mark::Status, &whole);
+    let lines = excerpt::lines(&outcome.render(), |mark| mark != PartMark::Status, &whole);
     lines.into_iter().map(|(_, line)| line).collect()
 }
 
 /// Shows requests and takes decisions until the user leaves.
-pub(super) async fn run(at: &Invocation, app: &App) -> Done {
-    let mut inbox = Inbox {
+pub(super) async fn run(at: &Invocation, app: &App) -> ExitResult {
+    let mut inbox = InboxLoop {
         at,
         app,
         changes: app.executor().inbox().changes(),
@@ -62,7 +62,7 @@ pub(super) async fn run(at: &Invocation, app: &App) -> Done {
     };
     let mut signals = Signals::heard()?;
     // A user who watches the inbox needs no desktop notices. If that cannot be recorded, there are notices.
-    let _watching = Watching::begin(&app.site().home).ok();
+    let _watching = WatchGuard::begin(&app.site().home).ok();
     let mut exit = inbox.decide_all(&mut read_lines(), &mut signals).await;
     if matches!(exit, Ok(Exit::Done)) {
         exit = Ok(inbox.finish(&mut signals).await);
@@ -75,7 +75,7 @@ pub(super) async fn run(at: &Invocation, app: &App) -> Done {
 }
 
 /// The state of the inbox.
-struct Inbox<'a> {
+struct InboxLoop<'a> {
     at: &'a Invocation,
     app: &'a App,
     changes: broadcast::Receiver<ApprovalId>,
@@ -88,7 +88,7 @@ struct Inbox<'a> {
     /// Other folders whose requests were shown, each with its application unless that could not be built.
     folders: HashMap<String, Option<Folder>>,
     /// Decisions being acted on.
-    followed: JoinSet<Followed>,
+    followed: JoinSet<ActedDecision>,
 }
 
 /// The application of another folder.
@@ -99,22 +99,26 @@ struct Folder {
 }
 
 /// A decision that was acted on.
-struct Followed {
+struct ActedDecision {
     id: ApprovalId,
     denied: bool,
-    what: Result<Settled, Problem>,
+    what: Result<DecisionEffect, Problem>,
 }
 
 /// The reason why a request leaves the screen.
-enum Left {
-    Reply(Reply),
+enum LeaveReason {
+    Reply(UserReply),
     /// It was decided elsewhere, or can no longer be decided.
     Over(Box<StoredApproval>),
     Signal,
 }
 
-impl Inbox<'_> {
-    async fn decide_all(&mut self, lines: &mut Receiver<String>, signals: &mut Signals) -> Done {
+impl InboxLoop<'_> {
+    async fn decide_all(
+        &mut self,
+        lines: &mut Receiver<String>,
+        signals: &mut Signals,
+    ) -> ExitResult {
         loop {
             let pending = self.pending().await?;
             if std::mem::take(&mut self.lists) && pending.len() > 1 {
@@ -134,15 +138,19 @@ impl Inbox<'_> {
                 continue;
             };
             match self.show(&entry, &place, lines, signals).await {
-                Left::Signal => return Ok(Exit::Interrupted),
-                Left::Over(entry) => self.say_over(&entry),
-                Left::Reply(Reply::Go(Step::Next)) => self.skipped.push(pending[nth].clone()),
-                Left::Reply(Reply::Go(Step::Back)) => self.back(&pending),
-                Left::Reply(Reply::Go(Step::List)) => self.lists = true,
-                Left::Reply(Reply::Answer(Answer::Decided(decision))) => {
+                LeaveReason::Signal => return Ok(Exit::Interrupted),
+                LeaveReason::Over(entry) => self.say_over(&entry),
+                LeaveReason::Reply(UserReply::Go(InboxMove::Next)) => {
+                    self.skipped.push(pending[nth].clone());
+                }
+                LeaveReason::Reply(UserReply::Go(InboxMove::Back)) => self.back(&pending),
+                LeaveReason::Reply(UserReply::Go(InboxMove::List)) => self.lists = true,
+                LeaveReason::Reply(UserReply::Answer(ApproverReply::Decided(decision))) => {
                     self.decide(&entry, decision).await;
                 }
-                Left::Reply(Reply::Go(Step::Quit) | Reply::Answer(_)) => return Ok(Exit::Done),
+                LeaveReason::Reply(UserReply::Go(InboxMove::Quit) | UserReply::Answer(_)) => {
+                    return Ok(Exit::Done);
+                }
             }
         }
     }
@@ -192,7 +200,7 @@ impl Inbox<'_> {
     }
 
     fn in_a_line(&self, entry: &StoredApproval) -> String {
-        let item = Item::of(self.app, entry);
+        let item = ApprovalListItem::of(self.app, entry);
         let what = visible::line(&item.fact.sentence());
         let tool = visible::line(&item.tool);
         format!(
@@ -209,7 +217,7 @@ impl Inbox<'_> {
         place: &str,
         lines: &mut Receiver<String>,
         signals: &mut Signals,
-    ) -> Left {
+    ) -> LeaveReason {
         let request = &entry.request;
         let prompt = self.prompt(entry);
         self.head(entry, place).await;
@@ -217,12 +225,12 @@ impl Inbox<'_> {
         tokio::pin!(put);
         loop {
             tokio::select! {
-                reply = &mut put => return Left::Reply(reply),
+                reply = &mut put => return LeaveReason::Reply(reply),
                 changed = self.changes.recv() => match changed {
                     Ok(id) if id != request.id => self.announce(id).await,
-                    Err(RecvError::Closed) => return Left::Reply(Reply::Answer(Answer::Nobody)),
+                    Err(RecvError::Closed) => return LeaveReason::Reply(UserReply::Answer(ApproverReply::Nobody)),
                     _ => match self.app.entry(&request.id).await {
-                        Ok(now) if !now.is_open() => return Left::Over(Box::new(now)),
+                        Ok(now) if !now.is_open() => return LeaveReason::Over(Box::new(now)),
                         _ => {}
                     },
                 },
@@ -231,14 +239,14 @@ impl Inbox<'_> {
                         self.print(followed);
                     }
                 }
-                _ = signals.next() => return Left::Signal,
+                _ = signals.next() => return LeaveReason::Signal,
             }
         }
     }
 
     /// Prints the position of the request, and where it comes from.
     async fn head(&self, entry: &StoredApproval, place: &str) {
-        let item = Item::of(self.app, entry);
+        let item = ApprovalListItem::of(self.app, entry);
         let mut facts = vec![
             styled(BOLD, place),
             when::ago(&item.created),
@@ -257,12 +265,12 @@ impl Inbox<'_> {
     }
 
     /// Returns the prompt for a request, with the rules of the request's own folder.
-    fn prompt(&mut self, entry: &StoredApproval) -> Prompt {
+    fn prompt(&mut self, entry: &StoredApproval) -> ApprovalPrompt {
         let folder = self.folder(entry);
         let app = folder.as_ref().map_or(self.app, |folder| &folder.app);
-        Prompt {
+        ApprovalPrompt {
             screen: self.at.screen,
-            place: Place::Inbox,
+            place: PromptKind::Inbox,
             by: self.app.principal().subject.to_string().into(),
             from: FROM,
             rules: app.rule_check(),
@@ -314,12 +322,12 @@ impl Inbox<'_> {
         let id = entry.request.id.clone();
         let decided = match app.decide(&id, decision).await {
             Ok(decided) => decided,
-            Err(refused) => return self.print_problem(Refused::problem(refused)),
+            Err(refused) => return self.print_problem(DecisionError::problem(refused)),
         };
         self.say_over(&decided);
         self.followed.spawn(async move {
             let what = settle::follow(&at, &app, decided).await;
-            Followed { id, denied, what }
+            ActedDecision { id, denied, what }
         });
         if let Ok(Some(Ok(ended))) = tokio::time::timeout(GLANCE, self.followed.join_next()).await {
             self.print(ended);
@@ -416,24 +424,24 @@ impl Inbox<'_> {
     }
 
     /// Prints the result of a decision.
-    fn print(&self, followed: Followed) {
-        let Followed { id, denied, what } = followed;
+    fn print(&self, followed: ActedDecision) {
+        let ActedDecision { id, denied, what } = followed;
         let mut below = Vec::new();
         let (status, summary) = match what {
             Err(problem) => return self.print_problem(problem),
             // The denial was already printed.
             Ok(_) if denied => return,
-            Ok(Settled::Ran(outcome)) => {
+            Ok(DecisionEffect::Ran(outcome)) => {
                 below = lines_below(&outcome);
                 (outcome.status.as_str().to_owned(), reason(&outcome))
             }
-            Ok(Settled::Ended { outcome, .. }) => {
+            Ok(DecisionEffect::Ended { outcome, .. }) => {
                 let ended = super::read_stored(&outcome);
                 below = ended.as_ref().map(lines_below).unwrap_or_default();
                 let status = outcome["status"].as_str().unwrap_or_default().to_owned();
                 (status, ended.as_ref().map(reason).unwrap_or_default())
             }
-            Ok(Settled::Decided(entry)) => (entry.status.to_string(), String::new()),
+            Ok(DecisionEffect::Decided(entry)) => (entry.status.to_string(), String::new()),
         };
         let summary = self.app.redactor().redact(&summary);
         let line = format!("{id} {status}  {}", visible::line(&summary));

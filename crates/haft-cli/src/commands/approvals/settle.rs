@@ -6,12 +6,12 @@ use haft::approval::inbox::{RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Decision};
 use haft::result::Outcome;
 use haft_app::app::App;
-use haft_app::decide::Refused;
-use haft_app::follow::Followed;
+use haft_app::decide::DecisionError;
+use haft_app::follow::FollowResult;
 use haft_app::problem::{Problem, ProblemKind};
 use serde_json::Value;
 
-use crate::args::Options;
+use crate::args::GlobalOptions;
 use crate::commands::call;
 use crate::invocation::Invocation;
 
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// The result of a decision.
 #[derive(Debug)]
-pub(super) enum Settled {
+pub(super) enum DecisionEffect {
     /// The call ran here, or its denial was recorded here.
     Ran(Box<Outcome>),
     /// Another process acted on it: the outcome that it stored.
@@ -44,7 +44,7 @@ pub(super) fn is_elsewhere(app: &App, entry: &StoredApproval) -> bool {
 
 /// Returns the same invocation in the workspace of a request.
 pub(super) fn in_folder(at: &Invocation, workspace: &str) -> Result<Invocation, Problem> {
-    Invocation::new(Options {
+    Invocation::new(GlobalOptions {
         workspace: Some(workspace.into()),
         ..at.options.clone()
     })
@@ -56,8 +56,11 @@ pub(super) async fn settle(
     app: &App,
     id: &ApprovalId,
     decision: Decision,
-) -> Result<Settled, Problem> {
-    let entry = app.decide(id, decision).await.map_err(Refused::problem)?;
+) -> Result<DecisionEffect, Problem> {
+    let entry = app
+        .decide(id, decision)
+        .await
+        .map_err(DecisionError::problem)?;
     follow(at, app, entry).await
 }
 
@@ -66,17 +69,19 @@ pub(super) async fn follow(
     at: &Invocation,
     app: &App,
     decided: StoredApproval,
-) -> Result<Settled, Problem> {
+) -> Result<DecisionEffect, Problem> {
     let id = &decided.request.id;
     match app.follow(id, call::options(at, "approval")).await? {
-        Followed::Ran(outcome) => Ok(Settled::Ran(outcome)),
-        Followed::Elsewhere => elsewhere(app, id).await,
-        Followed::Foreign | Followed::Agents => Ok(Settled::Decided(Box::new(decided))),
+        FollowResult::Ran(outcome) => Ok(DecisionEffect::Ran(outcome)),
+        FollowResult::Elsewhere => elsewhere(app, id).await,
+        FollowResult::Foreign | FollowResult::Agents => {
+            Ok(DecisionEffect::Decided(Box::new(decided)))
+        }
     }
 }
 
 /// Waits a while for the outcome of a decision that another process acts on.
-async fn elsewhere(app: &App, id: &ApprovalId) -> Result<Settled, Problem> {
+async fn elsewhere(app: &App, id: &ApprovalId) -> Result<DecisionEffect, Problem> {
     let begun = Instant::now();
     let mut entry = app.entry(id).await?;
     let comes = |entry: &StoredApproval| {
@@ -96,11 +101,11 @@ async fn elsewhere(app: &App, id: &ApprovalId) -> Result<Settled, Problem> {
     let outcome = entry.outcome.as_deref();
     let outcome = outcome.and_then(|text| serde_json::from_str(text).ok());
     Ok(match outcome {
-        Some(outcome) => Settled::Ended {
+        Some(outcome) => DecisionEffect::Ended {
             id: id.clone(),
             outcome,
         },
-        None => Settled::Decided(Box::new(entry)),
+        None => DecisionEffect::Decided(Box::new(entry)),
     })
 }
 

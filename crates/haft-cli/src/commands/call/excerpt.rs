@@ -1,6 +1,6 @@
 //! The lines of a rendered outcome that stand below a call: all of them, or the first and the last.
 
-use haft::result::{Mark, Part, Rendered};
+use haft::result::{PartMark, RenderedOutcome, RenderedPart};
 
 use crate::commands::call::data;
 use crate::screen::visible;
@@ -15,11 +15,11 @@ const WIDTH: usize = 1_000;
 /// Returns the lines of the parts that `is_wanted` selects, each with its part's mark. Of a long part the first and the last lines;
 /// `whole` names the command that shows all.
 pub(crate) fn lines(
-    rendered: &Rendered<'_>,
-    is_wanted: impl Fn(Mark) -> bool,
+    rendered: &RenderedOutcome<'_>,
+    is_wanted: impl Fn(PartMark) -> bool,
     whole: &str,
-) -> Vec<(Mark, String)> {
-    let most = if rendered.has(Mark::Status) {
+) -> Vec<(PartMark, String)> {
+    let most = if rendered.has(PartMark::Status) {
         OF_FAILURE
     } else {
         OF_SUCCESS
@@ -28,11 +28,11 @@ pub(crate) fn lines(
     wanted.flat_map(|part| of_part(part, most, whole)).collect()
 }
 
-fn of_part(part: &Part<'_>, most: usize, whole: &str) -> Vec<(Mark, String)> {
+fn of_part(part: &RenderedPart<'_>, most: usize, whole: &str) -> Vec<(PartMark, String)> {
     let text = match part.mark {
-        Mark::Note => format!("note: {}", visible::block(&part.text)),
-        Mark::Data => data::render(&part.text),
-        Mark::Details => data::details(&part.text),
+        PartMark::Note => format!("note: {}", visible::block(&part.text)),
+        PartMark::Data => data::render(&part.text),
+        PartMark::Details => data::details(&part.text),
         _ => visible::block(&part.text),
     };
     let all: Vec<&str> = text.lines().collect();
@@ -51,19 +51,22 @@ fn of_part(part: &Part<'_>, most: usize, whole: &str) -> Vec<(Mark, String)> {
 
 #[cfg(test)]
 mod tests {
-    use haft::result::{Mark, Part, Rendered};
+    use haft::result::{PartMark, RenderedOutcome, RenderedPart};
 
     use super::lines;
 
     #[test]
     fn a_long_part_shows_its_beginning_and_its_end() {
         let long: Vec<String> = (1..=100).map(|nth| format!("line {nth}")).collect();
-        let part = |mark, text: &str| Part {
+        let part = |mark, text: &str| RenderedPart {
             mark,
             text: text.to_owned().into(),
         };
-        let rendered = Rendered {
-            parts: vec![part(Mark::Stdout, &long.join("\n")), part(Mark::Note, "n")],
+        let rendered = RenderedOutcome {
+            parts: vec![
+                part(PartMark::Stdout, &long.join("\n")),
+                part(PartMark::Note, "n"),
+            ],
         };
         let shown = lines(&rendered, |_| true, "haft runs show r c");
         let shown: Vec<&str> = shown.iter().map(|(_, line)| line.as_str()).collect();

@@ -3,31 +3,31 @@
 use std::collections::HashMap;
 
 use haft::call::CallId;
-use haft::progress::{ProgressEvent, ProgressSink, Stream};
-use haft::result::{Mark, Rendered};
+use haft::progress::{ProgressEvent, ProgressSink, ProgressStream};
+use haft::result::{PartMark, RenderedOutcome};
 use parking_lot::Mutex;
 
 use crate::screen::{DIM, Screen, styled, visible};
 
 /// Shows what tools report while they run.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct LivePrinter {
     screen: Screen,
     /// Whether a command's output is also shown.
     output: bool,
-    shown: Mutex<HashMap<CallId, Extent>>,
+    shown: Mutex<HashMap<CallId, ShownExtent>>,
 }
 
 /// How much of a call's output was shown.
 #[derive(Debug, Default, Clone, Copy)]
-struct Extent {
+struct ShownExtent {
     /// The offset of each stream up to which it was shown.
     upto: [u64; 2],
     /// Whether a piece was left out because the terminal did not keep up.
     gap: bool,
 }
 
-impl Live {
+impl LivePrinter {
     pub(crate) fn new(screen: Screen, output: bool) -> Self {
         Self {
             screen,
@@ -37,14 +37,14 @@ impl Live {
     }
 
     /// Returns whether all output that the call returned was shown, so that it need not be printed again.
-    pub(crate) fn has_shown(&self, call: &CallId, returned: &Rendered<'_>) -> bool {
+    pub(crate) fn has_shown(&self, call: &CallId, returned: &RenderedOutcome<'_>) -> bool {
         let shown = self.shown.lock().get(call).copied();
         shown.is_some_and(|shown| {
             let covers = |nth: usize, mark| {
                 let mut texts = returned.texts(mark);
                 texts.all(|text| shown.upto[nth] >= text.len() as u64)
             };
-            !shown.gap && covers(0, Mark::Stdout) && covers(1, Mark::Stderr)
+            !shown.gap && covers(0, PartMark::Stdout) && covers(1, PartMark::Stderr)
         })
     }
 
@@ -64,17 +64,17 @@ impl Live {
     }
 }
 
-impl ProgressSink for Live {
+impl ProgressSink for LivePrinter {
     fn progress(&self, event: ProgressEvent) {
         match event.stream {
-            Stream::Stdout if self.output => self.piece(&event, 0),
-            Stream::Stderr if self.output => self.piece(&event, 1),
-            Stream::Info => {
+            ProgressStream::Stdout if self.output => self.piece(&event, 0),
+            ProgressStream::Stderr if self.output => self.piece(&event, 1),
+            ProgressStream::Info => {
                 for line in event.text.lines() {
                     self.screen.say(&styled(DIM, &visible::line(line)));
                 }
             }
-            Stream::Stdout | Stream::Stderr => {}
+            ProgressStream::Stdout | ProgressStream::Stderr => {}
         }
     }
 }

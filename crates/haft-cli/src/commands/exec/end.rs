@@ -1,9 +1,9 @@
 //! The end of `haft exec`: what it prints then, and its exit code, the command's own if the command ran, else haft's.
 
-use haft::artifact::{ArtifactRef, Owner};
+use haft::artifact::{ArtifactOwner, ArtifactRef};
 use haft::call::RunId;
-use haft::progress::{ProgressSink as _, Stream};
-use haft::result::{Artifact, Mark, Outcome, Status};
+use haft::progress::{ProgressSink as _, ProgressStream};
+use haft::result::{Artifact, Outcome, PartMark, Status};
 use haft::toolset::Toolset as _;
 use haft_app::app::App;
 use haft_app::exec::RUN_COMMAND;
@@ -11,8 +11,8 @@ use haft_app::problem::Problem;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::commands::exec::output::Output;
-use crate::commands::exec::{RunningCommand, StopReason, is_watched};
+use crate::commands::exec::output::OutputWriter;
+use crate::commands::exec::{CommandStop, ExecCommand, is_watched};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
@@ -64,11 +64,11 @@ impl CommandEnd {
 
 /// Prints what was not passed on while the command ran, and says how it ended. `stopped` is why haft ended it, if it did.
 pub(super) async fn print_end(
-    command: &RunningCommand<'_>,
+    command: &ExecCommand<'_>,
     outcome: &Outcome,
-    stopped: Option<&StopReason>,
+    stopped: Option<&CommandStop>,
 ) -> Result<CommandEnd, Problem> {
-    let RunningCommand {
+    let ExecCommand {
         at, app, output, ..
     } = command;
     let result: CommandResult = match &outcome.data {
@@ -93,10 +93,10 @@ pub(super) async fn print_end(
     let failed = result.exit_code.is_some_and(|code| code != 0) && outcome.strength.is_some();
     match stopped.filter(|_| outcome.status == Status::Cancelled) {
         None => say(at, outcome, failed && result.not_applied.is_empty()),
-        Some(StopReason::Signal) => at.screen.err(
+        Some(CommandStop::Signal) => at.screen.err(
             "haft: cancelled: a signal ended the command, and none of its changes were applied",
         ),
-        Some(StopReason::Output(_)) => at.screen.say(
+        Some(CommandStop::Output(_)) => at.screen.say(
             "haft: cancelled: its output cannot be passed on, so haft ended the command and applied none of its changes",
         ),
     }
@@ -107,9 +107,9 @@ pub(super) async fn print_end(
 fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
     let err = |text: &str| at.screen.err(&format!("haft: {}", visible::block(text)));
     let rendered = outcome.render();
-    let own = [Mark::Text, Mark::Data, Mark::Media];
+    let own = [PartMark::Text, PartMark::Data, PartMark::Media];
     for part in &rendered.parts {
-        let waits = part.mark == Mark::Status && outcome.error.is_none() && !outcome.is_ok();
+        let waits = part.mark == PartMark::Status && outcome.error.is_none() && !outcome.is_ok();
         if waits || own.contains(&part.mark) {
             err(&part.text);
         }
@@ -138,13 +138,13 @@ fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
 /// artifact.
 async fn print_earlier(
     app: &App,
-    output: &Output,
+    output: &OutputWriter,
     outcome: &Outcome,
     result: &CommandResult,
 ) -> Result<(), Problem> {
     for (stream, text) in [
-        (Stream::Stdout, &result.stdout),
-        (Stream::Stderr, &result.stderr),
+        (ProgressStream::Stdout, &result.stdout),
+        (ProgressStream::Stderr, &result.stderr),
     ] {
         // A text that was cut names the artifact.
         let mut whole = outcome.artifacts.iter();
@@ -159,9 +159,9 @@ async fn print_earlier(
 /// Prints a stream that was too long for the result, from its artifact.
 async fn print_whole(
     app: &App,
-    output: &Output,
+    output: &OutputWriter,
     run: &RunId,
-    stream: Stream,
+    stream: ProgressStream,
     artifact: &Artifact,
 ) -> Result<(), Problem> {
     let missing = || Problem::failed(format!("the output {} is not kept", artifact.reference));
@@ -169,7 +169,7 @@ async fn print_whole(
     let all = app.artifacts().list(app.principal(), None).await;
     let all = all.map_err(|e| Problem::failed(format!("cannot read artifacts: {e}")))?;
     let found = all.into_iter().find(|info| info.reference == reference);
-    let owner = Owner {
+    let owner = ArtifactOwner {
         principal: app.principal().clone(),
         run: found.map_or_else(|| run.clone(), |info| info.run),
     };

@@ -20,13 +20,13 @@ pub(super) fn stdin_data() -> Option<Arc<CallInput>> {
         FileType::from_raw_mode(kind),
         FileType::Fifo | FileType::Socket | FileType::RegularFile
     );
-    is_data.then(|| Arc::new(CallInput::new(Input(None))))
+    is_data.then(|| Arc::new(CallInput::new(StdinSource(None))))
 }
 
 /// Standard input. A thread reads it once the command runs, so that haft never makes a file non-blocking that other programs share.
-struct Input(Option<Receiver>);
+struct StdinSource(Option<Receiver>);
 
-impl Input {
+impl StdinSource {
     fn open() -> io::Result<Receiver> {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut theirs = File::from(theirs);
@@ -38,7 +38,7 @@ impl Input {
     }
 }
 
-impl AsyncRead for Input {
+impl AsyncRead for StdinSource {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

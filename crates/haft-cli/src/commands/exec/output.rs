@@ -1,4 +1,4 @@
-//! `Output`: passes on a command's output as it comes, every byte in order. The command waits for a slow reader.
+//! `OutputWriter`: passes on a command's output as it comes, every byte in order. The command waits for a slow reader.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -7,7 +7,7 @@ use std::thread;
 
 use haft::audit::redact::{RedactedStream, Redactor};
 use haft::future::BoxFuture;
-use haft::progress::{ProgressEvent, ProgressSink, Stream};
+use haft::progress::{ProgressEvent, ProgressSink, ProgressStream};
 use haft_app::problem::Problem;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
@@ -28,16 +28,16 @@ pub(super) enum OutputEnd {
 
 /// Writes a command's output to this process's own. A thread does it, so that haft still reacts to signals while a reader is slow.
 #[derive(Debug)]
-pub(super) struct Output {
-    queue: Mutex<Queue>,
+pub(super) struct OutputWriter {
+    queue: Mutex<OutputQueue>,
     /// Wakes the thread.
     more: Condvar,
-    state: watch::Sender<State>,
+    state: watch::Sender<OutputState>,
 }
 
 #[derive(Debug)]
-struct Queue {
-    pieces: VecDeque<(Stream, Vec<u8>)>,
+struct OutputQueue {
+    pieces: VecDeque<(ProgressStream, Vec<u8>)>,
     streams: [RedactedStream; 2],
     /// Whether any output of the command came.
     begun: bool,
@@ -48,14 +48,14 @@ struct Queue {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutputState {
     bytes: usize,
     end: Option<OutputEnd>,
     /// Whether the thread has ended.
     over: bool,
 }
 
-impl Output {
+impl OutputWriter {
     /// Starts passing output on, without known secrets.
     ///
     /// # Errors
@@ -63,7 +63,7 @@ impl Output {
     pub(super) fn start(redactor: &Redactor) -> Result<Arc<Self>, Problem> {
         let stream = || RedactedStream::new(redactor);
         let output = Arc::new(Self {
-            queue: Mutex::new(Queue {
+            queue: Mutex::new(OutputQueue {
                 pieces: VecDeque::new(),
                 streams: [stream(), stream()],
                 begun: false,
@@ -93,7 +93,7 @@ impl Output {
     }
 
     /// Passes on output that does not come as progress.
-    pub(super) fn add(&self, stream: Stream, bytes: &[u8]) {
+    pub(super) fn add(&self, stream: ProgressStream, bytes: &[u8]) {
         let mut queue = self.queue.lock();
         let bytes = queue.stream(stream).push(bytes);
         self.push(&mut queue, stream, bytes);
@@ -114,7 +114,7 @@ impl Output {
     pub(super) async fn finish(&self) -> Option<OutputEnd> {
         {
             let mut queue = self.queue.lock();
-            for stream in [Stream::Stdout, Stream::Stderr] {
+            for stream in [ProgressStream::Stdout, ProgressStream::Stderr] {
                 let rest = queue.stream(stream).finish();
                 self.push(&mut queue, stream, rest);
             }
@@ -126,7 +126,7 @@ impl Output {
         over.ok().and_then(|state| state.end.clone())
     }
 
-    fn push(&self, queue: &mut Queue, stream: Stream, bytes: Vec<u8>) {
+    fn push(&self, queue: &mut OutputQueue, stream: ProgressStream, bytes: Vec<u8>) {
         if bytes.is_empty() || self.state.borrow().end.is_some() {
             return;
         }
@@ -139,7 +139,7 @@ impl Output {
     fn write_all(&self) {
         while let Some((stream, bytes)) = self.next() {
             let written = match stream {
-                Stream::Stdout => {
+                ProgressStream::Stdout => {
                     stdout::open().and_then(|mut stdout| write_whole(&mut stdout, &bytes))
                 }
                 // If stderr went away, there is no place left to say so.
@@ -161,7 +161,7 @@ impl Output {
         self.state.send_modify(|state| state.over = true);
     }
 
-    fn next(&self) -> Option<(Stream, Vec<u8>)> {
+    fn next(&self) -> Option<(ProgressStream, Vec<u8>)> {
         let mut queue = self.queue.lock();
         loop {
             if let Some(piece) = queue.pieces.pop_front() {
@@ -179,15 +179,15 @@ fn write_whole(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-impl Queue {
-    fn stream(&mut self, stream: Stream) -> &mut RedactedStream {
-        &mut self.streams[usize::from(stream != Stream::Stdout)]
+impl OutputQueue {
+    fn stream(&mut self, stream: ProgressStream) -> &mut RedactedStream {
+        &mut self.streams[usize::from(stream != ProgressStream::Stdout)]
     }
 }
 
-impl ProgressSink for Output {
+impl ProgressSink for OutputWriter {
     fn progress(&self, event: ProgressEvent) {
-        if event.stream == Stream::Info {
+        if event.stream == ProgressStream::Info {
             return;
         }
         let mut queue = self.queue.lock();
@@ -207,7 +207,7 @@ impl ProgressSink for Output {
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let mut state = self.state.subscribe();
-            let has_room = |state: &State| state.bytes < MOST || state.end.is_some();
+            let has_room = |state: &OutputState| state.bytes < MOST || state.end.is_some();
             // The sender lives in `self`, so this cannot fail.
             let _ = state.wait_for(has_room).await;
         })

@@ -3,16 +3,16 @@
 use std::fmt::Write as _;
 
 use haft::plural::counted;
-use haft_app::hook_settings::status::{self, AgentStatus, Governed};
+use haft_app::hook_settings::status::{self, AgentStatus, HookCoverage};
 
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::commands::hook_settings::{agent, places};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, GREEN, YELLOW, styled, visible};
 
 /// Prints the status of one agent, or of all.
-pub(super) fn run(at: &Invocation, name: Option<&str>) -> Done {
+pub(super) fn run(at: &Invocation, name: Option<&str>) -> ExitResult {
     let places = places(at);
     let all = match name {
         Some(name) => vec![status::status(agent(name)?, &at.site, &places)],
@@ -44,9 +44,9 @@ pub(super) fn run(at: &Invocation, name: Option<&str>) -> Done {
 fn describe(status: &AgentStatus, is_whole: bool) -> String {
     let mut out = String::new();
     let mark = match status.governed {
-        Governed::Yes => styled(GREEN, "governed"),
-        Governed::Partly => styled(YELLOW, "partly governed"),
-        Governed::No => styled(YELLOW, "not governed"),
+        HookCoverage::Yes => styled(GREEN, "governed"),
+        HookCoverage::Partly => styled(YELLOW, "partly governed"),
+        HookCoverage::No => styled(YELLOW, "not governed"),
     };
     let version = status.version.as_deref().unwrap_or_default();
     let name = format!("{} {version}", status.title);
@@ -94,7 +94,7 @@ fn describe(status: &AgentStatus, is_whole: bool) -> String {
             line("not seen", &all);
         }
     }
-    if status.governed != Governed::Yes {
+    if status.governed != HookCoverage::Yes {
         for step in status.steps {
             line("to do", step);
         }

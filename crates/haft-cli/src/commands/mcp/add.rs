@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use haft_app::clients::text_of;
 use haft_app::config::Settings;
 use haft_app::problem::Problem;
-use haft_app::servers::edit::{self, NewServer, Reach, Scope, SettingsEdit};
+use haft_app::servers::edit::{self, NewServer, ServerTarget, SettingsEdit, SettingsScope};
 use haft_app::servers::forget_pins;
 use haft_app::servers::literal::is_secret;
 use serde_json::json;
 
-use crate::args::{AddServer, SettingsFile};
-use crate::commands::{Done, consent};
+use crate::args::{AddServer, SettingsFileArgs};
+use crate::commands::{ExitResult, consent};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive};
 use crate::screen::{GREEN, styled, visible};
@@ -59,7 +59,7 @@ pub(crate) fn add(at: &Invocation, typed: &AddServer) -> Result<bool, Problem> {
 }
 
 /// Removes a server from the settings.
-pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFile) -> Done {
+pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFileArgs) -> ExitResult {
     // Settings that cannot be loaded, perhaps because of this very server, must not prevent its removal.
     let settings = at.settings_with(&[]).ok();
     let files = files(at, typed)?;
@@ -108,13 +108,13 @@ pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFile) -> Done 
 }
 
 /// Returns the named file; otherwise the user's, and the workspace's if the folder is trusted.
-fn files(at: &Invocation, typed: &SettingsFile) -> Result<Vec<PathBuf>, Problem> {
+fn files(at: &Invocation, typed: &SettingsFileArgs) -> Result<Vec<PathBuf>, Problem> {
     if typed.global || typed.here {
         return Ok(vec![edit::file(&at.site, scope(typed))?]);
     }
     let trusts = at.options.trust || at.site.trust()?.trusts(&at.site.workspace);
-    let workspace = trusts.then(|| edit::file(&at.site, Scope::Workspace));
-    let user = edit::file(&at.site, Scope::User).ok();
+    let workspace = trusts.then(|| edit::file(&at.site, SettingsScope::Workspace));
+    let user = edit::file(&at.site, SettingsScope::User).ok();
     Ok(user.into_iter().chain(workspace.transpose()?).collect())
 }
 
@@ -136,11 +136,11 @@ fn not_there(settings: Option<&Settings>, name: &str, files: &[PathBuf]) -> Prob
 }
 
 /// Returns which file is meant.
-pub(crate) fn scope(typed: &SettingsFile) -> Scope {
+pub(crate) fn scope(typed: &SettingsFileArgs) -> SettingsScope {
     if typed.here {
-        Scope::Workspace
+        SettingsScope::Workspace
     } else {
-        Scope::User
+        SettingsScope::User
     }
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn added_lines(server: &NewServer) -> String {
 }
 
 /// Warns if the folder's file does not apply.
-pub(crate) fn say_scope(at: &Invocation, typed: &SettingsFile) -> Result<(), Problem> {
+pub(crate) fn say_scope(at: &Invocation, typed: &SettingsFileArgs) -> Result<(), Problem> {
     let trusts = at.options.trust || at.site.trust()?.trusts(&at.site.workspace);
     if typed.here && !trusts {
         at.screen
@@ -202,8 +202,8 @@ pub(crate) fn say_scope(at: &Invocation, typed: &SettingsFile) -> Result<(), Pro
 /// Returns the variables and headers that contain a literal secret.
 fn literal_secrets(server: &NewServer) -> Vec<String> {
     let pairs = match &server.reach {
-        Reach::Command { env, .. } => env,
-        Reach::Address { headers, .. } => headers,
+        ServerTarget::Command { env, .. } => env,
+        ServerTarget::Address { headers, .. } => headers,
     };
     let literal = pairs.iter().filter(|(name, value)| is_secret(name, value));
     literal.map(|(name, _)| name.clone()).collect()
@@ -223,11 +223,11 @@ pub(crate) fn variable_of(name: &str) -> String {
 
 fn server(typed: &AddServer) -> Result<NewServer, Problem> {
     let reach = match (&typed.url, typed.command.split_first()) {
-        (Some(url), _) => Reach::Address {
+        (Some(url), _) => ServerTarget::Address {
             url: url.clone(),
             headers: pairs("--header", &typed.header)?,
         },
-        (None, Some((program, args))) => Reach::Command {
+        (None, Some((program, args))) => ServerTarget::Command {
             program: absolute_program(program)?,
             args: args.to_vec(),
             env: pairs("--env", &typed.env)?,

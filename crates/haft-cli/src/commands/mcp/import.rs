@@ -3,20 +3,20 @@
 use std::collections::BTreeMap;
 
 use haft::plural::counted;
-use haft_app::imports::{self, Candidate, Imports, Wishes};
+use haft_app::imports::{self, ImportCandidate, ImportOptions, Imports};
 use haft_app::problem::Problem;
-use haft_app::servers::edit::{self, NewServer, Scope, SettingsEdit};
+use haft_app::servers::edit::{self, NewServer, SettingsEdit, SettingsScope};
 use serde_json::{Value, json};
 
 use crate::args::ImportServers;
 use crate::commands::mcp::add;
-use crate::commands::{Done, consent};
+use crate::commands::{ExitResult, consent};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, YELLOW, styled, visible};
 
 /// Imports servers.
-pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> Done {
+pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> ExitResult {
     let settings = at.settings()?;
     let wishes = wishes(typed)?;
     let mut found = imports::look(&at.site, &settings, typed.from.as_deref(), &wishes)?;
@@ -83,7 +83,7 @@ fn written(
     if servers.is_empty() || typed.file.dry_run {
         return Ok(None);
     }
-    let scope: Scope = add::scope(&typed.file);
+    let scope: SettingsScope = add::scope(&typed.file);
     let file = edit::file(&at.site, scope)?;
     if !typed.yes {
         let shown = visible::line(&file.display().to_string());
@@ -95,7 +95,7 @@ fn written(
     edit::add(&file, servers, false).map(Some)
 }
 
-fn wishes(typed: &ImportServers) -> Result<Wishes, Problem> {
+fn wishes(typed: &ImportServers) -> Result<ImportOptions, Problem> {
     let mut rename = BTreeMap::new();
     for pair in &typed.rename {
         let Some((old, new)) = pair.rsplit_once('=').filter(|(old, _)| !old.is_empty()) else {
@@ -103,7 +103,7 @@ fn wishes(typed: &ImportServers) -> Result<Wishes, Problem> {
         };
         rename.insert(old.to_owned(), new.to_owned());
     }
-    Ok(Wishes {
+    Ok(ImportOptions {
         rename,
         copy_secrets: typed.copy_secrets,
         network: typed.network.as_deref() == Some("host"),
@@ -135,7 +135,7 @@ fn say_found(at: &Invocation, found: &Imports) -> Result<(), Problem> {
 }
 
 /// Describes a server as found and as it would be added.
-fn described(candidate: &Candidate) -> String {
+fn described(candidate: &ImportCandidate) -> String {
     let name = visible::line(&candidate.original);
     let file = visible::line(&candidate.file.display().to_string());
     let mut out = format!(
@@ -163,7 +163,7 @@ fn described(candidate: &Candidate) -> String {
 }
 
 fn document(found: &Imports, edit: Option<&SettingsEdit>) -> Value {
-    let one = |candidate: &Candidate| {
+    let one = |candidate: &ImportCandidate| {
         let server = candidate.server.as_ref().filter(|_| candidate.is_taken());
         let mut shown = json!({
             "name": candidate.server.as_ref().map_or(&candidate.original, |server| &server.name),

@@ -6,15 +6,15 @@ use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::running::upstream::with_running;
-use haft_app::servers::{Look, Manifest, PinnedTool, ServerState, Transport};
+use haft_app::servers::{Manifest, PinnedTool, ServerReview, ServerState, ServerTransport};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::args::McpAction;
-use crate::commands::{Done, consent};
+use crate::commands::{ExitResult, consent};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::list::{Cut, List};
+use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 
 mod login;
@@ -23,7 +23,7 @@ mod login;
 const SENTENCE: usize = 100;
 
 /// Lists, inspects or pins servers.
-pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> Done {
+pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> ExitResult {
     match action {
         McpAction::Inspect { name } => inspect(at, app, name).await,
         McpAction::Pin { name, yes } => pin(at, app, name, *yes).await,
@@ -33,7 +33,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: &McpAction) -> Done 
     }
 }
 
-async fn list(at: &Invocation, app: &App) -> Done {
+async fn list(at: &Invocation, app: &App) -> ExitResult {
     let servers = app.servers().list();
     let servers = with_running(servers, &at.site.home, app.workspace()).await;
     if at.screen.json {
@@ -46,15 +46,15 @@ async fn list(at: &Invocation, app: &App) -> Done {
         return Ok(Exit::Done);
     }
     let columns = [
-        ("NAME", Cut::Never),
-        ("STATE", Cut::Never),
-        ("TOOLS", Cut::Never),
-        ("REVISION", Cut::Never),
-        ("TRANSPORT", Cut::Never),
-        ("COMMAND OR URL", Cut::Middle),
-        ("PROBLEM", Cut::End),
+        ("NAME", Truncation::Never),
+        ("STATE", Truncation::Never),
+        ("TOOLS", Truncation::Never),
+        ("REVISION", Truncation::Never),
+        ("TRANSPORT", Truncation::Never),
+        ("COMMAND OR URL", Truncation::Middle),
+        ("PROBLEM", Truncation::End),
     ];
-    let mut list = List::new(&columns);
+    let mut list = TextTable::new(&columns);
     for server in &servers {
         let state = match server.state {
             ServerState::Disabled => "disabled",
@@ -64,9 +64,9 @@ async fn list(at: &Invocation, app: &App) -> Done {
             ServerState::InUse => "in use",
         };
         let transport = match server.transport {
-            Transport::Stdio => "stdio",
-            Transport::Http => "http",
-            Transport::Sse => "sse",
+            ServerTransport::Stdio => "stdio",
+            ServerTransport::Http => "http",
+            ServerTransport::Sse => "sse",
         };
         list.row([
             &server.name,
@@ -82,7 +82,7 @@ async fn list(at: &Invocation, app: &App) -> Done {
     Ok(Exit::Done)
 }
 
-async fn inspect(at: &Invocation, app: &App, name: &str) -> Done {
+async fn inspect(at: &Invocation, app: &App, name: &str) -> ExitResult {
     let look = app.servers().look(name).await?;
     if at.screen.json {
         at.screen.document(&document(name, &look))?;
@@ -92,7 +92,7 @@ async fn inspect(at: &Invocation, app: &App, name: &str) -> Done {
     Ok(Exit::Done)
 }
 
-async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
+async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> ExitResult {
     let servers = app.servers();
     let place = visible::line(servers.place(name)?);
     let does = if place.starts_with("http") {
@@ -127,19 +127,19 @@ async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
 }
 
 #[derive(Default, Deserialize)]
-struct Words {
+struct ToolDescriptionMember {
     #[serde(default)]
     description: String,
 }
 
 /// Returns the first sentence of a tool's own description.
 fn sentence(tool: &PinnedTool) -> String {
-    let words: Words = serde_json::from_str(tool.raw.get()).unwrap_or_default();
+    let words: ToolDescriptionMember = serde_json::from_str(tool.raw.get()).unwrap_or_default();
     let first = words.description.lines().next().unwrap_or_default();
     visible::clipped(&visible::line(first), SENTENCE)
 }
 
-fn described(look: &Look) -> String {
+fn described(look: &ServerReview) -> String {
     let now = &look.now;
     let mut out = format!(
         "{} {} · {} · {}\n",
@@ -172,7 +172,7 @@ fn described(look: &Look) -> String {
 }
 
 /// Shows what has changed since it was pinned; the text of a changed tool, before and after.
-fn changes(out: &mut String, pinned: &Manifest, look: &Look) {
+fn changes(out: &mut String, pinned: &Manifest, look: &ServerReview) {
     let of = |manifest: &Manifest, name: &str| -> String {
         let tool = manifest.tools.iter().find(|tool| tool.name == name);
         tool.map(|tool| visible::line(tool.raw.get()))
@@ -199,7 +199,7 @@ fn changes(out: &mut String, pinned: &Manifest, look: &Look) {
     }
 }
 
-fn document(name: &str, look: &Look) -> Value {
+fn document(name: &str, look: &ServerReview) -> Value {
     let tools: Vec<&serde_json::value::RawValue> =
         look.now.tools.iter().map(|tool| &*tool.raw).collect();
     let findings: Vec<String> = look.findings.iter().map(ToString::to_string).collect();

@@ -2,13 +2,13 @@
 
 use std::io::Read as _;
 
-use haft::memory::{MAX_CONTENT, MemoryId, Record, Scope};
+use haft::memory::{MAX_CONTENT, MemoryId, MemoryRecord, MemoryScope};
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::remember::{self, Text};
+use haft_app::remember::{self, MemoryText};
 
 use super::to_problem;
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
@@ -20,12 +20,12 @@ pub(super) async fn add(
     text: &str,
     scope: &str,
     tags: &[String],
-) -> Done {
-    let known = Scope::parse(scope);
+) -> ExitResult {
+    let known = MemoryScope::parse(scope);
     let known = known.ok_or_else(|| {
         Problem::usage(format!("unknown scope `{scope}`")).advise("write user or project")
     })?;
-    let text = Text {
+    let text = MemoryText {
         content: Some(content(text)?),
         tags: Some(tags.to_vec()),
     };
@@ -40,11 +40,11 @@ pub(super) async fn edit(
     id: &MemoryId,
     text: Option<&str>,
     tags: &[String],
-) -> Done {
+) -> ExitResult {
     if text.is_none() && tags.is_empty() {
         return Err(Problem::usage("nothing to change").advise("give a text, --tag, or both"));
     }
-    let text = Text {
+    let text = MemoryText {
         content: text.map(content).transpose()?,
         tags: (!tags.is_empty()).then(|| tags.to_vec()),
     };
@@ -53,7 +53,7 @@ pub(super) async fn edit(
 }
 
 /// Removes a memory.
-pub(super) async fn remove(at: &Invocation, app: &App, id: &MemoryId) -> Done {
+pub(super) async fn remove(at: &Invocation, app: &App, id: &MemoryId) -> ExitResult {
     let removed = remember::remove(app, id, None).await;
     done(at, "removed", &removed.map_err(|e| to_problem(&e))?)
 }
@@ -71,7 +71,7 @@ fn content(text: &str) -> Result<String, Problem> {
     Ok(read)
 }
 
-fn done(at: &Invocation, word: &str, record: &Record) -> Done {
+fn done(at: &Invocation, word: &str, record: &MemoryRecord) -> ExitResult {
     if at.screen.json {
         at.screen.document(record)?;
     } else {

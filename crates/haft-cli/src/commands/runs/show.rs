@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use haft::call::RunId;
-use haft::result::{Mark, Status};
+use haft::result::{PartMark, Status};
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::runs::Listed;
+use haft_app::view::runs::RunListItem;
 use haft_app::view::{runs, timeline, when};
 use serde_json::{Value, json};
 
-use crate::args::OfRun;
-use crate::commands::Done;
+use crate::args::RunSelector;
+use crate::commands::ExitResult;
 use crate::commands::call::{colour, data};
 use crate::commands::runs::outcome;
 use crate::exit::Exit;
@@ -24,7 +24,7 @@ const LINES: usize = 6;
 const WIDE: usize = 200;
 
 /// Shows a run, or one of its calls in full.
-pub(super) async fn run(at: &Invocation, app: &App, of: &OfRun) -> Done {
+pub(super) async fn run(at: &Invocation, app: &App, of: &RunSelector) -> ExitResult {
     if at.screen.json {
         let mut events = runs::events(app, &of.run).await?;
         if let Some(call) = &of.call {
@@ -50,7 +50,7 @@ pub(super) async fn run(at: &Invocation, app: &App, of: &OfRun) -> Done {
     Ok(Exit::Done)
 }
 
-fn known(of: &OfRun, call: &str, missing: bool) -> Result<(), Problem> {
+fn known(of: &RunSelector, call: &str, missing: bool) -> Result<(), Problem> {
     if !missing {
         return Ok(());
     }
@@ -63,7 +63,7 @@ fn text<'a>(of: &'a Value, name: &str) -> &'a str {
 }
 
 /// Returns the facts about the run: id, outcome, time, client, workspace.
-fn head(run: &str, listed: Option<&Listed>) -> String {
+fn head(run: &str, listed: Option<&RunListItem>) -> String {
     let mut facts = Vec::new();
     if let Some(listed) = listed {
         facts.push(outcome(listed));
@@ -122,14 +122,14 @@ fn status(call: &Value) -> String {
 }
 
 /// Returns what a reader gets of the call, each part with its mark.
-fn parts(call: &Value) -> Vec<(Mark, String)> {
+fn parts(call: &Value) -> Vec<(PartMark, String)> {
     let parts = call.get("rendered").and_then(Value::as_array);
     let parts = parts.into_iter().flatten().filter_map(|part| {
         let mark = serde_json::from_value(part.get("mark")?.clone()).ok()?;
         let given = part.get("text")?.as_str()?;
         let shown = match mark {
-            Mark::Data => data::render(given),
-            Mark::Details => data::details(given),
+            PartMark::Data => data::render(given),
+            PartMark::Details => data::details(given),
             _ => visible::block(given),
         };
         Some((mark, shown))
@@ -141,7 +141,7 @@ fn parts(call: &Value) -> Vec<(Mark, String)> {
 fn answer(call: &Value) -> String {
     let mut out = String::new();
     for (mark, text) in parts(call) {
-        if mark == Mark::Note {
+        if mark == PartMark::Note {
             out.push_str("note: ");
         }
         let _ = writeln!(out, "{}", text.trim_end());
@@ -177,7 +177,7 @@ fn whole(call: &Value) -> String {
     section(&mut out, "summary", &visible::block(text(call, "summary")));
     for (mark, given) in parts(call) {
         let given = match mark {
-            Mark::Status if call.get("error").is_some() => styled(RED, &given),
+            PartMark::Status if call.get("error").is_some() => styled(RED, &given),
             _ => given,
         };
         section(&mut out, mark.as_str(), &given);

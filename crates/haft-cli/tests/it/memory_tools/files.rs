@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::memory::WriteMode;
+use haft::memory::MemoryWriteMode;
 use haft::{ErrorKind, Session};
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use super::Scene;
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one conversation, word by word")]
 async fn the_file_face_says_what_its_reference_says() {
-    for mode in [WriteMode::Candidate, WriteMode::External] {
+    for mode in [MemoryWriteMode::Candidate, MemoryWriteMode::External] {
         let scene = Scene::new(mode);
         let listed = "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items:\n";
         scene
@@ -165,7 +165,7 @@ async fn the_file_face_says_what_its_reference_says() {
 
 #[tokio::test]
 async fn a_run_sees_its_own_proposals_and_others_see_them_when_accepted() {
-    let mut scene = Scene::new(WriteMode::Candidate);
+    let mut scene = Scene::new(MemoryWriteMode::Candidate);
     let create = json!({"command": "create", "path": "/memories/a.md", "file_text": "one\n"});
     scene.data("memory", create).await;
     let view = json!({"command": "view", "path": "/memories/a.md"});

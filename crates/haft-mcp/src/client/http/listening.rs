@@ -8,10 +8,10 @@ use haft_http::waits::Waits;
 use haft_wire::events::SseParser;
 use tokio::sync::oneshot;
 
-use super::session::{RETRY_DELAY, Session};
+use super::session::{RETRY_DELAY, StreamableSession};
 use crate::client::error::ClientError;
-use crate::client::news::News;
-use crate::client::speech::{self, Heard};
+use crate::client::news::ServerChange;
+use crate::client::speech::{self, ServerMessage};
 use crate::era::Era;
 
 /// Maximum delay before a stream that broke off is requested again.
@@ -21,7 +21,7 @@ const MAX_EMPTY_STREAMS: u32 = 8;
 
 /// Listens to the stream for as long as its wire exists and the server offers it. Signals `opened` once the stream is open or
 /// known to be missing.
-pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sender<()>) {
+pub(super) async fn listen(wire: Weak<StreamableSession>, era: Era, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
     let mut events: Option<SseParser> = None;
     let mut empty = 0;
@@ -45,7 +45,7 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
             // Subscribers have to subscribe again in another session.
             Err(ClientError::SessionOver) => {
                 if let Some(session) = wire.upgrade() {
-                    session.bulletin.post(News::Over);
+                    session.bulletin.post(ServerChange::Over);
                 }
                 return;
             }
@@ -61,7 +61,7 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
 
 /// Listens to one stream until its end; returns whether it had any events.
 async fn listen_until_end(
-    wire: &Weak<Session>,
+    wire: &Weak<StreamableSession>,
     exchange: &mut HttpExchange,
     events: &mut SseParser,
     era: Era,
@@ -74,9 +74,11 @@ async fn listen_until_end(
         for event in found {
             heard = true;
             match speech::hear(&event.data) {
-                Heard::News(news) => session.bulletin.post(news),
-                Heard::Request(ask) => session.answer(&session.called_for(), ask, era),
-                Heard::Notification(method, params) => session.called_for().hear(&method, params),
+                ServerMessage::News(news) => session.bulletin.post(news),
+                ServerMessage::Request(ask) => session.answer(&session.called_for(), ask, era),
+                ServerMessage::Notification(method, params) => {
+                    session.called_for().hear(&method, params);
+                }
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! `Session`: a session of Streamable HTTP: messages to the server, and what comes back on the streams that it opens.
+//! `StreamableSession`: a session of Streamable HTTP: messages to the server, and what comes back on the streams that it opens.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,10 +17,10 @@ use tokio::time::Instant;
 use crate::client::courier::{Courier, MAX_REFUSAL_BODY, whole};
 use crate::client::endpoint::header_value;
 use crate::client::error::ClientError;
-use crate::client::news::Bulletin;
+use crate::client::news::ChangeBroadcast;
 use crate::client::respond::Inquiry;
-use crate::client::speech::{self, Heard};
-use crate::client::wire::Ask;
+use crate::client::speech::{self, ServerMessage};
+use crate::client::wire::WireRequest;
 use crate::era::Era;
 
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -39,23 +39,23 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_RETRIES: usize = 20;
 
 /// The state of a session.
-pub(super) struct Session {
+pub(super) struct StreamableSession {
     pub(super) courier: Arc<Courier>,
     /// The server's id for the session, if there is one.
     id: Mutex<Option<HeaderValue>>,
-    pub(super) bulletin: Bulletin,
+    pub(super) bulletin: ChangeBroadcast,
     /// Calls in progress that have a responder.
     inquiries: Mutex<Vec<Weak<Inquiry>>>,
     /// Receives what belongs to no call.
     no_call: Arc<Inquiry>,
 }
 
-impl Session {
+impl StreamableSession {
     pub(super) fn new(courier: Arc<Courier>) -> Self {
         Self {
             courier,
             id: Mutex::default(),
-            bulletin: Bulletin::new(),
+            bulletin: ChangeBroadcast::new(),
             inquiries: Mutex::default(),
             no_call: Arc::new(Inquiry::new(None)),
         }
@@ -76,7 +76,7 @@ impl Session {
         courier.close();
     }
 
-    pub(super) async fn ask(self: &Arc<Self>, ask: Ask<'_>) -> Result<Bytes, ClientError> {
+    pub(super) async fn ask(self: &Arc<Self>, ask: WireRequest<'_>) -> Result<Bytes, ClientError> {
         let mut request = self.post(ask.era, ask.message)?;
         if ask.era == Some(Era::Modern) {
             let headers = request.headers_mut();
@@ -106,7 +106,7 @@ impl Session {
             *self.id.lock() = Some(session.clone());
         }
         if exchange.is_event_stream() {
-            let listening = Listening {
+            let listening = StreamRequest {
                 id: ask.id,
                 era: ask.era,
                 progress: ask.progress,
@@ -166,7 +166,7 @@ impl Session {
     async fn wait_for_answer(
         self: &Arc<Self>,
         mut exchange: HttpExchange,
-        to: Listening,
+        to: StreamRequest,
     ) -> Result<Bytes, ClientError> {
         let mut events = SseParser::new(self.courier.endpoint.longest);
         for _ in 0..=MAX_RETRIES {
@@ -223,27 +223,27 @@ impl Session {
         self: &Arc<Self>,
         exchange: &mut HttpExchange,
         events: &mut SseParser,
-        to: &Listening,
+        to: &StreamRequest,
     ) -> Result<Option<Bytes>, ClientError> {
         let longest = self.courier.endpoint.longest;
         while let Some(part) = exchange.next(&Waits::default()).await? {
             let found = events.push(&part);
             for event in found.map_err(|_| ClientError::TooLong(longest))? {
                 match speech::hear(&event.data) {
-                    Heard::Answer(id) if id == to.id => return Ok(Some(event.data.into())),
-                    Heard::Unread(id, why) if id == to.id => {
+                    ServerMessage::Answer(id) if id == to.id => return Ok(Some(event.data.into())),
+                    ServerMessage::Unread(id, why) if id == to.id => {
                         return Err(ClientError::Malformed(why));
                     }
-                    Heard::Request(ask) => {
+                    ServerMessage::Request(ask) => {
                         if let Some(era) = to.era {
                             self.answer(&to.inquiry, ask, era);
                         }
                     }
-                    Heard::News(news) => self.bulletin.post(news),
-                    Heard::Progress(id, line) if id == to.id => {
+                    ServerMessage::News(news) => self.bulletin.post(news),
+                    ServerMessage::Progress(id, line) if id == to.id => {
                         speech::pass_on(to.progress.as_ref(), line);
                     }
-                    Heard::Notification(method, params) => to.inquiry.hear(&method, params),
+                    ServerMessage::Notification(method, params) => to.inquiry.hear(&method, params),
                     _ => {}
                 }
             }
@@ -263,7 +263,12 @@ impl Session {
     }
 
     /// Answers a server's request in the background while its stream is read.
-    pub(super) fn answer(self: &Arc<Self>, inquiry: &Inquiry, ask: speech::ServerAsk, era: Era) {
+    pub(super) fn answer(
+        self: &Arc<Self>,
+        inquiry: &Inquiry,
+        ask: speech::ServerRequest,
+        era: Era,
+    ) {
         let inner = Arc::clone(self);
         inquiry.answer(ask, async move |answer| {
             let tell = inner.send_notification(answer, era);
@@ -281,7 +286,7 @@ async fn end(mut exchange: HttpExchange) {
 }
 
 /// The request that a stream belongs to.
-struct Listening {
+struct StreamRequest {
     id: u64,
     era: Option<Era>,
     progress: Option<Progress>,

@@ -9,12 +9,12 @@ use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::listening;
-use super::session::{NOTICE_TIMEOUT, Session};
+use super::session::{NOTICE_TIMEOUT, StreamableSession};
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
-use crate::client::news::News;
+use crate::client::news::ServerChange;
 use crate::client::speech;
-use crate::client::wire::Ask;
+use crate::client::wire::WireRequest;
 use crate::era::{Era, Revision};
 
 /// Maximum time to wait for the server's own stream to open.
@@ -22,7 +22,7 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A server with Streamable HTTP.
 pub(super) struct Streamable {
-    session: Arc<Session>,
+    session: Arc<StreamableSession>,
     /// Reads what the server sends besides its answers.
     listening: Mutex<Option<JoinHandle<()>>>,
 }
@@ -34,14 +34,14 @@ impl Drop for Streamable {
 }
 
 /// Tells a handshake-era server that a request was cancelled; in the stateless era, closing the stream does.
-struct CancelOnDrop<'a> {
-    session: &'a Arc<Session>,
+struct StreamableCancelGuard<'a> {
+    session: &'a Arc<StreamableSession>,
     id: u64,
     era: Option<Era>,
     answered: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for StreamableCancelGuard<'_> {
     fn drop(&mut self) {
         let Some(era @ Era::Legacy(_)) = self.era else {
             return;
@@ -62,7 +62,7 @@ impl Drop for CancelOnDrop<'_> {
 impl Streamable {
     pub(super) fn new(courier: Arc<Courier>) -> Self {
         Self {
-            session: Arc::new(Session::new(courier)),
+            session: Arc::new(StreamableSession::new(courier)),
             listening: Mutex::default(),
         }
     }
@@ -75,12 +75,12 @@ impl Streamable {
         self.session.bulletin.list_changes()
     }
 
-    pub(super) fn news(&self) -> broadcast::Receiver<News> {
+    pub(super) fn news(&self) -> broadcast::Receiver<ServerChange> {
         self.session.bulletin.listen()
     }
 
-    pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Bytes, ClientError> {
-        let mut waiting = CancelOnDrop {
+    pub(super) async fn ask(&self, ask: WireRequest<'_>) -> Result<Bytes, ClientError> {
+        let mut waiting = StreamableCancelGuard {
             session: &self.session,
             id: ask.id,
             era: ask.era,

@@ -1,4 +1,4 @@
-//! `Flow`: one sign-in: haft registers, a user consents on the authorization server's page, and a code becomes a token.
+//! `SignInFlow`: one sign-in: haft registers, a user consents on the authorization server's page, and a code becomes a token.
 
 use haft::future::BoxFuture;
 use haft::text::clip;
@@ -15,7 +15,7 @@ use serde_json::json;
 use subtle::ConstantTimeEq;
 use url::form_urlencoded;
 
-use super::grants::{Grant, Registered, now};
+use super::grants::{ClientRegistration, OAuthGrant, now};
 use super::metadata::{Discovery, checked};
 use super::{Fetch, OAuthTerms, Visit};
 
@@ -23,7 +23,7 @@ use super::{Fetch, OAuthTerms, Visit};
 const MAX_TOKEN: usize = 16 * 1024;
 
 /// A sign-in and what it needs.
-pub(super) struct Flow<'a> {
+pub(super) struct SignInFlow<'a> {
     pub(super) fetch: &'a dyn Fetch,
     pub(super) terms: &'a OAuthTerms,
     pub(super) found: &'a Discovery,
@@ -47,13 +47,13 @@ struct Registration {
     token_endpoint_auth_method: Option<String>,
 }
 
-impl Flow<'_> {
+impl SignInFlow<'_> {
     /// Signs in, requesting these scopes.
     pub(super) async fn run(
         &self,
-        before: Option<&Grant>,
+        before: Option<&OAuthGrant>,
         scopes: Vec<String>,
-    ) -> Result<Grant, String> {
+    ) -> Result<OAuthGrant, String> {
         let redirect_uri = self.visit.redirect_uri();
         let registered = self.ensure_registered(before, &redirect_uri).await?;
         let server = &self.found.server;
@@ -82,7 +82,7 @@ impl Flow<'_> {
         }
         let answer = exchange.request_async(&FlowClient(self.fetch)).await;
         let answer = answer.map_err(|e| refusal(&e))?;
-        let grant = Grant {
+        let grant = OAuthGrant {
             issuer: server.issuer.clone(),
             resource: self.found.resource.clone(),
             client: registered,
@@ -146,11 +146,11 @@ impl Flow<'_> {
     /// Returns haft's client registration; registers first if none is known.
     async fn ensure_registered(
         &self,
-        before: Option<&Grant>,
+        before: Option<&OAuthGrant>,
         redirect_uri: &str,
-    ) -> Result<Registered, String> {
+    ) -> Result<ClientRegistration, String> {
         let server = &self.found.server;
-        let known = |id: &str, secret: Option<String>, in_body| Registered {
+        let known = |id: &str, secret: Option<String>, in_body| ClientRegistration {
             id: id.to_owned(),
             secret,
             in_body,
@@ -191,7 +191,7 @@ impl Flow<'_> {
         endpoint: &str,
         redirect_uri: &str,
         method: &str,
-    ) -> Result<Registered, String> {
+    ) -> Result<ClientRegistration, String> {
         let body = json!({
             "client_name": "haft",
             "application_type": "native",
@@ -226,7 +226,7 @@ impl Flow<'_> {
             ));
         }
         let method = made.token_endpoint_auth_method.as_deref().unwrap_or(method);
-        Ok(Registered {
+        Ok(ClientRegistration {
             id: made.client_id,
             secret: made.client_secret.filter(|_| method != "none"),
             in_body: method == "client_secret_post",
@@ -236,7 +236,10 @@ impl Flow<'_> {
 }
 
 /// Uses the refresh token to get a new token; `None` if there is no refresh token.
-pub(super) async fn refresh(fetch: &dyn Fetch, grant: &Grant) -> Result<Option<Grant>, String> {
+pub(super) async fn refresh(
+    fetch: &dyn Fetch,
+    grant: &OAuthGrant,
+) -> Result<Option<OAuthGrant>, String> {
     let Some(token) = grant.refresh_token.clone() else {
         return Ok(None);
     };
@@ -255,10 +258,10 @@ pub(super) async fn refresh(fetch: &dyn Fetch, grant: &Grant) -> Result<Option<G
     with_token(grant.clone(), &answer).map(Some)
 }
 
-type Known =
+type TokenClient =
     BasicClient<EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
-fn client(registered: &Registered, token_endpoint: &str) -> Result<Known, String> {
+fn client(registered: &ClientRegistration, token_endpoint: &str) -> Result<TokenClient, String> {
     checked(token_endpoint)?;
     let token_endpoint = TokenUrl::new(token_endpoint.to_owned()).map_err(|e| e.to_string())?;
     let how = if registered.in_body {
@@ -275,7 +278,7 @@ fn client(registered: &Registered, token_endpoint: &str) -> Result<Known, String
     })
 }
 
-fn with_token(grant: Grant, answer: &BasicTokenResponse) -> Result<Grant, String> {
+fn with_token(grant: OAuthGrant, answer: &BasicTokenResponse) -> Result<OAuthGrant, String> {
     let kind = answer.token_type().as_ref();
     if !kind.eq_ignore_ascii_case("bearer") {
         return Err(format!(
@@ -295,7 +298,7 @@ fn with_token(grant: Grant, answer: &BasicTokenResponse) -> Result<Grant, String
     let lasts = answer
         .expires_in()
         .and_then(|lasts| i64::try_from(lasts.as_secs()).ok());
-    Ok(Grant {
+    Ok(OAuthGrant {
         access_token: Some(token.clone()),
         refresh_token: renewal.cloned().or(grant.refresh_token),
         expires: lasts.map(|seconds| now().saturating_add(seconds)),
@@ -320,11 +323,11 @@ impl<'c> AsyncHttpClient<'c> for FlowClient<'_> {
     }
 }
 
-type Refused =
+type TokenFailure =
     RequestTokenError<FetchError, StandardErrorResponse<oauth2::basic::BasicErrorResponseType>>;
 
 /// Says why there is no token; never quotes an unreadable response, which may contain a token.
-fn refusal(error: &Refused) -> String {
+fn refusal(error: &TokenFailure) -> String {
     match error {
         RequestTokenError::ServerResponse(said) => {
             let why = said.error_description().map_or("", String::as_str);

@@ -1,4 +1,4 @@
-//! `Grants`: what authorization servers have issued to haft for one server and one principal.
+//! `OAuthGrants`: what authorization servers have issued to haft for one server and one principal.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ const EXPIRY_MARGIN: i64 = 30;
 
 /// The grants, by authorization server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grants {
+pub struct OAuthGrants {
     current: Option<String>,
-    by_issuer: BTreeMap<String, Grant>,
+    by_issuer: BTreeMap<String, OAuthGrant>,
     /// Scopes that were missing while no user could be asked: the next sign-in requests them.
     #[serde(default)]
     pub(crate) missed: Vec<String>,
@@ -20,12 +20,12 @@ pub struct Grants {
 
 /// A grant from one authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
+pub struct OAuthGrant {
     /// The authorization server's name for itself.
     pub issuer: String,
     /// The server that the token is for.
     pub resource: String,
-    pub(crate) client: Registered,
+    pub(crate) client: ClientRegistration,
     pub(crate) token_endpoint: String,
     /// Where to revoke tokens, if the authorization server supports it.
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct Grant {
 
 /// haft's registration at an authorization server.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Registered {
+pub(crate) struct ClientRegistration {
     pub(crate) id: String,
     pub(crate) secret: Option<String>,
     /// Whether the secret goes in the body of a request.
@@ -49,16 +49,16 @@ pub(crate) struct Registered {
     pub(crate) redirect_uri: Option<String>,
 }
 
-impl Registered {
+impl ClientRegistration {
     /// Returns the client id to repeat in the body when the secret goes in a header: some servers expect it there as well.
     pub(crate) fn id_beside_header(&self) -> Option<&str> {
         (self.secret.is_some() && !self.in_body).then_some(self.id.as_str())
     }
 }
 
-impl std::fmt::Debug for Grant {
+impl std::fmt::Debug for OAuthGrant {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Grant")
+        f.debug_struct("OAuthGrant")
             .field("issuer", &self.issuer)
             .field("resource", &self.resource)
             .field("scopes", &self.scopes)
@@ -66,9 +66,9 @@ impl std::fmt::Debug for Grant {
     }
 }
 
-impl Grants {
+impl OAuthGrants {
     /// Returns the current grant.
-    pub fn current(&self) -> Option<&Grant> {
+    pub fn current(&self) -> Option<&OAuthGrant> {
         self.by_issuer.get(self.current.as_deref()?)
     }
 
@@ -84,24 +84,24 @@ impl Grants {
         all.flatten()
     }
 
-    pub(crate) fn of(&self, issuer: &str) -> Option<&Grant> {
+    pub(crate) fn of(&self, issuer: &str) -> Option<&OAuthGrant> {
         self.by_issuer.get(issuer)
     }
 
     /// Returns the grants of every authorization server, not only the current one.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Grant> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &OAuthGrant> {
         self.by_issuer.values()
     }
 
     /// Adds a grant and makes it the current one. Its request included all missing scopes.
-    pub(crate) fn put(&mut self, grant: Grant) {
+    pub(crate) fn put(&mut self, grant: OAuthGrant) {
         self.missed.retain(|scope| !grant.scopes.contains(scope));
         self.current = Some(grant.issuer.clone());
         self.by_issuer.insert(grant.issuer.clone(), grant);
     }
 }
 
-impl Grant {
+impl OAuthGrant {
     /// Returns whether its token has expired or soon will.
     pub(crate) fn is_old(&self) -> bool {
         self.expires.is_some_and(|end| end - EXPIRY_MARGIN <= now())

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use url::{Host, Url};
 
 use super::challenge::Challenge;
-use super::grants::Grant;
+use super::grants::OAuthGrant;
 use super::{Fetch, OAuthTerms};
 
 /// Maximum number of authorization servers to consider; the first is used unless the settings name one.
@@ -19,7 +19,7 @@ const MAX_SCOPES: usize = 64;
 
 /// A server's metadata.
 #[derive(Debug, Deserialize)]
-struct Resource {
+struct ResourceMetadata {
     #[serde(rename = "resource")]
     url: String,
     #[serde(default)]
@@ -30,7 +30,7 @@ struct Resource {
 
 /// An authorization server's metadata.
 #[derive(Debug, Deserialize)]
-pub(super) struct Server {
+pub(super) struct AuthorizationServer {
     pub(super) issuer: String,
     pub(super) authorization_endpoint: String,
     pub(super) token_endpoint: String,
@@ -54,7 +54,7 @@ pub(super) struct Server {
 pub(super) struct Discovery {
     /// The server's own name for itself: a token is valid for it only (RFC 8707).
     pub(super) resource: String,
-    pub(super) server: Server,
+    pub(super) server: AuthorizationServer,
     scopes: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl Discovery {
         &self,
         terms: &OAuthTerms,
         challenge: &Challenge,
-        before: Option<&Grant>,
+        before: Option<&OAuthGrant>,
     ) -> Vec<String> {
         let mut scopes: Vec<String> = match &challenge.scope {
             Some(scope) => scope.split(' ').map(str::to_owned).collect(),
@@ -130,7 +130,7 @@ async fn resource(
     fetch: &dyn Fetch,
     at: &Url,
     challenge: &Challenge,
-) -> Result<Option<Resource>, String> {
+) -> Result<Option<ResourceMetadata>, String> {
     let mut places = Vec::new();
     if let Some(named) = &challenge.resource_metadata {
         places.push(checked(named)?);
@@ -163,7 +163,7 @@ fn choose_server(named: &[String], only: Option<&str>) -> Result<String, String>
 
 /// Returns an authorization server's metadata. It must identify itself by the name it was given and support PKCE with S256. `of`
 /// is the server that names it.
-async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<Server, String> {
+async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<AuthorizationServer, String> {
     let at = parse_server_address(issuer, of)?;
     let path = at.path().trim_end_matches('/');
     let mut places = vec![
@@ -176,7 +176,7 @@ async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<Server, Str
         places.push(behind);
     }
     for place in places {
-        let Some(server) = read::<Server>(fetch, &place).await? else {
+        let Some(server) = read::<AuthorizationServer>(fetch, &place).await? else {
             continue;
         };
         if server.issuer != issuer {

@@ -8,11 +8,11 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 use super::Fetch;
-use super::grants::Grant;
+use super::grants::OAuthGrant;
 use super::metadata::checked;
 
 /// Revokes the tokens, the refresh token first; returns false if the authorization server does not support it.
-pub(super) async fn revoke(fetch: &dyn Fetch, grant: &Grant) -> Result<bool, String> {
+pub(super) async fn revoke(fetch: &dyn Fetch, grant: &OAuthGrant) -> Result<bool, String> {
     let Some(endpoint) = &grant.revocation_endpoint else {
         return Ok(false);
     };
@@ -42,7 +42,7 @@ pub(super) async fn revoke(fetch: &dyn Fetch, grant: &Grant) -> Result<bool, Str
 /// Returns the request for one token; `twice` also puts the secret in the body, in addition to the header.
 fn request(
     endpoint: &str,
-    grant: &Grant,
+    grant: &OAuthGrant,
     twice: bool,
     [hint, token]: [&str; 2],
 ) -> Result<Request<Vec<u8>>, String> {

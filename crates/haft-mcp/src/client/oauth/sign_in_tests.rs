@@ -8,8 +8,8 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use url::Url;
 
-use super::{Fetch, Grants, OAuth, OAuthTerms, Vault, Visit};
-use crate::client::http::{Authorize, Refusal};
+use super::{Fetch, OAuth, OAuthGrants, OAuthTerms, Vault, Visit};
+use crate::client::http::{AuthRefusal, Authorize};
 
 const SERVER: &str = "https://tickets.example/mcp";
 
@@ -20,7 +20,7 @@ struct Desk {
     forms: Mutex<Vec<String>>,
     /// The status of a response to a revocation.
     status: Mutex<u16>,
-    grants: Mutex<Grants>,
+    grants: Mutex<OAuthGrants>,
 }
 
 impl Fetch for Desk {
@@ -55,11 +55,11 @@ impl Fetch for Desk {
 }
 
 impl Vault for Desk {
-    fn load(&self) -> Result<Grants, String> {
+    fn load(&self) -> Result<OAuthGrants, String> {
         Ok(self.grants.lock().clone())
     }
 
-    fn save(&self, grants: &Grants) -> Result<(), String> {
+    fn save(&self, grants: &OAuthGrants) -> Result<(), String> {
         *self.grants.lock() = grants.clone();
         Ok(())
     }
@@ -101,8 +101,8 @@ fn oauth(desk: &Arc<Desk>, asks: bool) -> OAuth {
     }
 }
 
-fn refusal(status: u16, challenge: &str, token: Option<&str>) -> Refusal {
-    Refusal {
+fn refusal(status: u16, challenge: &str, token: Option<&str>) -> AuthRefusal {
+    AuthRefusal {
         status,
         challenge: challenge.to_owned(),
         token: token.map(str::to_owned),

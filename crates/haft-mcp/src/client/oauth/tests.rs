@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::OwnedMutexGuard;
 
-use super::{Authorize as _, Fetch, Grants, OAuth, OAuthTerms, Vault};
+use super::{Authorize as _, Fetch, OAuth, OAuthGrants, OAuthTerms, Vault};
 
 /// An authorization server that accepts each refresh token once.
 #[derive(Default)]
@@ -49,16 +49,16 @@ impl Fetch for Server {
 /// The storage that several processes share.
 #[derive(Default)]
 struct Shared {
-    kept: Mutex<(u64, Grants)>,
+    kept: Mutex<(u64, OAuthGrants)>,
     held: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Vault for Shared {
-    fn load(&self) -> Result<Grants, String> {
+    fn load(&self) -> Result<OAuthGrants, String> {
         Ok(self.kept.lock().1.clone())
     }
 
-    fn save(&self, grants: &Grants) -> Result<(), String> {
+    fn save(&self, grants: &OAuthGrants) -> Result<(), String> {
         let mut kept = self.kept.lock();
         *kept = (kept.0 + 1, grants.clone());
         Ok(())
@@ -116,9 +116,9 @@ async fn a_token_that_was_forgotten_is_used_no_more_by_those_who_had_it() {
     let (server, vault) = (Arc::<Server>::default(), vault());
     let oauth = oauth(&server, &vault, OAuthTerms::default());
     assert_eq!(oauth.token().await.unwrap().as_deref(), Some("token-2"));
-    vault.save(&Grants::default()).unwrap();
+    vault.save(&OAuthGrants::default()).unwrap();
     assert_eq!(oauth.token().await.unwrap(), None);
-    assert_eq!(vault.load().unwrap(), Grants::default());
+    assert_eq!(vault.load().unwrap(), OAuthGrants::default());
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::inbox::{Filter, StoredApproval};
+use haft::approval::inbox::{RequestFilter, StoredApproval};
 use haft::approval::listing;
 use haft::arguments::Arguments;
 use haft::artifact::memory::MemoryArtifacts;
-use haft::audit::{Event, EventKind};
+use haft::audit::{AuditEvent, EventKind};
 use haft::context::CallContext;
-use haft::error::Failure;
+use haft::error::HostFailure;
 use haft::future::BoxFuture;
 use haft::permission::{PathClaim, Permission};
 use haft::skill::Skill;
-use haft::skill::set::{self, Root, SkillSet};
+use haft::skill::set::{self, SkillRoot, SkillSet};
 use haft::testing::{MemoryAudit, TestTool};
 use haft::tool::{Depth, Intent, PreparedCall};
 use haft::toolset::Toolset;
@@ -135,10 +135,10 @@ impl SmallOpener {
 
     /// Returns all requests of the inbox.
     pub(crate) async fn requests(&self) -> Vec<StoredApproval> {
-        let filter = Filter {
+        let filter = RequestFilter {
             tenant: "local".into(),
             limit: 100,
-            ..Filter::default()
+            ..RequestFilter::default()
         };
         let mut found = Vec::new();
         let inbox = &**self.executor.inbox();
@@ -165,7 +165,7 @@ impl SmallOpener {
 
     /// Offers the skills below this folder, and a tool that loads them like the standard one.
     pub(crate) fn offer_skills(&self, folder: &Path) {
-        let set = SkillSet::new(vec![Root::user(folder)], set::Filter::default());
+        let set = SkillSet::new(vec![SkillRoot::user(folder)], set::SkillFilter::default());
         *self.skills.lock() = Some(Arc::new(set));
         let invoke = TestTool::with_body(TestTool::echo("invoke_skill"), |value, _| {
             Box::pin(async move {
@@ -188,7 +188,7 @@ impl SmallOpener {
 
     /// Returns tool and exact arguments of every call that ended.
     pub(crate) fn calls(&self) -> Vec<(String, String)> {
-        let call = |event: Event| match event.what {
+        let call = |event: AuditEvent| match event.what {
             EventKind::CallEnded(call, _) => Some((call.tool.clone(), call.arguments.to_string())),
             _ => None,
         };
@@ -216,7 +216,7 @@ impl RunFactory for SmallOpener {
             }
             *opened += 1;
             self.clients.lock().push(client);
-            let session = session.build().map_err(|e| OpenError(Failure::of(e)))?;
+            let session = session.build().map_err(|e| OpenError(HostFailure::of(e)))?;
             self.sessions.lock().push(session.clone());
             Ok((self.executor.clone(), session))
         })
@@ -225,7 +225,7 @@ impl RunFactory for SmallOpener {
     fn start<'a>(&'a self, session: &'a Session) -> BoxFuture<'a, Result<(), OpenError>> {
         Box::pin(async move {
             let recorded = self.executor.open(session);
-            recorded.map_err(|e| OpenError(Failure::of(e)))?;
+            recorded.map_err(|e| OpenError(HostFailure::of(e)))?;
             self.started.lock().push(session.run().clone());
             Ok(())
         })

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft_mcp::client::http::{Endpoint, HttpWire};
-use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
+use haft_mcp::client::pipe::{LONGEST, PipeWire, ServerProcess};
 use haft_mcp::client::{ClientError, Dial, Io, Wire};
-use haft_mcp::upstream::Open;
+use haft_mcp::upstream::Connector;
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
@@ -105,7 +105,7 @@ impl Strange {
 
 struct Inside;
 
-impl Process for Inside {
+impl ServerProcess for Inside {
     fn last_words(&self) -> String {
         String::new()
     }
@@ -115,7 +115,7 @@ impl Process for Inside {
     }
 }
 
-impl Open for Strange {
+impl Connector for Strange {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let wire: Arc<dyn Wire> = if self.over_http {
             let headers = http::HeaderMap::new();

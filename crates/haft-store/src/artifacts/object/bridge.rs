@@ -1,4 +1,4 @@
-//! `Bridge`: runs a bucket's operations on a dedicated thread, independent of the caller's runtime.
+//! `RuntimeBridge`: runs a bucket's operations on a dedicated thread, independent of the caller's runtime.
 
 use std::future::ready;
 use std::io;
@@ -23,20 +23,20 @@ const MAX_CHECK_INTERVAL: Duration = Duration::from_hours(1);
 
 /// The thread, started on first use. It ends with the store.
 #[derive(Debug)]
-pub(super) struct Bridge {
+pub(super) struct RuntimeBridge {
     place: Arc<str>,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<RuntimeThread>>,
     room: Arc<Semaphore>,
 }
 
 /// A running thread; dropping this ends it.
 #[derive(Debug)]
-struct Running {
+struct RuntimeThread {
     runtime: Handle,
     _stop: oneshot::Sender<()>,
 }
 
-impl Bridge {
+impl RuntimeBridge {
     pub(super) fn new(place: Arc<str>) -> Self {
         Self {
             place,
@@ -112,7 +112,7 @@ impl Bridge {
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();
         })?;
-        *running = Some(Running {
+        *running = Some(RuntimeThread {
             runtime: handle.clone(),
             _stop: stop,
         });

@@ -1,4 +1,4 @@
-//! `Client`: an HTTP/1.1 client for a bucket's server, with this process's one TLS implementation and the system's root certificates.
+//! `ObjectClient`: an HTTP/1.1 client for a bucket's server, with this process's one TLS implementation and the system's root certificates.
 //!
 //! haft needs little of what the client of `object_store` offers; this one has less than half its weight.
 
@@ -37,9 +37,9 @@ type PooledClient = legacy::Client<Dialer, HttpRequestBody>;
 
 /// An HTTP client; clones share its connections.
 #[derive(Debug, Clone)]
-pub(super) struct Client(PooledClient);
+pub(super) struct ObjectClient(PooledClient);
 
-impl Client {
+impl ObjectClient {
     /// Creates a client that opens its own connections or has `dial` open them. It allows unencrypted HTTP only if `plain` is
     /// set.
     pub(super) fn new(plain: bool, dial: Option<Arc<dyn Dial>>) -> Self {
@@ -185,14 +185,14 @@ fn failed(error: legacy::Error) -> HttpError {
     HttpError::new(kind, error)
 }
 
-impl HttpConnector for Client {
+impl HttpConnector for ObjectClient {
     fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
         Ok(HttpClient::new(self.clone()))
     }
 }
 
 /// Written by hand as the trait's own macro would expand, to avoid a dependency for one method.
-impl HttpService for Client {
+impl HttpService for ObjectClient {
     fn call<'life, 'future>(
         &'life self,
         request: HttpRequest,

@@ -1,8 +1,8 @@
-//! `Keys`: where a run's artifact is in the bucket, and what its key says.
+//! `ObjectKeys`: where a run's artifact is in the bucket, and what its key says.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use haft::artifact::{ArtifactInfo, ArtifactRef, Owner};
+use haft::artifact::{ArtifactInfo, ArtifactOwner, ArtifactRef};
 use haft::call::{Principal, RunId};
 use haft::clock;
 use object_store::ObjectMeta;
@@ -19,13 +19,13 @@ const MAX_MEDIA_TYPE: usize = 128;
 
 /// The root of the layout.
 #[derive(Debug)]
-pub(super) struct Keys {
+pub(super) struct ObjectKeys {
     root: String,
 }
 
 /// What a key refers to.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum KeyTarget {
     /// The `run.json` of the run in this folder.
     Run(String),
     Kept(StoredObject),
@@ -60,7 +60,7 @@ impl StoredObject {
     }
 }
 
-impl Keys {
+impl ObjectKeys {
     pub(super) fn below(prefix: &str) -> Self {
         let prefix = prefix.trim_matches('/');
         let root = match prefix {
@@ -95,7 +95,7 @@ impl Keys {
     }
 
     /// Returns a run's folder.
-    pub(super) fn run(&self, owner: &Owner) -> String {
+    pub(super) fn run(&self, owner: &ArtifactOwner) -> String {
         let run = short_hash(owner.run.as_str());
         format!("{}/{run}", self.principal(&owner.principal))
     }
@@ -115,7 +115,7 @@ impl Keys {
     }
 
     /// Parses what an object is; `None` if haft did not write it.
-    pub(super) fn entry(&self, meta: &ObjectMeta) -> Option<Entry> {
+    pub(super) fn entry(&self, meta: &ObjectMeta) -> Option<KeyTarget> {
         let key = meta.location.as_ref();
         let below = key.strip_prefix(&self.root)?.strip_prefix('/')?;
         let parts: Vec<&str> = below.split('/').collect();
@@ -125,8 +125,8 @@ impl Keys {
         }
         let folder = format!("{}/{}", self.root, owners.join("/"));
         match rest {
-            [RUN_FILE] => Some(Entry::Run(folder)),
-            [digits, name] => parse_object(folder, digits, name, meta).map(Entry::Kept),
+            [RUN_FILE] => Some(KeyTarget::Run(folder)),
+            [digits, name] => parse_object(folder, digits, name, meta).map(KeyTarget::Kept),
             _ => None,
         }
     }

@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
+use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactOwner, ArtifactRef};
 use haft::call::{Principal, RunId};
 use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
 
-use super::keys::{self, Entry, StoredObject};
+use super::keys::{self, KeyTarget, StoredObject};
 use super::pins::RunFile;
 use super::reading::not_found;
 use super::{Bucket, MAX_REMEMBERED};
@@ -27,7 +27,7 @@ impl Bucket {
     /// Finds an owner's artifact; the oldest if the same bytes were stored twice concurrently.
     pub(super) async fn find(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         reference: &ArtifactRef,
     ) -> Result<StoredObject, ArtifactError> {
         let place = keys::place(&self.keys.run(owner), reference);
@@ -38,7 +38,7 @@ impl Bucket {
             .await
             .map_err(|e| self.to_artifact_error(&e))?
         {
-            if let Some(Entry::Kept(kept)) = self.keys.entry(&meta)
+            if let Some(KeyTarget::Kept(kept)) = self.keys.entry(&meta)
                 && oldest.as_ref().is_none_or(|old| kept.created < old.created)
             {
                 oldest = Some(kept);
@@ -53,7 +53,7 @@ impl Bucket {
         run: Option<&RunId>,
     ) -> Result<Vec<ArtifactInfo>, ArtifactError> {
         let folder = match run {
-            Some(run) => self.keys.run(&Owner {
+            Some(run) => self.keys.run(&ArtifactOwner {
                 principal: principal.clone(),
                 run: run.clone(),
             }),
@@ -78,7 +78,7 @@ impl Bucket {
             .await
             .map_err(|e| self.to_artifact_error(&e))?
         {
-            if let Some(Entry::Kept(kept)) = self.keys.entry(&meta) {
+            if let Some(KeyTarget::Kept(kept)) = self.keys.entry(&meta) {
                 found.push(kept);
             }
             if found.len() >= 2 * MAX_LISTED {
@@ -133,7 +133,7 @@ impl Bucket {
         let Ok(file) = serde_json::from_slice::<RunFile>(&text) else {
             return Ok(None);
         };
-        let owner = Owner {
+        let owner = ArtifactOwner {
             principal: Principal::new(file.tenant, file.subject),
             run: RunId::new(file.run),
         };

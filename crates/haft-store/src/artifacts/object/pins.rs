@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use haft::artifact::{ArtifactError, Owner};
+use haft::artifact::{ArtifactError, ArtifactOwner};
 use object_store::ObjectStoreExt as _;
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ use super::{Bucket, MAX_REMEMBERED, keys};
 
 /// The runs in use in this process.
 #[derive(Debug, Default)]
-pub(super) struct Pins {
+pub(super) struct RunPins {
     /// Number of sessions that hold each run.
-    held: HashMap<String, (Owner, usize)>,
+    held: HashMap<String, (ArtifactOwner, usize)>,
     /// When each run's file was last written.
     renewed: HashMap<String, Instant>,
 }
@@ -26,9 +26,9 @@ pub(super) struct RunFile {
     pub(super) run: String,
 }
 
-impl Pins {
+impl RunPins {
     /// Counts one more session of this run; returns whether it is the first.
-    pub(super) fn pin(&mut self, folder: &str, owner: &Owner) -> bool {
+    pub(super) fn pin(&mut self, folder: &str, owner: &ArtifactOwner) -> bool {
         let (_, held) = self
             .held
             .entry(folder.to_owned())
@@ -68,7 +68,11 @@ impl Pins {
 
 impl Bucket {
     /// Marks the run as in use unless that was done recently. Creates its file if it is missing.
-    pub(super) async fn hold(&self, owner: &Owner, folder: &str) -> Result<(), ArtifactError> {
+    pub(super) async fn hold(
+        &self,
+        owner: &ArtifactOwner,
+        folder: &str,
+    ) -> Result<(), ArtifactError> {
         if self.pins().is_due(folder, self.max_hold_age() / 2) {
             self.write_run(owner, folder).await?;
         }
@@ -76,7 +80,7 @@ impl Bucket {
     }
 
     /// Renews the hold on a run, but only if it has stored something.
-    pub(super) async fn renew_pin(&self, owner: &Owner) -> Result<(), ArtifactError> {
+    pub(super) async fn renew_pin(&self, owner: &ArtifactOwner) -> Result<(), ArtifactError> {
         let folder = self.keys.run(owner);
         if !self.pins().is_due(&folder, self.max_hold_age() / 2) {
             return Ok(());
@@ -91,7 +95,7 @@ impl Bucket {
     /// Renews the hold on all runs in use that are due.
     pub(super) async fn renew_pins(&self) {
         let within = self.max_hold_age() / 2;
-        let due: Vec<Owner> = {
+        let due: Vec<ArtifactOwner> = {
             let pins = self.pins();
             let held = pins.held.iter();
             held.filter(|(folder, _)| pins.is_due(folder, within))
@@ -107,7 +111,7 @@ impl Bucket {
         }
     }
 
-    async fn write_run(&self, owner: &Owner, folder: &str) -> Result<(), ArtifactError> {
+    async fn write_run(&self, owner: &ArtifactOwner, folder: &str) -> Result<(), ArtifactError> {
         let file = RunFile {
             tenant: owner.principal.tenant.to_string(),
             subject: owner.principal.subject.to_string(),

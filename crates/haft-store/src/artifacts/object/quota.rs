@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt as _;
 use haft::artifact::quota::{Quota, StoredArtifact};
-use haft::artifact::{ArtifactError, Owner};
+use haft::artifact::{ArtifactError, ArtifactOwner};
 use haft::call::Principal;
 use object_store::path::Path;
 use tokio::sync::Mutex;
 
-use super::keys::Entry;
+use super::keys::KeyTarget;
 use super::sweep::seconds;
 use super::{Bucket, MAX_REMEMBERED};
 
@@ -19,10 +19,10 @@ const COUNT_TTL: Duration = Duration::from_secs(60);
 
 /// Known byte counts by tenant.
 #[derive(Debug, Default)]
-pub(super) struct Quotas(Mutex<HashMap<String, Count>>);
+pub(super) struct Quotas(Mutex<HashMap<String, QuotaCount>>);
 
 #[derive(Debug, Clone, Copy)]
-struct Count {
+struct QuotaCount {
     used: u64,
     at: Instant,
 }
@@ -34,7 +34,11 @@ impl Bucket {
     }
 
     /// Charges the bytes to the tenant, or returns an error that says how many would fit.
-    pub(super) async fn charge(&self, owner: &Owner, size: u64) -> Result<(), ArtifactError> {
+    pub(super) async fn charge(
+        &self,
+        owner: &ArtifactOwner,
+        size: u64,
+    ) -> Result<(), ArtifactError> {
         let tenant = self.keys.tenant(&owner.principal);
         // One at a time: concurrent puts share what is left.
         let mut counts = self.quotas.0.lock().await;
@@ -62,9 +66,9 @@ impl Bucket {
 
     async fn known(
         &self,
-        counts: &HashMap<String, Count>,
+        counts: &HashMap<String, QuotaCount>,
         tenant: &str,
-    ) -> Result<Count, ArtifactError> {
+    ) -> Result<QuotaCount, ArtifactError> {
         let known = counts.get(tenant).copied();
         match known.filter(|count| count.at.elapsed() < COUNT_TTL) {
             Some(count) => Ok(count),
@@ -72,7 +76,7 @@ impl Bucket {
         }
     }
 
-    async fn count(&self, tenant: &str) -> Result<Count, ArtifactError> {
+    async fn count(&self, tenant: &str) -> Result<QuotaCount, ArtifactError> {
         let at = Instant::now();
         let mut used = 0u64;
         let mut listed = self.store.list(Some(&Path::from(tenant)));
@@ -81,11 +85,11 @@ impl Bucket {
             .await
             .map_err(|e| self.to_artifact_error(&e))?
         {
-            if let Some(Entry::Kept(kept)) = self.keys.entry(&meta) {
+            if let Some(KeyTarget::Kept(kept)) = self.keys.entry(&meta) {
                 used = used.saturating_add(kept.found);
             }
         }
-        Ok(Count { used, at })
+        Ok(QuotaCount { used, at })
     }
 
     /// Removes a tenant's oldest artifacts, except those of active runs, until `size` more bytes fit. A run is active if its
@@ -100,11 +104,11 @@ impl Bucket {
             .map_err(|e| self.to_artifact_error(&e))?
         {
             match self.keys.entry(&meta) {
-                Some(Entry::Kept(one)) => artifacts.push(one),
-                Some(Entry::Run(folder)) if meta.last_modified.timestamp() >= in_use => {
+                Some(KeyTarget::Kept(one)) => artifacts.push(one),
+                Some(KeyTarget::Run(folder)) if meta.last_modified.timestamp() >= in_use => {
                     held.insert(folder);
                 }
-                Some(Entry::Run(_)) | None => {}
+                Some(KeyTarget::Run(_)) | None => {}
             }
         }
         let artifacts = artifacts.into_iter().map(|one| StoredArtifact {
@@ -121,7 +125,7 @@ impl Bucket {
     }
 }
 
-fn remember(counts: &mut HashMap<String, Count>, tenant: String, count: Count) {
+fn remember(counts: &mut HashMap<String, QuotaCount>, tenant: String, count: QuotaCount) {
     if counts.len() >= MAX_REMEMBERED {
         counts.clear();
     }

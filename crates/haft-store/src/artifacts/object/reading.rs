@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt as _;
-use haft::artifact::{ArtifactError, ArtifactRef, Owner};
+use haft::artifact::{ArtifactError, ArtifactOwner, ArtifactRef};
 use object_store::GetOptions;
 
 use super::Bucket;
@@ -16,7 +16,7 @@ const WHOLE_READ_BYTES: u64 = 8 << 20;
 impl Bucket {
     pub(super) async fn read(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         reference: &ArtifactRef,
         range: Range<u64>,
     ) -> Result<Bytes, ArtifactError> {

@@ -7,8 +7,8 @@ use object_store::aws::AmazonS3Builder;
 use object_store::{BackoffConfig, RetryConfig};
 use url::Url;
 
-use super::http::Client;
-use super::{Dial, ObjectArtifacts, Terms};
+use super::http::ObjectClient;
+use super::{Dial, ObjectArtifacts, RetentionLimits};
 use crate::error::StoreError;
 
 /// Maximum length of a prefix: with what haft appends, keys stay well below their limit of 1,024 bytes.
@@ -27,7 +27,7 @@ impl ObjectArtifacts {
     pub fn s3(
         url: &str,
         variable: impl Fn(&str) -> Option<String>,
-        terms: Terms,
+        terms: RetentionLimits,
         dial: Option<Arc<dyn Dial>>,
     ) -> Result<Self, StoreError> {
         let (bucket, prefix) = place(url).map_err(|why| StoreError(why.into()))?;
@@ -58,7 +58,7 @@ impl ObjectArtifacts {
             }
         }
         let store = builder
-            .with_http_connector(Client::new(plain, dial))
+            .with_http_connector(ObjectClient::new(plain, dial))
             .build()
             .map_err(|_| StoreError("its AWS_… variables do not fit together".into()))?;
         let place = format!("s3://{bucket}/{prefix}");

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use haft::artifact::source::Source;
-use haft::artifact::{ArtifactError, ArtifactRef, Owner};
+use haft::artifact::source::ByteSource;
+use haft::artifact::{ArtifactError, ArtifactOwner, ArtifactRef};
 use haft::clock;
 use haft::future::run_blocking;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStoreExt as _, PutPayload};
 
 use super::Bucket;
-use super::keys::Keys;
+use super::keys::ObjectKeys;
 
 /// Part size for larger artifacts: S3 takes up to 10,000 parts of at least 5 MiB.
 const PART_BYTES: u64 = 8 << 20;
@@ -19,10 +19,10 @@ const PART_BYTES: u64 = 8 << 20;
 impl Bucket {
     pub(super) async fn put(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         reference: &ArtifactRef,
         media_type: &str,
-        source: &Arc<dyn Source>,
+        source: &Arc<dyn ByteSource>,
     ) -> Result<(), ArtifactError> {
         let size = source.size();
         self.quota().admit(size)?;
@@ -36,7 +36,7 @@ impl Bucket {
             Err(ArtifactError::NotFound(_)) => {
                 self.charge(owner, size).await?;
                 let created = i64::try_from(clock::now()).unwrap_or(i64::MAX);
-                Keys::fresh(&folder, reference, created, size, media_type)
+                ObjectKeys::fresh(&folder, reference, created, size, media_type)
             }
             Err(error) => return Err(error),
         };
@@ -56,7 +56,7 @@ impl Bucket {
     async fn put_in_parts(
         &self,
         path: &Path,
-        source: &Arc<dyn Source>,
+        source: &Arc<dyn ByteSource>,
     ) -> Result<Option<String>, ArtifactError> {
         let started = self.store.put_multipart(path).await;
         let mut upload = started.map_err(|e| self.to_artifact_error(&e))?;
@@ -71,7 +71,7 @@ impl Bucket {
     async fn each_part(
         &self,
         upload: &mut dyn MultipartUpload,
-        source: &Arc<dyn Source>,
+        source: &Arc<dyn ByteSource>,
     ) -> Result<Option<String>, ArtifactError> {
         let mut at = 0;
         while at < source.size() {
@@ -87,13 +87,13 @@ impl Bucket {
 }
 
 /// Reads a whole source on a thread that may block.
-async fn whole(source: &Arc<dyn Source>) -> std::io::Result<Bytes> {
+async fn whole(source: &Arc<dyn ByteSource>) -> std::io::Result<Bytes> {
     let source = Arc::clone(source);
     run_blocking(move || source.whole()).await?
 }
 
 /// Reads the part of a source that begins at `from`.
-fn part(source: &dyn Source, from: u64) -> std::io::Result<PutPayload> {
+fn part(source: &dyn ByteSource, from: u64) -> std::io::Result<PutPayload> {
     let size = (source.size() - from).min(PART_BYTES);
     let mut part = vec![0; usize::try_from(size).map_err(std::io::Error::other)?];
     let mut filled = 0;

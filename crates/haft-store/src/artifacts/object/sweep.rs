@@ -11,7 +11,7 @@ use haft::clock;
 use object_store::path::Path;
 use object_store::{ObjectStoreExt as _, PutPayload};
 
-use super::keys::{self, Entry};
+use super::keys::{self, KeyTarget};
 use super::{Bucket, ObjectArtifacts, SWEEP_TIMEOUT};
 
 /// Note written at the end of a complete sweep.
@@ -83,8 +83,8 @@ impl Bucket {
                 continue;
             }
             match self.keys.entry(&meta) {
-                Some(Entry::Kept(kept)) => old.entry(kept.folder).or_default().push(kept.path),
-                Some(Entry::Run(folder)) => drop(old.entry(folder).or_default()),
+                Some(KeyTarget::Kept(kept)) => old.entry(kept.folder).or_default().push(kept.path),
+                Some(KeyTarget::Run(folder)) => drop(old.entry(folder).or_default()),
                 None => continue,
             }
             count += 1;

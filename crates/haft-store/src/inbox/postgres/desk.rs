@@ -1,4 +1,4 @@
-//! `Filing`: the queue of requests to be written together, and state that one statement leaves for the next.
+//! `FilingQueue`: the queue of requests to be written together, and state that one statement leaves for the next.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use parking_lot::{Mutex, MutexGuard};
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::inbox::Draft;
+use crate::inbox::RequestDraft;
 
 /// Capacity of the queue, in KiB of text; each request counts for one more.
 const QUEUE_CAPACITY: usize = 64 << 10;
 
 /// Requests that wait for the previous statement to end.
 #[derive(Debug)]
-pub(crate) struct Filing {
-    pub(super) waiting: Mutex<Vec<(Draft, Answer)>>,
+pub(crate) struct FilingQueue {
+    pub(super) waiting: Mutex<Vec<(RequestDraft, SubmissionSender)>>,
     /// Held while a statement runs.
     pub(super) at_work: Arc<tokio::sync::Mutex<()>>,
-    pub(super) desk: Mutex<Desk>,
+    pub(super) desk: Mutex<FilingState>,
     /// The previous statement's connection: the pool would make the server check each connection that it takes back.
     spare_connection: Mutex<Option<PgConnection>>,
     pub(super) room: Arc<Semaphore>,
 }
 
-pub(super) type Answer = oneshot::Sender<Result<Submission, InboxError>>;
+pub(super) type SubmissionSender = oneshot::Sender<Result<Submission, InboxError>>;
 
 /// State that one statement leaves for the next.
 #[derive(Debug, Default)]
-pub(super) struct Desk {
+pub(super) struct FilingState {
     /// How many more pending requests each tenant may have, as far as is known.
     pub(super) left: HashMap<String, i64>,
     pub(super) swept: Option<Instant>,
@@ -38,7 +38,7 @@ pub(super) struct Desk {
     pub(super) filed: usize,
 }
 
-impl Default for Filing {
+impl Default for FilingQueue {
     fn default() -> Self {
         Self {
             waiting: Mutex::default(),
@@ -50,7 +50,7 @@ impl Default for Filing {
     }
 }
 
-impl Filing {
+impl FilingQueue {
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<PgConnection>> {
         self.spare_connection.lock()
     }

@@ -1,4 +1,4 @@
-//! `Filing`: sends concurrent requests to the server together, in one statement.
+//! `FilingQueue`: sends concurrent requests to the server together, in one statement.
 
 use std::collections::HashSet;
 use std::mem;
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use haft::approval::inbox::{ENDED_BYTES, InboxError, Submission};
 use haft::clock;
-use haft::error::Failure;
+use haft::error::HostFailure;
 use parking_lot::MutexGuard;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::oneshot;
 
-use super::desk::{Answer, Desk};
+use super::desk::{FilingState, SubmissionSender};
 use super::known;
-use crate::inbox::{Draft, MAX_PENDING, RETENTION, SWEEP_BYTES, inbox_full, unavailable};
+use crate::inbox::{MAX_PENDING, RETENTION, RequestDraft, SWEEP_BYTES, inbox_full, unavailable};
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
-use crate::postgres::{Server, is_lost};
+use crate::postgres::{PostgresServer, is_lost};
 
 /// Maximum number of requests per statement.
 const MAX_BATCH: usize = 256;
@@ -69,10 +69,13 @@ const GONE: &str =
     "DELETE FROM haft.processes WHERE alive_until < clock_timestamp() - interval '1 day'";
 
 /// Files a request together with those queued beside it.
-pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Submission, InboxError> {
+pub(super) async fn file(
+    server: &Arc<PostgresServer>,
+    draft: RequestDraft,
+) -> Result<Submission, InboxError> {
     let weight = u32::try_from((draft.request.len() >> 10) + 1).unwrap_or(u32::MAX);
     let room = server.filing.room.acquire_many(weight).await;
-    let _room = room.map_err(|e| unavailable(Failure::of(e)))?;
+    let _room = room.map_err(|e| unavailable(HostFailure::of(e)))?;
     let (answer, mut heard) = oneshot::channel();
     let id = draft.id.clone();
     server.lock_waiting().push((draft, answer));
@@ -104,19 +107,19 @@ fn task_ended() -> InboxError {
     unavailable("its task ended")
 }
 
-impl Server {
-    fn lock_waiting(&self) -> MutexGuard<'_, Vec<(Draft, Answer)>> {
+impl PostgresServer {
+    fn lock_waiting(&self) -> MutexGuard<'_, Vec<(RequestDraft, SubmissionSender)>> {
         let waiting = &self.filing.waiting;
         waiting.lock()
     }
 
-    fn lock_desk(&self) -> MutexGuard<'_, Desk> {
+    fn lock_desk(&self) -> MutexGuard<'_, FilingState> {
         let desk = &self.filing.desk;
         desk.lock()
     }
 
     /// Takes up to one statement's worth of queued requests, dropping those whose callers have gone.
-    fn take(&self) -> Vec<(Draft, Answer)> {
+    fn take(&self) -> Vec<(RequestDraft, SubmissionSender)> {
         let mut waiting = self.lock_waiting();
         waiting.retain(|(_, answer)| !answer.is_closed());
         let now = waiting.len().min(MAX_BATCH);
@@ -125,7 +128,7 @@ impl Server {
     }
 }
 
-async fn work(server: &Arc<Server>, mut batch: Vec<(Draft, Answer)>) {
+async fn work(server: &Arc<PostgresServer>, mut batch: Vec<(RequestDraft, SubmissionSender)>) {
     while !batch.is_empty() {
         file_batch(server, batch).await;
         // There may be no other task left to take what remains.
@@ -133,7 +136,7 @@ async fn work(server: &Arc<Server>, mut batch: Vec<(Draft, Answer)>) {
     }
 }
 
-async fn file_batch(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
+async fn file_batch(server: &Arc<PostgresServer>, batch: Vec<(RequestDraft, SubmissionSender)>) {
     let (drafts, answers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
     let drafts = &drafts;
     let made = server.ask(
@@ -156,9 +159,9 @@ async fn file_batch(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
 
 /// Writes the requests that are admitted; for the others, returns the error or the identical request that still counts.
 async fn insert(
-    server: &Arc<Server>,
+    server: &Arc<PostgresServer>,
     pool: &PgPool,
-    drafts: &[Draft],
+    drafts: &[RequestDraft],
 ) -> Result<Vec<Result<Submission, InboxError>>, sqlx::Error> {
     sweep(server, pool).await?;
     server.lock_desk().filed += drafts
@@ -173,7 +176,7 @@ async fn insert(
         let before = i64::try_from(before.count()).unwrap_or(i64::MAX);
         admitted.push(reserve_place(server, pool, &draft.tenant, before).await?);
     }
-    let write: Vec<&Draft> = drafts
+    let write: Vec<&RequestDraft> = drafts
         .iter()
         .zip(&admitted)
         .filter_map(|(draft, admitted)| admitted.then_some(draft))
@@ -194,9 +197,9 @@ async fn insert(
 }
 
 async fn insert_batch(
-    server: &Arc<Server>,
+    server: &Arc<PostgresServer>,
     pool: &PgPool,
-    drafts: &[&Draft],
+    drafts: &[&RequestDraft],
 ) -> Result<HashSet<String>, sqlx::Error> {
     let me = server.beat.process_name(pool).await?;
     let spare = server.filing.lock().take();
@@ -217,7 +220,7 @@ async fn insert_batch(
 async fn write_one(
     connection: &mut PgConnection,
     me: &str,
-    draft: &Draft,
+    draft: &RequestDraft,
 ) -> Result<Vec<String>, sqlx::Error> {
     let writing = sqlx::query_scalar(FILE_ONE)
         .bind(&draft.tenant)
@@ -235,13 +238,14 @@ async fn write_one(
 async fn write_all(
     connection: &mut PgConnection,
     me: &str,
-    drafts: &[&Draft],
+    drafts: &[&RequestDraft],
 ) -> Result<Vec<String>, sqlx::Error> {
-    let texts = |of: fn(&Draft) -> &String| -> Vec<&str> {
+    let texts = |of: fn(&RequestDraft) -> &String| -> Vec<&str> {
         drafts.iter().map(|draft| of(draft).as_str()).collect()
     };
-    let numbers =
-        |of: fn(&Draft) -> i64| -> Vec<i64> { drafts.iter().map(|draft| of(draft)).collect() };
+    let numbers = |of: fn(&RequestDraft) -> i64| -> Vec<i64> {
+        drafts.iter().map(|draft| of(draft)).collect()
+    };
     let writing = sqlx::query_scalar(FILE)
         .bind(texts(|draft| &draft.tenant))
         .bind(texts(|draft| &draft.id))
@@ -257,9 +261,9 @@ async fn write_all(
 
 /// Returns the request that conflicts with a new one, or files the new one if there is none. An expired request does not conflict.
 async fn conflict(
-    server: &Arc<Server>,
+    server: &Arc<PostgresServer>,
     pool: &PgPool,
-    draft: &Draft,
+    draft: &RequestDraft,
 ) -> Result<Result<Submission, InboxError>, sqlx::Error> {
     // Another request may come in between in each round; the number of rounds is limited.
     for _ in 0..8 {
@@ -295,7 +299,7 @@ async fn conflict(
 
 /// Takes one of a tenant's places; counts again each time half of those that were free are used.
 async fn reserve_place(
-    server: &Server,
+    server: &PostgresServer,
     pool: &PgPool,
     tenant: &str,
     before: i64,
@@ -325,7 +329,7 @@ async fn reserve_place(
 }
 
 /// Deletes old requests when due.
-async fn sweep(server: &Server, pool: &PgPool) -> Result<(), sqlx::Error> {
+async fn sweep(server: &PostgresServer, pool: &PgPool) -> Result<(), sqlx::Error> {
     let due = {
         let desk = server.lock_desk();
         desk.swept.is_none_or(|at| at.elapsed() >= SWEEP_INTERVAL) || desk.filed >= SWEEP_BYTES

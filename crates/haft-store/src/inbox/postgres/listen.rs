@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
 use crate::inbox::LISTENER_BUFFER;
-use crate::postgres::{OPERATION_TIMEOUT, Server};
+use crate::postgres::{OPERATION_TIMEOUT, PostgresServer};
 
 const CHANNEL: &str = "haft_approvals";
 
@@ -28,7 +28,7 @@ const SINCE: &str =
     "SELECT changed, id FROM haft.approvals WHERE changed > $1 ORDER BY changed LIMIT $2";
 
 /// Starts the task unless it is running.
-pub(super) fn start(server: &Arc<Server>) {
+pub(super) fn start(server: &Arc<PostgresServer>) {
     let Ok(runtime) = Handle::try_current() else {
         return;
     };
@@ -40,7 +40,7 @@ pub(super) fn start(server: &Arc<Server>) {
 /// Recently reported changes: the newest of each request.
 type NewestChanges = HashMap<String, i64>;
 
-async fn run(server: Weak<Server>) {
+async fn run(server: Weak<PostgresServer>) {
     let mut reported = NewestChanges::new();
     // Where polls begin: set on the first connection and kept while disconnected.
     let mut from = None;
@@ -54,7 +54,7 @@ async fn run(server: Weak<Server>) {
 }
 
 /// Returns whether there still are listeners.
-fn has_listeners(server: &Weak<Server>) -> bool {
+fn has_listeners(server: &Weak<PostgresServer>) -> bool {
     let Some(server) = server.upgrade() else {
         return false;
     };
@@ -66,7 +66,7 @@ fn has_listeners(server: &Weak<Server>) -> bool {
 
 /// Listens until the connection breaks or the last listener is dropped.
 async fn listen(
-    server: &Weak<Server>,
+    server: &Weak<PostgresServer>,
     from: &mut Option<i64>,
     reported: &mut NewestChanges,
 ) -> Result<(), sqlx::Error> {
@@ -101,7 +101,7 @@ async fn listen(
 
 /// Polls for missed changes.
 async fn look(
-    server: &Weak<Server>,
+    server: &Weak<PostgresServer>,
     from: &mut Option<i64>,
     reported: &mut NewestChanges,
 ) -> Result<(), sqlx::Error> {
@@ -132,7 +132,7 @@ async fn look(
     Ok(())
 }
 
-fn report_change(server: &Server, reported: &mut NewestChanges, changed: i64, id: &str) {
+fn report_change(server: &PostgresServer, reported: &mut NewestChanges, changed: i64, id: &str) {
     if reported.get(id).is_some_and(|known| *known >= changed) {
         return;
     }

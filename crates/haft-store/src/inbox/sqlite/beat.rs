@@ -1,4 +1,4 @@
-//! `Beat`: what this process attends and runs, and when its lease is due for renewal.
+//! `SqliteHeartbeat`: what this process attends and runs, and when its lease is due for renewal.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const LEAVE: &str = "DELETE FROM approval_processes WHERE id = ?";
 
 /// This process's lease as other processes see it.
 #[derive(Debug)]
-pub(super) struct Beat {
+pub(super) struct SqliteHeartbeat {
     /// This process's name: random, new with each inbox.
     pub(super) me: String,
     pub(super) lease: Lease,
@@ -33,7 +33,7 @@ pub(super) struct Beat {
     beats: u32,
 }
 
-impl Beat {
+impl SqliteHeartbeat {
     pub(super) fn new(lease: Lease) -> Self {
         Self {
             me: String::new(),
@@ -143,7 +143,7 @@ mod tests {
             beat,
             ..Lease::default()
         };
-        let mut held = Beat::new(lease);
+        let mut held = SqliteHeartbeat::new(lease);
         assert_eq!(held.next_try(), None);
         held.hold("ap-1");
         assert_eq!(held.next_try(), Some(Duration::ZERO));

@@ -5,20 +5,20 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Filter, InboxError, RequestStatus, StoredApproval};
-use haft::approval::listing::Page;
+use haft::approval::inbox::{InboxError, RequestFilter, RequestStatus, StoredApproval};
+use haft::approval::listing::RequestPage;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use tokio::sync::oneshot;
 
 use super::beat::alive;
 use super::steps::{alike, columns, get, read_bare_row};
-use super::{OwnChanges, Shared};
-use crate::inbox::{LISTENER_BUFFER, Room, stored_statuses, unavailable};
-use crate::lane::{Jobs, Next};
+use super::{OwnChanges, SharedInbox};
+use crate::inbox::{CapacityCheck, LISTENER_BUFFER, stored_statuses, unavailable};
+use crate::lane::{Jobs, NextJob};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
-use crate::sqlite::file::{Commit, DbFile};
+use crate::sqlite::file::{CommitDurability, DbFile};
 
 /// Interval between checks for other processes' changes. As long as nothing changes, a check only reads a counter in shared
 /// memory.
@@ -53,7 +53,7 @@ const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
 
 /// A job for the thread.
 #[derive(Debug)]
-pub(super) enum Read {
+pub(super) enum ReadJob {
     Get(
         String,
         oneshot::Sender<Result<Option<StoredApproval>, InboxError>>,
@@ -66,10 +66,10 @@ pub(super) enum Read {
     ),
     /// Also returns whether a listed request has expired without being marked so.
     List(
-        Filter,
+        RequestFilter,
         oneshot::Sender<Result<(Vec<StoredApproval>, bool), InboxError>>,
     ),
-    Room(Room, oneshot::Sender<Result<bool, InboxError>>),
+    Room(CapacityCheck, oneshot::Sender<Result<bool, InboxError>>),
     /// A listener was added.
     Look,
 }
@@ -88,8 +88,8 @@ struct ReadPosition {
 /// Requests, each with its row or change number, ascending.
 type NumberedIds = Vec<(String, i64)>;
 
-struct Reader<'a> {
-    shared: &'a Shared,
+struct InboxReader<'a> {
+    shared: &'a SharedInbox,
     file: DbFile,
     /// `None` while there are no listeners.
     seen: Option<ReadPosition>,
@@ -98,10 +98,10 @@ struct Reader<'a> {
 }
 
 /// Runs jobs until every sender is dropped.
-pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
-    let mut reader = Reader {
+pub(super) fn run(shared: &SharedInbox, jobs: &Jobs<ReadJob>) {
+    let mut reader = InboxReader {
         shared,
-        file: DbFile::new(shared.path.clone(), Commit::Synced),
+        file: DbFile::new(shared.path.clone(), CommitDurability::Synced),
         seen: None,
         looked: Instant::now(),
         failing: false,
@@ -111,19 +111,19 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
         // Before the job: a read made after a listener was added is no older than the changes that it receives.
         reader.look();
         match next {
-            Next::Job(Read::Get(id, answer)) => drop(answer.send(reader.get(&id))),
-            Next::Job(Read::Find(run, fingerprint, answer)) => {
+            NextJob::Job(ReadJob::Get(id, answer)) => drop(answer.send(reader.get(&id))),
+            NextJob::Job(ReadJob::Find(run, fingerprint, answer)) => {
                 drop(answer.send(reader.find(&run, &fingerprint)));
             }
-            Next::Job(Read::List(filter, answer)) => drop(answer.send(reader.list(&filter))),
-            Next::Job(Read::Room(room, answer)) => drop(answer.send(reader.room(&room))),
-            Next::Job(Read::Look) | Next::Quiet => {}
-            Next::End => break,
+            NextJob::Job(ReadJob::List(filter, answer)) => drop(answer.send(reader.list(&filter))),
+            NextJob::Job(ReadJob::Room(room, answer)) => drop(answer.send(reader.room(&room))),
+            NextJob::Job(ReadJob::Look) | NextJob::Quiet => {}
+            NextJob::End => break,
         }
     }
 }
 
-impl Reader<'_> {
+impl InboxReader<'_> {
     /// Returns how long to wait for a job.
     fn patience(&self) -> Option<Duration> {
         if self.shared.changes.receiver_count() == 0 {
@@ -204,14 +204,14 @@ impl Reader<'_> {
         Ok(found?.filter(StoredApproval::answers_again))
     }
 
-    fn list(&mut self, filter: &Filter) -> Result<(Vec<StoredApproval>, bool), InboxError> {
+    fn list(&mut self, filter: &RequestFilter) -> Result<(Vec<StoredApproval>, bool), InboxError> {
         let lease = self.shared.lease;
         self.read(|connection| list(connection, filter, lease))
     }
 
-    fn room(&mut self, room: &Room) -> Result<bool, InboxError> {
+    fn room(&mut self, room: &CapacityCheck) -> Result<bool, InboxError> {
         let now = nanoseconds(clock::now());
-        let Room {
+        let CapacityCheck {
             tenant,
             run,
             fingerprint,
@@ -296,11 +296,11 @@ fn since(connection: &Connection, sql: &str, number: i64) -> rusqlite::Result<Nu
 
 fn list(
     connection: &Connection,
-    filter: &Filter,
+    filter: &RequestFilter,
     lease: Lease,
 ) -> rusqlite::Result<Result<(Vec<StoredApproval>, bool), InboxError>> {
     let alive = alive(connection, lease)?;
-    let (now, mut stale, mut page) = (clock::now(), false, Page::new(filter.limit));
+    let (now, mut stale, mut page) = (clock::now(), false, RequestPage::new(filter.limit));
     let mut at = connection.prepare_cached(AT)?;
     for row in rows(connection, filter)? {
         let stored = at.query_row([row], read_bare_row)?.alive(&alive);
@@ -321,7 +321,7 @@ fn list(
 
 /// Returns the rows that match a filter, oldest first. Only row numbers are sorted: `SQLite` would sort the texts with them, in a
 /// temporary file.
-fn rows(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<i64>> {
+fn rows(connection: &Connection, filter: &RequestFilter) -> rusqlite::Result<Vec<i64>> {
     let mut sql = LIST.to_owned();
     let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(filter.tenant.clone())];
     if !filter.status.is_empty() {

@@ -1,15 +1,15 @@
-//! `Step`: each change of a request as statements, each a compare-and-set within a shared transaction.
+//! `InboxChange`: each change of a request as statements, each a compare-and-set within a shared transaction.
 
 use std::collections::{HashMap, HashSet};
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Ending, InboxError, RequestStatus, StoredApproval};
-use haft::approval::transition::Event;
+use haft::approval::inbox::{InboxError, RequestEnding, RequestStatus, StoredApproval};
+use haft::approval::transition::RequestEvent;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
-use super::beat::{Beat, alive};
-use crate::inbox::{Draft, MAX_PENDING, StoredRow, Verdict, inbox_full, refusal};
+use super::beat::{SqliteHeartbeat, alive};
+use crate::inbox::{DecisionRow, MAX_PENDING, RequestDraft, StoredRow, inbox_full, refusal};
 use crate::number::nanoseconds;
 
 /// The columns of a row, for [`read_bare_row`].
@@ -62,9 +62,9 @@ const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
 
 /// A requested change.
 #[derive(Debug)]
-pub(super) enum Step {
-    File(Box<Draft>),
-    Decide(ApprovalId, Verdict),
+pub(super) enum InboxChange {
+    File(Box<RequestDraft>),
+    Decide(ApprovalId, DecisionRow),
     Claim(ApprovalId),
     Finish {
         id: ApprovalId,
@@ -74,12 +74,12 @@ pub(super) enum Step {
     Deliver(ApprovalId),
     Attend(ApprovalId, bool),
     /// Ends a request without its call; the text says why.
-    End(ApprovalId, Ending, String),
+    End(ApprovalId, RequestEnding, String),
     /// Marks a tenant's expired requests.
     Sweep(String),
 }
 
-impl Step {
+impl InboxChange {
     /// Returns the bytes of the request that it writes.
     pub(super) fn filed_bytes(&self) -> usize {
         match self {
@@ -91,35 +91,35 @@ impl Step {
 
 /// The result of a step.
 #[derive(Debug)]
-pub(super) enum StepResult {
+pub(super) enum InboxChangeResult {
     Done,
     Entry(Box<StoredApproval>),
     First(bool),
 }
 
 /// Why a step failed: the inbox refused it, and the other steps continue, or the database failed, and none does.
-pub(super) enum No {
+pub(super) enum SqliteInboxError {
     Inbox(InboxError),
     Database(rusqlite::Error),
 }
 
-impl From<rusqlite::Error> for No {
+impl From<rusqlite::Error> for SqliteInboxError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<InboxError> for No {
+impl From<InboxError> for SqliteInboxError {
     fn from(error: InboxError) -> Self {
         Self::Inbox(error)
     }
 }
 
 /// A transaction that runs steps.
-pub(super) struct Steps<'a> {
+pub(super) struct ChangeTransaction<'a> {
     pub(super) connection: &'a Connection,
-    pub(super) beat: &'a mut Beat,
-    pub(super) room: &'a mut Room,
+    pub(super) beat: &'a mut SqliteHeartbeat,
+    pub(super) room: &'a mut TenantCapacity,
     /// The transaction's number, once it changes an existing row.
     pub(super) number: Option<i64>,
     /// The new rows.
@@ -130,10 +130,14 @@ pub(super) struct Steps<'a> {
 
 /// How many more pending requests each tenant may have, as far as is known; counted again when used up.
 #[derive(Debug, Default)]
-pub(super) struct Room(HashMap<String, u32>);
+pub(super) struct TenantCapacity(HashMap<String, u32>);
 
-impl<'a> Steps<'a> {
-    pub(super) fn new(connection: &'a Connection, beat: &'a mut Beat, room: &'a mut Room) -> Self {
+impl<'a> ChangeTransaction<'a> {
+    pub(super) fn new(
+        connection: &'a Connection,
+        beat: &'a mut SqliteHeartbeat,
+        room: &'a mut TenantCapacity,
+    ) -> Self {
         Self {
             connection,
             beat,
@@ -144,17 +148,20 @@ impl<'a> Steps<'a> {
         }
     }
 
-    pub(super) fn make(&mut self, step: &Step) -> Result<StepResult, No> {
+    pub(super) fn make(
+        &mut self,
+        step: &InboxChange,
+    ) -> Result<InboxChangeResult, SqliteInboxError> {
         let number = match step {
             // A new request is recognized by its row.
-            Step::File(_) => 0,
+            InboxChange::File(_) => 0,
             _ => self.number()?,
         };
         match step {
-            Step::File(draft) => self.file(draft),
-            Step::Decide(id, verdict) => self.decide(id, verdict, number),
-            Step::Claim(id) => self.claim(id, number),
-            Step::Finish {
+            InboxChange::File(draft) => self.file(draft),
+            InboxChange::Decide(id, verdict) => self.decide(id, verdict, number),
+            InboxChange::Claim(id) => self.claim(id, number),
+            InboxChange::Finish {
                 id,
                 outcome,
                 delivered,
@@ -162,30 +169,30 @@ impl<'a> Steps<'a> {
                 self.beat.release(id.as_str());
                 let values: [&dyn ToSql; 4] = [&id.as_str(), outcome, delivered, &number];
                 self.update(id, FINISH, &values)?;
-                Ok(StepResult::Done)
+                Ok(InboxChangeResult::Done)
             }
-            Step::Deliver(id) => {
+            InboxChange::Deliver(id) => {
                 let first = self.update(id, DELIVER, &[&id.as_str(), &number])?;
-                Ok(StepResult::First(first))
+                Ok(InboxChangeResult::First(first))
             }
-            Step::Attend(id, true) => {
+            InboxChange::Attend(id, true) => {
                 self.beat.hold(id.as_str());
                 let me = self.beat.me.clone();
                 self.update(id, ATTEND, &[&id.as_str(), &me, &number])?;
-                Ok(StepResult::Done)
+                Ok(InboxChangeResult::Done)
             }
-            Step::Attend(id, false) => {
+            InboxChange::Attend(id, false) => {
                 self.beat.release(id.as_str());
                 let me = self.beat.me.clone();
                 self.update(id, LEAVE, &[&id.as_str(), &me, &number])?;
-                Ok(StepResult::Done)
+                Ok(InboxChangeResult::Done)
             }
-            Step::End(id, ending, why) => {
+            InboxChange::End(id, ending, why) => {
                 self.beat.release(id.as_str());
                 self.end(id, *ending, why, number)?;
-                Ok(StepResult::Done)
+                Ok(InboxChangeResult::Done)
             }
-            Step::Sweep(tenant) => self.sweep(tenant, number),
+            InboxChange::Sweep(tenant) => self.sweep(tenant, number),
         }
     }
 
@@ -200,11 +207,11 @@ impl<'a> Steps<'a> {
         Ok(*self.number.insert(number))
     }
 
-    fn file(&mut self, draft: &Draft) -> Result<StepResult, No> {
+    fn file(&mut self, draft: &RequestDraft) -> Result<InboxChangeResult, SqliteInboxError> {
         if let Some(found) = alike(self.connection, &draft.run, &draft.fingerprint)? {
             let entry = self.entry(found)?;
             if entry.answers_again() {
-                return Ok(StepResult::Entry(Box::new(entry)));
+                return Ok(InboxChangeResult::Entry(Box::new(entry)));
             }
         }
         self.reserve_place(&draft.tenant)?;
@@ -221,12 +228,12 @@ impl<'a> Steps<'a> {
         self.rows.push(self.connection.last_insert_rowid());
         self.beat.hold(&draft.id);
         self.changed.push(ApprovalId::new(draft.id.as_str()));
-        Ok(StepResult::Done)
+        Ok(InboxChangeResult::Done)
     }
 
     /// Takes one of a tenant's places. Counts again each time half of those that were free are used, so requests that other
     /// processes wrote are noticed long before there are too many.
-    fn reserve_place(&mut self, tenant: &str) -> Result<(), No> {
+    fn reserve_place(&mut self, tenant: &str) -> Result<(), SqliteInboxError> {
         if let Some(left) = self.room.0.get_mut(tenant).filter(|left| **left > 0) {
             *left -= 1;
             return Ok(());
@@ -251,9 +258,9 @@ impl<'a> Steps<'a> {
     fn decide(
         &mut self,
         id: &ApprovalId,
-        verdict: &Verdict,
+        verdict: &DecisionRow,
         number: i64,
-    ) -> Result<StepResult, No> {
+    ) -> Result<InboxChangeResult, SqliteInboxError> {
         let now = nanoseconds(clock::now());
         let values = params![
             id.as_str(),
@@ -270,16 +277,22 @@ impl<'a> Steps<'a> {
             .optional()?;
         if let Some(decided) = decided {
             self.changed.push(id.clone());
-            return Ok(StepResult::Entry(Box::new(self.entry(decided)?)));
+            return Ok(InboxChangeResult::Entry(Box::new(self.entry(decided)?)));
         }
         let entry = self.known(id)?;
         if entry.status == RequestStatus::Expired {
-            self.end(id, Ending::Expired, "", number)?;
+            self.end(id, RequestEnding::Expired, "", number)?;
         }
         Err(refusal(&entry, verdict.event).into())
     }
 
-    fn end(&mut self, id: &ApprovalId, ending: Ending, why: &str, number: i64) -> Result<(), No> {
+    fn end(
+        &mut self,
+        id: &ApprovalId,
+        ending: RequestEnding,
+        why: &str,
+        number: i64,
+    ) -> Result<(), SqliteInboxError> {
         let (to, from) = (ending.status().as_str(), ending.applies_to().as_str());
         let now = nanoseconds(clock::now());
         let ended = self.update(id, END, &[&id.as_str(), &to, &number, &from, &now])?;
@@ -290,7 +303,11 @@ impl<'a> Steps<'a> {
         Ok(())
     }
 
-    fn claim(&mut self, id: &ApprovalId, number: i64) -> Result<StepResult, No> {
+    fn claim(
+        &mut self,
+        id: &ApprovalId,
+        number: i64,
+    ) -> Result<InboxChangeResult, SqliteInboxError> {
         let claimed = self
             .connection
             .prepare_cached(CLAIM)?
@@ -299,27 +316,32 @@ impl<'a> Steps<'a> {
         let Some(claimed) = claimed else {
             let entry = self.known(id)?;
             let again = entry.claimed;
-            return Err(refusal(&entry, Event::Claim { again }).into());
+            return Err(refusal(&entry, RequestEvent::Claim { again }).into());
         };
         self.changed.push(id.clone());
         self.beat.hold(id.as_str());
         // Before the row is read: the claiming process must count as alive.
         self.beat.renew(self.connection)?;
-        Ok(StepResult::Entry(Box::new(self.entry(claimed)?)))
+        Ok(InboxChangeResult::Entry(Box::new(self.entry(claimed)?)))
     }
 
-    fn sweep(&mut self, tenant: &str, number: i64) -> Result<StepResult, No> {
+    fn sweep(&mut self, tenant: &str, number: i64) -> Result<InboxChangeResult, SqliteInboxError> {
         let now = nanoseconds(clock::now());
         let mut expire = self.connection.prepare_cached(EXPIRE)?;
         let ids = expire.query_map(params![tenant, now, number], |row| row.get::<_, String>(0))?;
         for id in ids {
             self.changed.push(ApprovalId::new(id?));
         }
-        Ok(StepResult::Done)
+        Ok(InboxChangeResult::Done)
     }
 
     /// Updates one row and returns whether it did. Fails if there is no such request.
-    fn update(&mut self, id: &ApprovalId, sql: &str, values: &[&dyn ToSql]) -> Result<bool, No> {
+    fn update(
+        &mut self,
+        id: &ApprovalId,
+        sql: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<bool, SqliteInboxError> {
         let rows = self.connection.prepare_cached(sql)?.execute(values)?;
         if rows == 1 {
             self.changed.push(id.clone());
@@ -336,12 +358,12 @@ impl<'a> Steps<'a> {
         }
     }
 
-    fn known(&self, id: &ApprovalId) -> Result<StoredApproval, No> {
+    fn known(&self, id: &ApprovalId) -> Result<StoredApproval, SqliteInboxError> {
         let found = get(self.connection, id.as_str())?;
         self.entry(found.ok_or_else(|| InboxError::NotFound(id.clone()))?)
     }
 
-    fn entry(&self, row: BareRow) -> Result<StoredApproval, No> {
+    fn entry(&self, row: BareRow) -> Result<StoredApproval, SqliteInboxError> {
         let alive = alive(self.connection, self.beat.lease)?;
         Ok(row.alive(&alive).entry(clock::now())?)
     }

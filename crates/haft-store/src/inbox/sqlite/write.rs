@@ -1,4 +1,4 @@
-//! `Writer` and its thread: commits queued steps in one transaction and answers them once it is on disk.
+//! `InboxWriter` and its thread: commits queued steps in one transaction and answers them once it is on disk.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -8,19 +8,21 @@ use std::time::{Duration, Instant};
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{ENDED_BYTES, InboxError};
 use haft::clock;
-use haft::error::Failure;
+use haft::error::HostFailure;
 use parking_lot::MutexGuard;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 use tokio::sync::oneshot;
 
-use super::beat::Beat;
-use super::steps::{No, Room, Step, StepResult, Steps};
-use super::{Shared, Turn};
+use super::beat::SqliteHeartbeat;
+use super::steps::{
+    ChangeTransaction, InboxChange, InboxChangeResult, SqliteInboxError, TenantCapacity,
+};
+use super::{ChangeTicket, SharedInbox};
 use crate::inbox::{RETENTION, SWEEP_BYTES, unavailable};
-use crate::lane::{Jobs, Next};
+use crate::lane::{Jobs, NextJob};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
-use crate::sqlite::file::{Commit, DbFile};
+use crate::sqlite::file::{CommitDurability, DbFile};
 
 /// Maximum number of steps per transaction.
 const MAX_BATCH: usize = 512;
@@ -46,11 +48,11 @@ const GONE: &str = "DELETE FROM approval_processes WHERE abs(alive_until - ?) > 
 
 /// A job for the thread.
 #[derive(Debug)]
-pub(super) enum Write {
+pub(super) enum WriteJob {
     Step {
-        step: Step,
-        answer: Answer,
-        turn: Turn,
+        step: InboxChange,
+        answer: ChangeResultSender,
+        turn: ChangeTicket,
     },
     /// The lease has to be renewed regularly from now on.
     Wake,
@@ -58,14 +60,14 @@ pub(super) enum Write {
     Leave(oneshot::Sender<()>),
 }
 
-type Answer = oneshot::Sender<Result<StepResult, InboxError>>;
+type ChangeResultSender = oneshot::Sender<Result<InboxChangeResult, InboxError>>;
 
 /// The connection, and what is known about the table.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(super) struct InboxWriter {
     file: DbFile,
-    beat: Beat,
-    room: Room,
+    beat: SqliteHeartbeat,
+    room: TenantCapacity,
     swept: Option<Instant>,
     /// Bytes of requests written since the last sweep.
     filed: usize,
@@ -76,24 +78,24 @@ pub(super) struct Writer {
 }
 
 /// Runs jobs until every sender is dropped.
-pub(super) fn run(shared: &Shared, jobs: &Jobs<Write>) {
+pub(super) fn run(shared: &SharedInbox, jobs: &Jobs<WriteJob>) {
     loop {
         let due = writer(shared).beats();
         match jobs.next(due) {
-            Next::Job(first) => run_queued(shared, first, jobs),
-            Next::Quiet => writer(shared).say(shared),
-            Next::End => break,
+            NextJob::Job(first) => run_queued(shared, first, jobs),
+            NextJob::Quiet => writer(shared).say(shared),
+            NextJob::End => break,
         }
     }
     writer(shared).leave();
 }
 
-fn writer(shared: &Shared) -> MutexGuard<'_, Writer> {
+fn writer(shared: &SharedInbox) -> MutexGuard<'_, InboxWriter> {
     shared.writer.lock()
 }
 
 /// Runs a job and those queued behind it.
-fn run_queued(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
+fn run_queued(shared: &SharedInbox, first: WriteJob, jobs: &Jobs<WriteJob>) {
     // More jobs arrive while this waits for the lock.
     let mut writer = writer(shared);
     let (mut steps, mut answers, mut left) = (Vec::new(), Vec::new(), None);
@@ -101,12 +103,12 @@ fn run_queued(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
     let began = Instant::now();
     while let Some(job) = next.take() {
         match job {
-            Write::Step { step, answer, turn } => {
+            WriteJob::Step { step, answer, turn } => {
                 steps.push(step);
                 answers.push((answer, turn));
             }
-            Write::Wake => {}
-            Write::Leave(done) => {
+            WriteJob::Wake => {}
+            WriteJob::Leave(done) => {
                 left = Some(done);
                 break;
             }
@@ -132,12 +134,12 @@ fn run_queued(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
     }
 }
 
-impl Writer {
+impl InboxWriter {
     pub(super) fn new(path: &Path, lease: Lease) -> Self {
         Self {
-            file: DbFile::new(path.to_owned(), Commit::Synced),
-            beat: Beat::new(lease),
-            room: Room::default(),
+            file: DbFile::new(path.to_owned(), CommitDurability::Synced),
+            beat: SqliteHeartbeat::new(lease),
+            room: TenantCapacity::default(),
             swept: None,
             filed: 0,
             last: 0,
@@ -153,7 +155,7 @@ impl Writer {
     }
 
     /// Renews this process's lease if due.
-    fn say(&mut self, shared: &Shared) {
+    fn say(&mut self, shared: &SharedInbox) {
         let due = self.beat.due().is_some_and(|due| due.is_zero());
         // There is no caller to answer, and the next beat tries again.
         if due && self.transact(shared, &[]).is_err() {
@@ -179,16 +181,16 @@ impl Writer {
     /// Runs steps and returns the result of each.
     pub(super) fn run_batch(
         &mut self,
-        shared: &Shared,
-        steps: &[Step],
-    ) -> Vec<Result<StepResult, InboxError>> {
+        shared: &SharedInbox,
+        steps: &[InboxChange],
+    ) -> Vec<Result<InboxChangeResult, InboxError>> {
         if steps.is_empty() {
             return Vec::new();
         }
         self.transact(shared, steps).unwrap_or_else(|why| {
             self.file.disconnect();
             self.beat.invalidate_renewal();
-            self.room = Room::default();
+            self.room = TenantCapacity::default();
             steps
                 .iter()
                 .map(|_| Err(unavailable(why.clone())))
@@ -199,9 +201,9 @@ impl Writer {
     /// Runs these steps in one transaction and reports what they changed.
     fn transact(
         &mut self,
-        shared: &Shared,
-        steps: &[Step],
-    ) -> Result<Vec<Result<StepResult, InboxError>>, Failure> {
+        shared: &SharedInbox,
+        steps: &[InboxChange],
+    ) -> Result<Vec<Result<InboxChangeResult, InboxError>>, HostFailure> {
         let (connection, new) = self.file.connection()?;
         if new {
             self.beat.invalidate_renewal();
@@ -224,7 +226,7 @@ impl Writer {
             self.swept = Some(Instant::now());
             self.filed = 0;
         }
-        self.filed += steps.iter().map(Step::filed_bytes).sum::<usize>();
+        self.filed += steps.iter().map(InboxChange::filed_bytes).sum::<usize>();
         let holds = self.beat.holds();
         shared.held.store(holds, Ordering::Relaxed);
         for id in made.changed {
@@ -252,20 +254,20 @@ impl Writer {
 /// A transaction that is not committed yet.
 struct OpenTransaction<'a> {
     transaction: Transaction<'a>,
-    made: Made,
+    made: TransactionResults,
     number: Option<i64>,
     rows: Vec<i64>,
 }
 
 /// The results of a transaction.
-struct Made {
-    results: Vec<Result<StepResult, InboxError>>,
+struct TransactionResults {
+    results: Vec<Result<InboxChangeResult, InboxError>>,
     changed: Vec<ApprovalId>,
 }
 
 impl OpenTransaction<'_> {
     /// Commits. Notes the changes first, so that the reading thread does not report them a second time.
-    fn commit(self, shared: &Shared) -> rusqlite::Result<Made> {
+    fn commit(self, shared: &SharedInbox) -> rusqlite::Result<TransactionResults> {
         let lock_reported = || shared.reported.lock();
         let tells = !self.made.changed.is_empty() && shared.changes.receiver_count() > 0;
         if tells {
@@ -281,9 +283,9 @@ impl OpenTransaction<'_> {
 
 fn transaction<'a>(
     connection: &'a mut Connection,
-    beat: &mut Beat,
-    room: &mut Room,
-    steps: &[Step],
+    beat: &mut SqliteHeartbeat,
+    room: &mut TenantCapacity,
+    steps: &[InboxChange],
     sweep: bool,
 ) -> rusqlite::Result<OpenTransaction<'a>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -294,18 +296,18 @@ fn transaction<'a>(
         transaction.execute(UNDECIDED, params![now, most])?;
         transaction.execute(GONE, params![now])?;
     }
-    let mut making = Steps::new(&transaction, beat, room);
+    let mut making = ChangeTransaction::new(&transaction, beat, room);
     let mut results = Vec::with_capacity(steps.len());
     for step in steps {
         results.push(match making.make(step) {
             Ok(done) => Ok(done),
-            Err(No::Inbox(no)) => Err(no),
-            Err(No::Database(error)) => return Err(error),
+            Err(SqliteInboxError::Inbox(no)) => Err(no),
+            Err(SqliteInboxError::Database(error)) => return Err(error),
         });
     }
     let (number, rows, changed) = (making.number, making.rows, making.changed);
     beat.renew(&transaction)?;
-    let made = Made { results, changed };
+    let made = TransactionResults { results, changed };
     Ok(OpenTransaction {
         transaction,
         made,

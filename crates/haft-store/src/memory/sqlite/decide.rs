@@ -1,10 +1,12 @@
 //! Decisions about candidates: each is decided once, and only against the revision that its writer saw.
 
-use haft::memory::{Asker, Decision, MemoryError, MemoryId, Record, State};
+use haft::memory::{
+    CandidateDecision, MemoryAccess, MemoryError, MemoryId, MemoryRecord, MemoryState,
+};
 use rusqlite::{Connection, params};
 
 use super::steps::{delete, index, named, written};
-use super::{Fault, one};
+use super::{MemoryJobError, one};
 use crate::number::nanoseconds;
 
 /// How long a decided record that is not recalled (a rejected one or an executed deletion) stays readable: seven days.
@@ -17,13 +19,13 @@ const DECIDE: &str = "UPDATE memory SET state = ?1, decided_by = ?2, changed_by 
 /// Applies the decision; the caller commits.
 pub(super) fn run(
     connection: &Connection,
-    asker: &Asker,
+    asker: &MemoryAccess,
     id: &MemoryId,
-    decision: &Decision,
-) -> Result<Record, Fault> {
+    decision: &CandidateDecision,
+) -> Result<MemoryRecord, MemoryJobError> {
     let found = one(connection, asker, id)?;
     let candidate = found.ok_or_else(|| MemoryError::NotFound(id.clone()))?;
-    if candidate.state != State::Candidate {
+    if candidate.state != MemoryState::Candidate {
         return Err(MemoryError::Decided(id.clone(), candidate.state).into());
     }
     if decision.accept
@@ -32,9 +34,9 @@ pub(super) fn run(
         delete(connection, asker, &replaced.id, replaced.revision)?;
     }
     let state = if decision.accept {
-        State::Accepted
+        MemoryState::Accepted
     } else {
-        State::Rejected
+        MemoryState::Rejected
     };
     let is_temporary = !decision.accept || candidate.deletes;
     let until = is_temporary.then(|| nanoseconds(asker.at.saturating_add(RETENTION_NANOS)));

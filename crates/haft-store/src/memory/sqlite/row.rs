@@ -2,7 +2,10 @@
 
 use haft::call::{CallId, RunId};
 use haft::clock;
-use haft::memory::{MemoryId, Provenance, Record, Replaced, Revision, Scope, Shelf, State};
+use haft::memory::{
+    MemoryId, MemoryRecord, MemoryRevision, MemoryScope, MemoryState, Provenance, ReplacedRecord,
+    Shelf,
+};
 use rusqlite::types::{FromSqlError, Type};
 use rusqlite::{Error, Row};
 
@@ -20,19 +23,19 @@ pub(super) fn tags(tags: &[String]) -> String {
     serde_json::Value::from(tags).to_string()
 }
 
-pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<MemoryRecord> {
     let text = |column: &str| row.get::<_, String>(column);
     let maybe = |column: &str| row.get::<_, Option<String>>(column);
     let replaces = match (maybe("replaces")?, row.get("replaces_revision")?) {
-        (Some(id), Some(revision)) => Some(Replaced {
+        (Some(id), Some(revision)) => Some(ReplacedRecord {
             id: MemoryId::new(id),
             revision: unsigned(revision),
         }),
         _ => None,
     };
-    let scope = Scope::parse(&text("scope")?).ok_or_else(|| wrong(row, "scope"))?;
+    let scope = MemoryScope::parse(&text("scope")?).ok_or_else(|| wrong(row, "scope"))?;
     let tags = serde_json::from_str(&text("tags")?).map_err(|_| wrong(row, "tags"))?;
-    Ok(Record {
+    Ok(MemoryRecord {
         id: MemoryId::new(text("id")?),
         shelf: Shelf {
             scope,
@@ -58,8 +61,8 @@ pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
     })
 }
 
-pub(super) fn revision(row: &Row<'_>, since: &str, by: &str) -> rusqlite::Result<Revision> {
-    Ok(Revision {
+pub(super) fn revision(row: &Row<'_>, since: &str, by: &str) -> rusqlite::Result<MemoryRevision> {
+    Ok(MemoryRevision {
         revision: unsigned(row.get("revision")?),
         since: time(row.get(since)?),
         state: state(row)?,
@@ -68,8 +71,12 @@ pub(super) fn revision(row: &Row<'_>, since: &str, by: &str) -> rusqlite::Result
     })
 }
 
-fn state(row: &Row<'_>) -> rusqlite::Result<State> {
-    let all = [State::Candidate, State::Accepted, State::Rejected];
+fn state(row: &Row<'_>) -> rusqlite::Result<MemoryState> {
+    let all = [
+        MemoryState::Candidate,
+        MemoryState::Accepted,
+        MemoryState::Rejected,
+    ];
     let word: String = row.get("state")?;
     let state = all.into_iter().find(|state| state.as_str() == word);
     state.ok_or_else(|| wrong(row, "state"))

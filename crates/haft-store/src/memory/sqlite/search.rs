@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use haft::call::RunId;
-use haft::memory::words::{self, Word, pairs};
-use haft::memory::{Asker, Hit, MAX_LISTED, MAX_QUERY, MemoryError, Query};
+use haft::memory::words::{self, SearchWord, pairs};
+use haft::memory::{MAX_LISTED, MAX_QUERY, MemoryAccess, MemoryError, MemoryHit, MemoryQuery};
 use rusqlite::{Connection, params};
 
-use super::{Fault, row};
+use super::{MemoryJobError, row};
 use crate::number::nanoseconds;
 
 /// Maximum number of a query's words that count.
@@ -47,14 +47,14 @@ const NEWEST: &str = "SELECT m.row, 0.0 AS rank FROM memory_words f CROSS JOIN m
 const ROWS: &str = "SELECT * FROM memory WHERE row IN (SELECT value FROM json_each(?1))";
 
 /// A memory's row and its rank in the index: lower is better.
-type Ranked = (i64, f64);
+type RowRank = (i64, f64);
 
 /// Returns the hits of a query.
 pub(super) fn run(
     connection: &Connection,
-    asker: &Asker,
-    query: &Query,
-) -> Result<Vec<Hit>, Fault> {
+    asker: &MemoryAccess,
+    query: &MemoryQuery,
+) -> Result<Vec<MemoryHit>, MemoryJobError> {
     let length = query.text.chars().count();
     if length > MAX_QUERY {
         let long = format!("the query has {length} characters; one has at most {MAX_QUERY}");
@@ -64,7 +64,7 @@ pub(super) fn run(
     if wanted.is_empty() {
         return Err(MemoryError::NoWords.into());
     }
-    let search = Search {
+    let search = MemorySearch {
         connection,
         asker,
         query,
@@ -82,15 +82,15 @@ pub(super) fn run(
 }
 
 /// A search in progress.
-struct Search<'s> {
+struct MemorySearch<'s> {
     connection: &'s Connection,
-    asker: &'s Asker,
-    query: &'s Query,
+    asker: &'s MemoryAccess,
+    query: &'s MemoryQuery,
 }
 
-impl Search<'_> {
+impl MemorySearch<'_> {
     /// Returns the memories ranked by the most significant words; those with all words come first.
-    fn rank_memories(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
+    fn rank_memories(&self, wanted: &[SearchWord], most: i64) -> rusqlite::Result<Vec<RowRank>> {
         let mut counted = Vec::new();
         for word in wanted {
             let count = self.count(&word_expression(word))?;
@@ -124,7 +124,7 @@ impl Search<'_> {
     }
 
     /// Returns matches for words too frequent for ranking: the newest with all words, then the newest with any.
-    fn newest(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
+    fn newest(&self, wanted: &[SearchWord], most: i64) -> rusqlite::Result<Vec<RowRank>> {
         let all = expression(wanted, " AND ");
         let mut found = self.matching(NEWEST, &all, most)?;
         let any = expression(wanted, " OR ");
@@ -146,7 +146,7 @@ impl Search<'_> {
         statement: &'static str,
         expression: &str,
         most: i64,
-    ) -> rusqlite::Result<Vec<Ranked>> {
+    ) -> rusqlite::Result<Vec<RowRank>> {
         let mut query = self.connection.prepare_cached(statement)?;
         let values = params![
             expression,
@@ -162,7 +162,7 @@ impl Search<'_> {
     }
 
     /// Returns the records of the rows, in the same order.
-    fn hits(&self, found: &[Ranked]) -> rusqlite::Result<Vec<Hit>> {
+    fn hits(&self, found: &[RowRank]) -> rusqlite::Result<Vec<MemoryHit>> {
         let wanted: Vec<i64> = found.iter().map(|(row, _)| *row).collect();
         let mut query = self.connection.prepare_cached(ROWS)?;
         let mut rows = query.query([serde_json::Value::from(wanted).to_string()])?;
@@ -170,9 +170,9 @@ impl Search<'_> {
         while let Some(read) = rows.next()? {
             records.insert(read.get::<_, i64>("row")?, row::record(read)?);
         }
-        let hit = |(row, rank): &Ranked| {
+        let hit = |(row, rank): &RowRank| {
             let record = records.remove(row)?;
-            Some(Hit {
+            Some(MemoryHit {
                 record,
                 score: 0.0 - rank,
             })
@@ -182,14 +182,14 @@ impl Search<'_> {
 }
 
 /// Returns the distinct words to search for.
-fn wanted(text: &str) -> Vec<Word> {
-    let mut words: Vec<Word> = Vec::new();
+fn wanted(text: &str) -> Vec<SearchWord> {
+    let mut words: Vec<SearchWord> = Vec::new();
     for word in words::split(text) {
         if !words.contains(&word) {
             words.push(word);
         }
     }
-    let stops = |word: &Word| matches!(word, Word::Plain(w) if STOP_WORDS.contains(&w.as_str()));
+    let stops = |word: &SearchWord| matches!(word, SearchWord::Plain(w) if STOP_WORDS.contains(&w.as_str()));
     if !words.iter().all(stops) {
         words.retain(|word| !stops(word));
     }
@@ -199,20 +199,20 @@ fn wanted(text: &str) -> Vec<Word> {
 
 /// Returns an FTS5 expression with every word quoted, so that none can be an operator. There is no prefix search: it takes a
 /// second where many words share a prefix, and stemming already covers the common case.
-fn expression(words: &[Word], joint: &str) -> String {
+fn expression(words: &[SearchWord], joint: &str) -> String {
     let each: Vec<String> = words.iter().map(word_expression).collect();
     each.join(joint)
 }
 
-fn word_expression(word: &Word) -> String {
+fn word_expression(word: &SearchWord) -> String {
     let all = |terms: &[String]| {
         let terms: Vec<String> = terms.iter().map(|term| quote(term)).collect();
         terms.join(" AND ")
     };
     match word {
-        Word::Plain(word) => quote(word),
-        Word::Joined { whole, parts } => format!("({} OR ({}))", quote(whole), all(parts)),
-        Word::Run(run) => format!("({})", all(&pairs(run))),
+        SearchWord::Plain(word) => quote(word),
+        SearchWord::Joined { whole, parts } => format!("({} OR ({}))", quote(whole), all(parts)),
+        SearchWord::Run(run) => format!("({})", all(&pairs(run))),
     }
 }
 

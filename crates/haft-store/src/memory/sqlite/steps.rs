@@ -3,12 +3,12 @@
 use haft::call::{CallId, RunId};
 use haft::memory::record::digest;
 use haft::memory::{
-    Asker, Change, Counts, Draft, MAX_CANDIDATES, MAX_RECORDS, MemoryError, MemoryId, Record,
-    State, Step, words,
+    MAX_CANDIDATES, MAX_RECORDS, MemoryAccess, MemoryCounts, MemoryDraft, MemoryError, MemoryId,
+    MemoryOperation, MemoryRecord, MemoryState, MemoryUpdate, words,
 };
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::{Fault, counts, one, row};
+use super::{MemoryJobError, counts, one, row};
 use crate::number::{nanoseconds, number};
 use crate::sqlite::worker::is_taken;
 
@@ -34,27 +34,27 @@ const INDEX: &str = "INSERT INTO memory_words (rowid, words) \
     SELECT row, ?1 FROM memory WHERE tenant = ?2 AND subject = ?3 AND id = ?4";
 
 /// Returns roughly how many bytes a change holds in memory.
-pub(super) fn bytes(step: &Step) -> usize {
+pub(super) fn bytes(step: &MemoryOperation) -> usize {
     match step {
-        Step::Put(draft) => draft.content.len(),
-        Step::Update { change, .. } => change.content.as_ref().map_or(0, String::len),
-        Step::Delete { .. } => 0,
+        MemoryOperation::Put(draft) => draft.content.len(),
+        MemoryOperation::Update { change, .. } => change.content.as_ref().map_or(0, String::len),
+        MemoryOperation::Delete { .. } => 0,
     }
 }
 
 /// Applies the changes; the caller commits.
 pub(super) fn apply(
     connection: &Connection,
-    asker: &Asker,
-    steps: Vec<Step>,
-) -> Result<Vec<Record>, Fault> {
+    asker: &MemoryAccess,
+    steps: Vec<MemoryOperation>,
+) -> Result<Vec<MemoryRecord>, MemoryJobError> {
     let mut sweep = connection.prepare_cached(SWEEP)?;
     sweep.execute(params![nanoseconds(asker.at), SWEEP_BATCH])?;
     let mut records = Vec::new();
     for step in steps {
         records.push(match step {
-            Step::Put(draft) => put(connection, asker, &draft)?,
-            Step::Update {
+            MemoryOperation::Put(draft) => put(connection, asker, &draft)?,
+            MemoryOperation::Update {
                 id,
                 revision,
                 change,
@@ -62,7 +62,7 @@ pub(super) fn apply(
                 let old = at_revision(connection, asker, &id, revision)?;
                 update(connection, asker, old, change)?
             }
-            Step::Delete { id, revision } => {
+            MemoryOperation::Delete { id, revision } => {
                 let old = at_revision(connection, asker, &id, revision)?;
                 delete(connection, asker, &id, revision)?;
                 old
@@ -75,10 +75,10 @@ pub(super) fn apply(
 /// Returns the record if it is still at this revision.
 fn at_revision(
     connection: &Connection,
-    asker: &Asker,
+    asker: &MemoryAccess,
     id: &MemoryId,
     revision: u64,
-) -> Result<Record, Fault> {
+) -> Result<MemoryRecord, MemoryJobError> {
     match one(connection, asker, id)? {
         None => Err(MemoryError::NotFound(id.clone()).into()),
         Some(record) if record.revision != revision => Err(MemoryError::Changed(id.clone()).into()),
@@ -86,7 +86,11 @@ fn at_revision(
     }
 }
 
-fn put(connection: &Connection, asker: &Asker, draft: &Draft) -> Result<Record, Fault> {
+fn put(
+    connection: &Connection,
+    asker: &MemoryAccess,
+    draft: &MemoryDraft,
+) -> Result<MemoryRecord, MemoryJobError> {
     draft.check()?;
     let digest = digest(&draft.content);
     if draft.path.is_none()
@@ -131,10 +135,10 @@ fn put(connection: &Connection, asker: &Asker, draft: &Draft) -> Result<Record, 
 /// Returns the record with the same text on the same shelf.
 fn find_same(
     connection: &Connection,
-    asker: &Asker,
-    draft: &Draft,
+    asker: &MemoryAccess,
+    draft: &MemoryDraft,
     digest: &str,
-) -> rusqlite::Result<Option<Record>> {
+) -> rusqlite::Result<Option<MemoryRecord>> {
     let mut query = connection.prepare_cached(SAME)?;
     let values = params![
         &*asker.principal.tenant,
@@ -153,12 +157,12 @@ fn find_same(
 }
 
 /// Returns an error if there is no room for one more record.
-fn room(counts: Counts, state: State) -> Result<(), MemoryError> {
+fn room(counts: MemoryCounts, state: MemoryState) -> Result<(), MemoryError> {
     let all = counts.candidate + counts.accepted + counts.rejected;
     if all >= MAX_RECORDS {
         return Err(MemoryError::Full("records", MAX_RECORDS));
     }
-    if state == State::Candidate && counts.candidate >= MAX_CANDIDATES {
+    if state == MemoryState::Candidate && counts.candidate >= MAX_CANDIDATES {
         return Err(MemoryError::Full("candidates", MAX_CANDIDATES));
     }
     Ok(())
@@ -166,11 +170,11 @@ fn room(counts: Counts, state: State) -> Result<(), MemoryError> {
 
 fn update(
     connection: &Connection,
-    asker: &Asker,
-    old: Record,
-    change: Change,
-) -> Result<Record, Fault> {
-    let draft = Draft {
+    asker: &MemoryAccess,
+    old: MemoryRecord,
+    change: MemoryUpdate,
+) -> Result<MemoryRecord, MemoryJobError> {
+    let draft = MemoryDraft {
         content: change.content.unwrap_or(old.content),
         tags: change.tags.unwrap_or(old.tags),
         path: change.path.or(old.path),
@@ -207,10 +211,10 @@ fn update(
 /// Deletes a record together with what depends on it.
 pub(super) fn delete(
     connection: &Connection,
-    asker: &Asker,
+    asker: &MemoryAccess,
     id: &MemoryId,
     revision: u64,
-) -> Result<(), Fault> {
+) -> Result<(), MemoryJobError> {
     let deleted = connection.prepare_cached(DELETE)?.execute(params![
         &*asker.principal.tenant,
         &*asker.principal.subject,
@@ -226,10 +230,10 @@ pub(super) fn delete(
 /// Indexes the words of an accepted record, replacing its previous ones.
 pub(super) fn index(
     connection: &Connection,
-    asker: &Asker,
-    record: &Record,
+    asker: &MemoryAccess,
+    record: &MemoryRecord,
 ) -> rusqlite::Result<()> {
-    if record.state != State::Accepted || record.deletes {
+    if record.state != MemoryState::Accepted || record.deletes {
         return Ok(());
     }
     let (tenant, subject) = (&*asker.principal.tenant, &*asker.principal.subject);
@@ -248,15 +252,15 @@ pub(super) fn index(
 /// Returns the record that was just written.
 pub(super) fn written(
     connection: &Connection,
-    asker: &Asker,
+    asker: &MemoryAccess,
     id: &MemoryId,
-) -> Result<Record, Fault> {
+) -> Result<MemoryRecord, MemoryJobError> {
     let record = one(connection, asker, id)?;
     Ok(record.ok_or_else(|| MemoryError::NotFound(id.clone()))?)
 }
 
 /// Maps a name that is already taken to its own error instead of a store failure.
-pub(super) fn named(error: rusqlite::Error, path: Option<&str>) -> Fault {
+pub(super) fn named(error: rusqlite::Error, path: Option<&str>) -> MemoryJobError {
     match path {
         Some(path) if is_taken(&error) => MemoryError::Exists(path.to_owned()).into(),
         _ => error.into(),

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::fs::File;
 
-use crate::approval::preview::content::{Content, Difference, cut, first_difference, to_text};
+use crate::approval::preview::content::{
+    FirstDifference, SideContent, cut, first_difference, to_text,
+};
 use crate::approval::preview::lines::{Region, regions, split};
 use crate::approval::preview::{FileChange, Hunk, MAX_DETAILED, MAX_TEXT, MAX_WHOLE};
 
@@ -21,19 +23,19 @@ const MAX_SEARCHED_OF_FILE: u64 = 32 << 20;
 const MAX_FIRST: usize = 16 << 10;
 
 /// Opens one side of a change when it is its turn.
-pub type Open<'a> = Box<dyn FnOnce() -> Option<File> + 'a>;
+pub type SideOpener<'a> = Box<dyn FnOnce() -> Option<File> + 'a>;
 
 /// One side of a change, before it is read.
-pub enum Side<'a> {
+pub enum ChangeSide<'a> {
     /// There is no file, or nothing of it is to be shown.
     None,
     /// Its content.
-    Content(Content<'a>),
+    Content(SideContent<'a>),
     /// A file that is opened when it is its turn.
-    File(Open<'a>),
+    File(SideOpener<'a>),
 }
 
-impl fmt::Debug for Side<'_> {
+impl fmt::Debug for ChangeSide<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::None => "None",
@@ -43,23 +45,23 @@ impl fmt::Debug for Side<'_> {
     }
 }
 
-impl<'a> From<Option<&'a [u8]>> for Side<'a> {
+impl<'a> From<Option<&'a [u8]>> for ChangeSide<'a> {
     fn from(bytes: Option<&'a [u8]>) -> Self {
         bytes.map_or(Self::None, |bytes| Self::Content(bytes.into()))
     }
 }
 
 /// A side that is there but cannot be opened.
-struct Unreadable;
+struct UnreadableSide;
 
-impl<'a> Side<'a> {
-    fn open(self, bytes: Option<u64>) -> Result<Option<Content<'a>>, Unreadable> {
+impl<'a> ChangeSide<'a> {
+    fn open(self, bytes: Option<u64>) -> Result<Option<SideContent<'a>>, UnreadableSide> {
         Ok(match self {
             Self::None => None,
             Self::Content(content) => Some(content),
             Self::File(open) => {
-                let file = open().ok_or(Unreadable)?;
-                Some(Content::File(file, bytes.unwrap_or(0)))
+                let file = open().ok_or(UnreadableSide)?;
+                Some(SideContent::File(file, bytes.unwrap_or(0)))
             }
         })
     }
@@ -85,36 +87,36 @@ impl<'a> Side<'a> {
 /// ```
 #[derive(Debug, Default)]
 pub struct Preview<'a> {
-    files: Vec<(FileChange, Side<'a>, Side<'a>)>,
+    files: Vec<(FileChange, ChangeSide<'a>, ChangeSide<'a>)>,
     /// Which of them are shown before others if there are too many.
     first: Vec<bool>,
 }
 
 impl<'a> Preview<'a> {
     /// Adds a file. `change` describes it without its content; its sizes say what it is going to cost.
-    pub fn add(&mut self, change: FileChange, before: Side<'a>, after: Side<'a>) {
+    pub fn add(&mut self, change: FileChange, before: ChangeSide<'a>, after: ChangeSide<'a>) {
         self.files.push((change, before, after));
         self.first.push(false);
     }
 
     /// Adds a file whose content is shown before that of others if there are too many.
-    pub fn add_first(&mut self, change: FileChange, before: Side<'a>, after: Side<'a>) {
+    pub fn add_first(&mut self, change: FileChange, before: ChangeSide<'a>, after: ChangeSide<'a>) {
         self.files.push((change, before, after));
         self.first.push(true);
     }
 
     /// Returns the files with as much of their content as the budget allows, in the order in which they were added.
     pub fn into_changes(self) -> Vec<FileChange> {
-        let size = |(change, before, after): &(FileChange, Side<'_>, Side<'_>)| {
-            let known = |bytes: Option<u64>, side: &Side<'_>| bytes.unwrap_or(side.bytes());
+        let size = |(change, before, after): &(FileChange, ChangeSide<'_>, ChangeSide<'_>)| {
+            let known = |bytes: Option<u64>, side: &ChangeSide<'_>| bytes.unwrap_or(side.bytes());
             known(change.before_bytes, before).saturating_add(known(change.after_bytes, after))
         };
         let mut turns: Vec<usize> = (0..self.files.len()).collect();
         let sizes: Vec<u64> = self.files.iter().map(size).collect();
         // Short files first: what they leave of their shares goes to the others.
         turns.sort_by_key(|at| (!self.first[*at], sizes[*at]));
-        let mut budget = Budget::of(turns.len().min(MAX_DETAILED));
-        let mut files: Vec<Option<(FileChange, Side<'_>, Side<'_>)>> =
+        let mut budget = PreviewBudget::of(turns.len().min(MAX_DETAILED));
+        let mut files: Vec<Option<(FileChange, ChangeSide<'_>, ChangeSide<'_>)>> =
             self.files.into_iter().map(Some).collect();
         let mut shown: Vec<Option<FileChange>> = files.iter().map(|_| None).collect();
         for at in turns {
@@ -133,20 +135,20 @@ impl<'a> Preview<'a> {
 }
 
 /// What one file may cost.
-struct Share {
+struct FileBudget {
     text: usize,
     read: u64,
 }
 
 /// What is left to spend.
-struct Budget {
+struct PreviewBudget {
     files: usize,
     text: usize,
     read: u64,
     searched: u64,
 }
 
-impl Budget {
+impl PreviewBudget {
     fn of(files: usize) -> Self {
         Self {
             files,
@@ -157,8 +159,8 @@ impl Budget {
     }
 
     /// Shows a file within its share of what is left.
-    fn show(&mut self, change: &mut FileChange, before: Side<'_>, after: Side<'_>) {
-        let share = Share {
+    fn show(&mut self, change: &mut FileChange, before: ChangeSide<'_>, after: ChangeSide<'_>) {
+        let share = FileBudget {
             text: self.text / self.files,
             read: self.read / self.files as u64,
         };
@@ -179,9 +181,9 @@ impl Budget {
     fn fill(
         &mut self,
         change: &mut FileChange,
-        before: Option<&Content<'_>>,
-        after: Option<&Content<'_>>,
-        share: &Share,
+        before: Option<&SideContent<'_>>,
+        after: Option<&SideContent<'_>>,
+        share: &FileBudget,
     ) -> std::io::Result<()> {
         let sides = || before.into_iter().chain(after);
         for side in sides() {
@@ -192,10 +194,10 @@ impl Budget {
         if change.binary {
             return Ok(());
         }
-        let none = Content::from(&b""[..]);
+        let none = SideContent::from(&b""[..]);
         let (was, is) = (before.unwrap_or(&none), after.unwrap_or(&none));
-        let in_memory = sides().all(|side| matches!(side, Content::Bytes(_)));
-        let all: u64 = sides().map(Content::len).sum();
+        let in_memory = sides().all(|side| matches!(side, SideContent::Bytes(_)));
+        let all: u64 = sides().map(SideContent::len).sum();
         let fits = sides().all(|side| side.len() <= MAX_COMPARED);
         if fits && (in_memory || all <= share.read) {
             self.read -= all.min(self.read);
@@ -216,14 +218,14 @@ impl Budget {
     fn first(
         &mut self,
         change: &mut FileChange,
-        was: &Content<'_>,
-        is: &Content<'_>,
+        was: &SideContent<'_>,
+        is: &SideContent<'_>,
         share: usize,
     ) -> std::io::Result<()> {
         let mut read = 0;
         let most = MAX_SEARCHED_OF_FILE.min(self.searched / 2);
         let found = if was.len() == 0 || is.len() == 0 {
-            Some(Difference {
+            Some(FirstDifference {
                 line_start: 0,
                 lines: 0,
             })
@@ -237,10 +239,10 @@ impl Budget {
         };
         let most = (share / 2).min(MAX_FIRST);
         let mut escaped = false;
-        let mut side = |content: &Content<'_>| -> std::io::Result<String> {
+        let mut side = |content: &SideContent<'_>| -> std::io::Result<String> {
             let bytes = content.read(found.line_start, most + 4)?;
             let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-            let piece = Piece::of(text, most);
+            let piece = ClippedText::of(text, most);
             escaped |= piece.escaped;
             Ok(piece.text)
         };
@@ -258,13 +260,13 @@ impl Budget {
 }
 
 /// Text of limited length.
-struct Piece {
+struct ClippedText {
     text: String,
     escaped: bool,
     cut: bool,
 }
 
-impl Piece {
+impl ClippedText {
     fn of(bytes: &[u8], room: usize) -> Self {
         let part = cut(bytes, room);
         let (mut text, escaped) = to_text(part);
@@ -292,7 +294,7 @@ fn whole(change: &mut FileChange, old: Option<&[u8]>, new: Option<&[u8]>, share:
     let count = |side: fn(&Region) -> usize| regions.iter().map(side).sum::<usize>() as u64;
     change.added = Some(count(|region| region.after.len()));
     change.removed = Some(count(|region| region.before.len()));
-    let whole = |side: Option<&[u8]>| side.map(|side| Piece::of(side, MAX_WHOLE));
+    let whole = |side: Option<&[u8]>| side.map(|side| ClippedText::of(side, MAX_WHOLE));
     let sides = [whole(old), whole(new)];
     let known = || sides.iter().flatten();
     let bytes = known().map(|side| side.text.len()).sum::<usize>();
@@ -309,7 +311,10 @@ fn whole(change: &mut FileChange, old: Option<&[u8]>, new: Option<&[u8]>, share:
             after[hunk.after.clone()].concat(),
         );
         let (was_room, is_room) = rooms(was.len(), is.len(), left);
-        let (was, is) = (Piece::of(&was, was_room), Piece::of(&is, is_room));
+        let (was, is) = (
+            ClippedText::of(&was, was_room),
+            ClippedText::of(&is, is_room),
+        );
         left -= (was.text.len() + is.text.len()).min(left);
         change.escaped |= was.escaped || is.escaped;
         change.clipped |= was.cut || is.cut;

@@ -15,26 +15,26 @@ const CHUNK: usize = 64 << 10;
 
 /// One side of a change.
 #[derive(Debug)]
-pub enum Content<'a> {
+pub enum SideContent<'a> {
     /// Its bytes.
     Bytes(Cow<'a, [u8]>),
     /// A file, with its size in bytes.
     File(File, u64),
 }
 
-impl<'a> From<&'a [u8]> for Content<'a> {
+impl<'a> From<&'a [u8]> for SideContent<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         Self::Bytes(Cow::Borrowed(bytes))
     }
 }
 
-impl From<Vec<u8>> for Content<'_> {
+impl From<Vec<u8>> for SideContent<'_> {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(Cow::Owned(bytes))
     }
 }
 
-impl Content<'_> {
+impl SideContent<'_> {
     /// Returns its size, in bytes.
     pub(super) fn len(&self) -> u64 {
         match self {
@@ -89,7 +89,7 @@ impl Content<'_> {
 
 /// Part of one side of a change, as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Page {
+pub struct ContentPage {
     /// The size of the whole, in bytes.
     pub bytes: u64,
     /// The text; empty for a binary file.
@@ -105,14 +105,14 @@ pub struct Page {
     pub next: Option<u64>,
 }
 
-impl Content<'_> {
+impl SideContent<'_> {
     /// Returns at most `most` bytes from a place on as text, up to the end of a line if there is one.
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn page(&self, from: u64, most: usize) -> io::Result<Page> {
+    pub fn page(&self, from: u64, most: usize) -> io::Result<ContentPage> {
         let (bytes, binary) = (self.len(), self.is_binary()?);
-        let mut page = Page {
+        let mut page = ContentPage {
             bytes,
             text: String::new(),
             binary,
@@ -131,7 +131,7 @@ impl Content<'_> {
 
 /// Where two contents begin to differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct FirstDifference {
     /// Where the first line that differs begins.
     pub(super) line_start: u64,
     /// The number of lines before it.
@@ -140,11 +140,11 @@ pub(super) struct Difference {
 
 /// Looks for the first difference within `most` bytes; counts what it read. `None` if there is none.
 pub(super) fn first_difference(
-    before: &Content<'_>,
-    after: &Content<'_>,
+    before: &SideContent<'_>,
+    after: &SideContent<'_>,
     most: u64,
     read: &mut u64,
-) -> io::Result<Option<Difference>> {
+) -> io::Result<Option<FirstDifference>> {
     let (mut at, mut line_start, mut lines) = (0, 0, 0);
     while at < most {
         let (was, is) = (before.read(at, CHUNK)?, after.read(at, CHUNK)?);
@@ -160,7 +160,7 @@ pub(super) fn first_difference(
             lines += memchr::memchr_iter(b'\n', common).count() as u64;
         }
         if same < was.len().max(is.len()) {
-            return Ok(Some(Difference { line_start, lines }));
+            return Ok(Some(FirstDifference { line_start, lines }));
         }
         if was.is_empty() {
             return Ok(None);
@@ -205,7 +205,7 @@ pub(super) fn cut(bytes: &[u8], most: usize) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, Difference, cut, first_difference, to_text};
+    use super::{FirstDifference, SideContent, cut, first_difference, to_text};
 
     #[test]
     fn bytes_that_are_no_text_are_escaped() {
@@ -232,7 +232,7 @@ mod tests {
             (&long, false),
         ] {
             assert_eq!(
-                Content::from(bytes).is_binary().unwrap(),
+                SideContent::from(bytes).is_binary().unwrap(),
                 expect,
                 "{bytes:.20?}"
             );
@@ -252,10 +252,13 @@ mod tests {
         let same = "line\n".repeat(40_000);
         let (was, is) = (format!("{same}x\n"), format!("{same}y\n"));
         let find = |was: &str, is: &str, most| {
-            let (was, is) = (Content::from(was.as_bytes()), Content::from(is.as_bytes()));
+            let (was, is) = (
+                SideContent::from(was.as_bytes()),
+                SideContent::from(is.as_bytes()),
+            );
             first_difference(&was, &is, most, &mut 0).unwrap()
         };
-        let expect = Difference {
+        let expect = FirstDifference {
             line_start: 200_000,
             lines: 40_000,
         };

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::{FileChange, MAX_DETAILED, MAX_TEXT, Preview, Side};
+use super::{ChangeSide, FileChange, MAX_DETAILED, MAX_TEXT, Preview};
 
 fn lines(count: usize, changed: &[usize]) -> String {
     let line = |nth| {
@@ -66,7 +66,7 @@ fn every_file_gets_something_before_one_gets_all() {
         };
         let bytes = text.into_bytes();
         let change = FileChange::hashed(format!("f{nth}"), None, Some(&bytes));
-        preview.add(change, Side::None, Side::Content(bytes.into()));
+        preview.add(change, ChangeSide::None, ChangeSide::Content(bytes.into()));
     }
     let shown = preview.into_changes();
     let spent: usize = shown.iter().map(FileChange::text_bytes).sum();
@@ -84,7 +84,7 @@ fn files_beyond_the_limit_are_named_with_size_and_hash() {
     for nth in 0..MAX_DETAILED + 5 {
         let bytes = format!("{nth}\n").into_bytes();
         let change = FileChange::hashed(format!("f{nth:05}"), None, Some(&bytes));
-        preview.add(change, Side::None, Side::Content(bytes.into()));
+        preview.add(change, ChangeSide::None, ChangeSide::Content(bytes.into()));
     }
     let shown = preview.into_changes();
     let folded: Vec<_> = shown.iter().filter(|file| file.folded.is_some()).collect();
@@ -109,8 +109,8 @@ fn a_huge_file_shows_where_it_begins_to_differ() {
     let (was, is) = (file(&was), file(&is));
     preview.add(
         change,
-        Side::File(Box::new(move || Some(was))),
-        Side::File(Box::new(move || Some(is))),
+        ChangeSide::File(Box::new(move || Some(was))),
+        ChangeSide::File(Box::new(move || Some(is))),
     );
     let shown = preview.into_changes().pop().unwrap();
     assert!(shown.clipped && shown.text_bytes() <= 64 << 10);

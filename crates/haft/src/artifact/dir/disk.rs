@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::OFlags;
 
-use crate::artifact::source::{Source, each_piece};
+use crate::artifact::source::{ByteSource, each_piece};
 use crate::file_lock::FileLock;
 
 /// Maximum wait for the lock: other processes hold it for one write or one sweep.
@@ -53,12 +53,12 @@ pub(super) fn lock(root: &Path) -> io::Result<FileLock> {
 }
 
 /// A file that is written and synced but not yet under its final name. Removed on drop unless kept.
-pub(super) struct Staged {
+pub(super) struct UncommittedFile {
     path: PathBuf,
 }
 
-impl Staged {
-    pub(super) fn write(dir: &Path, bytes: &dyn Source) -> io::Result<Self> {
+impl UncommittedFile {
+    pub(super) fn write(dir: &Path, bytes: &dyn ByteSource) -> io::Result<Self> {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         make_dir(dir)?;
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for UncommittedFile {
     fn drop(&mut self) {
         // Already moved if it was kept.
         let _ = fs::remove_file(&self.path);

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::disk::{self, Staged};
+use super::disk::{self, UncommittedFile};
 use super::{DirArtifacts, digits};
-use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactRef, Owner};
+use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactOwner, ArtifactRef};
 use crate::call::{Principal, RunId};
 use crate::clock;
 use crate::text::hex;
@@ -29,7 +29,7 @@ const USAGE_FILE: &str = "usage";
 
 /// An artifact as recorded for one owner.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct ArtifactRecord {
     pub(super) v: u32,
     pub(super) media_type: String,
     pub(super) bytes: u64,
@@ -37,7 +37,7 @@ pub(super) struct Record {
     pub(super) created: i64,
 }
 
-impl Record {
+impl ArtifactRecord {
     pub(super) fn info(&self, reference: ArtifactRef, run: RunId) -> ArtifactInfo {
         ArtifactInfo {
             reference,
@@ -63,17 +63,17 @@ impl DirArtifacts {
             .join(short_hash(&[&principal.tenant]))
     }
 
-    pub(super) fn owner_dir(&self, owner: &Owner) -> PathBuf {
+    pub(super) fn owner_dir(&self, owner: &ArtifactOwner) -> PathBuf {
         let name = short_hash(&[&owner.principal.subject, owner.run.as_str()]);
         self.tenant_dir(&owner.principal).join(name)
     }
 
     /// Returns the owner's name for pins.
-    pub(super) fn owner_name(&self, owner: &Owner) -> String {
+    pub(super) fn owner_name(&self, owner: &ArtifactOwner) -> String {
         pin_name(&self.owner_dir(owner))
     }
 
-    pub(super) fn make_owner(&self, owner: &Owner) -> io::Result<()> {
+    pub(super) fn make_owner(&self, owner: &ArtifactOwner) -> io::Result<()> {
         let dir = self.owner_dir(owner);
         let file = dir.join(OWNER_FILE);
         if file.exists() {
@@ -90,9 +90,9 @@ impl DirArtifacts {
     /// Returns this owner's record for this ref.
     pub(super) fn record(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         reference: &ArtifactRef,
-    ) -> Result<Record, ArtifactError> {
+    ) -> Result<ArtifactRecord, ArtifactError> {
         let path = record_path(&self.owner_dir(owner), reference);
         match read(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
@@ -104,16 +104,16 @@ impl DirArtifacts {
 
     pub(super) fn keep_record(
         &self,
-        owner: &Owner,
+        owner: &ArtifactOwner,
         reference: &ArtifactRef,
-        record: &Record,
+        record: &ArtifactRecord,
     ) -> io::Result<()> {
         let path = record_path(&self.owner_dir(owner), reference);
         self.write(&path, serde_json::to_vec(record)?)
     }
 
     fn write(&self, path: &Path, text: Vec<u8>) -> io::Result<()> {
-        Staged::write(&self.root.join("tmp"), &Bytes::from(text))?.keep(path)
+        UncommittedFile::write(&self.root.join("tmp"), &Bytes::from(text))?.keep(path)
     }
 }
 
@@ -156,16 +156,16 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the owner of this folder; `None` if the folder does not say.
-pub(super) fn owner_of(dir: &Path) -> Option<Owner> {
+pub(super) fn owner_of(dir: &Path) -> Option<ArtifactOwner> {
     let named: OwnerFile = serde_json::from_slice(&read(&dir.join(OWNER_FILE)).ok()?).ok()?;
-    Some(Owner {
+    Some(ArtifactOwner {
         principal: Principal::new(named.tenant, named.subject),
         run: RunId::new(named.run),
     })
 }
 
 /// Returns all records in an owner's folder. A record that cannot be read is an error, so that none is silently lost.
-pub(super) fn records(dir: &Path) -> io::Result<Vec<(ArtifactRef, Record)>> {
+pub(super) fn records(dir: &Path) -> io::Result<Vec<(ArtifactRef, ArtifactRecord)>> {
     let mut found = Vec::new();
     for path in disk::entries(dir)? {
         let name = path

@@ -18,14 +18,14 @@ const LOCK_FILE: &str = "lock";
 
 /// The pins of this process.
 #[derive(Debug, Default)]
-pub(super) struct Pins {
+pub(super) struct ArtifactPins {
     /// This process's folder and the lock in it, once there is a pin.
     own: Option<(PathBuf, FileLock)>,
     /// Number of sessions that hold each owner.
     held: HashMap<String, usize>,
 }
 
-impl Pins {
+impl ArtifactPins {
     /// Adds a session that holds this owner. Requires the store's lock.
     pub(super) fn pin(&mut self, root: &Path, name: &str) -> io::Result<()> {
         let held = self.held.entry(name.to_owned()).or_default();

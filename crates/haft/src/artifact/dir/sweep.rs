@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{DirArtifacts, digits, disk, nanoseconds, owners, pins};
-use crate::artifact::quota::{Full, Quota, StoredArtifact};
+use crate::artifact::quota::{Quota, QuotaExceeded, StoredArtifact};
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::clock;
 
 /// The result of a sweep.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct SweepReport {
     /// Number of owners' artifacts removed.
     pub artifacts: u64,
     /// Number of blobs removed, which no owner had any more.
@@ -24,14 +24,14 @@ pub struct Swept {
 }
 
 /// Room needed for a tenant.
-pub(super) struct Wanted<'a> {
+pub(super) struct SpaceRequest<'a> {
     pub(super) tenant: &'a Path,
     pub(super) bytes: u64,
 }
 
 /// The location of a record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
+struct RecordLocation {
     dir: PathBuf,
     digits: String,
     reference: ArtifactRef,
@@ -45,7 +45,10 @@ impl DirArtifacts {
     ///
     /// # Errors
     /// [`ArtifactError::Io`] if the store cannot be read or written.
-    pub async fn sweep_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
+    pub async fn sweep_if_due(
+        &self,
+        every: Duration,
+    ) -> Result<Option<SweepReport>, ArtifactError> {
         self.work(move |store| store.sweep_all_if_due(every)).await
     }
 
@@ -53,11 +56,11 @@ impl DirArtifacts {
     ///
     /// # Errors
     /// [`ArtifactError::Io`] if the store cannot be read or written.
-    pub async fn sweep(&self) -> Result<Swept, ArtifactError> {
+    pub async fn sweep(&self) -> Result<SweepReport, ArtifactError> {
         self.work(Self::sweep_all).await
     }
 
-    fn sweep_all_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
+    fn sweep_all_if_due(&self, every: Duration) -> Result<Option<SweepReport>, ArtifactError> {
         let mark = fs::read_to_string(self.root.join(SWEEP_MARK)).ok();
         let last = mark.and_then(|text| text.trim().parse::<i64>().ok());
         let due = last.map(|last| last.saturating_add(length(every)));
@@ -69,9 +72,9 @@ impl DirArtifacts {
         self.sweep_all().map(Some)
     }
 
-    fn sweep_all(&self) -> Result<Swept, ArtifactError> {
+    fn sweep_all(&self) -> Result<SweepReport, ArtifactError> {
         if !self.root.exists() {
-            return Ok(Swept::default());
+            return Ok(SweepReport::default());
         }
         let _lock = disk::lock(&self.root)?;
         let swept = self.sweep_locked(None)?;
@@ -86,10 +89,13 @@ impl DirArtifacts {
     }
 
     /// Removes expired artifacts and, for `wanted`, the oldest ones. Requires the store's lock.
-    pub(super) fn sweep_locked(&self, wanted: Option<&Wanted<'_>>) -> io::Result<Swept> {
+    pub(super) fn sweep_locked(
+        &self,
+        wanted: Option<&SpaceRequest<'_>>,
+    ) -> io::Result<SweepReport> {
         let now = nanoseconds((self.now)());
         let pinned = pins::live(&self.root, now)?;
-        let mut swept = Swept::default();
+        let mut swept = SweepReport::default();
         let mut named = HashSet::new();
         for tenant in disk::folders(&self.root.join("owners"))? {
             let mut kept = self.expire(&tenant, &pinned, now, &mut swept)?;
@@ -110,8 +116,8 @@ impl DirArtifacts {
         tenant: &Path,
         pinned: &HashSet<String>,
         now: i64,
-        swept: &mut Swept,
-    ) -> io::Result<Vec<StoredArtifact<Place>>> {
+        swept: &mut SweepReport,
+    ) -> io::Result<Vec<StoredArtifact<RecordLocation>>> {
         let ttl = length(self.ttl);
         let mut kept = Vec::new();
         for dir in disk::folders(tenant)? {
@@ -125,7 +131,7 @@ impl DirArtifacts {
                     continue;
                 }
                 kept.push(StoredArtifact {
-                    id: Place {
+                    id: RecordLocation {
                         dir: dir.clone(),
                         digits: digits(&reference).to_owned(),
                         reference,
@@ -175,11 +181,11 @@ impl DirArtifacts {
 fn evict_for(
     quota: Quota,
     bytes: u64,
-    artifacts: &mut Vec<StoredArtifact<Place>>,
+    artifacts: &mut Vec<StoredArtifact<RecordLocation>>,
     removed: &mut u64,
 ) -> io::Result<Option<u64>> {
-    let evicted: HashSet<Place> = match quota.make_room(bytes, artifacts.clone()) {
-        Err(Full { left, .. }) => return Ok(Some(left)),
+    let evicted: HashSet<RecordLocation> = match quota.make_room(bytes, artifacts.clone()) {
+        Err(QuotaExceeded { left, .. }) => return Ok(Some(left)),
         Ok(evicted) => evicted.into_iter().collect(),
     };
     for place in &evicted {

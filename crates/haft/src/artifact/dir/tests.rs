@@ -8,8 +8,8 @@ use crate::future::wait;
 
 const DAY: i128 = 24 * 3_600_000_000_000;
 
-fn owner(run: &str) -> Owner {
-    Owner {
+fn owner(run: &str) -> ArtifactOwner {
+    ArtifactOwner {
         principal: Principal::local("ada"),
         run: RunId::new(run),
     }
@@ -104,14 +104,14 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run() {
     assert_eq!(held, both);
 
     let in_six_days = later(root.path(), || clock::now() + 6 * DAY);
-    assert_eq!(wait(in_six_days.sweep()).unwrap(), Swept::default());
+    assert_eq!(wait(in_six_days.sweep()).unwrap(), SweepReport::default());
     let in_eight_days = later(root.path(), || clock::now() + 8 * DAY);
     assert_eq!(
         wait(in_eight_days.sweep()).unwrap(),
-        Swept {
+        SweepReport {
             artifacts: 2,
             blobs: 1,
-            ..Swept::default()
+            ..SweepReport::default()
         }
     );
     assert!(matches!(
@@ -126,20 +126,20 @@ fn an_artifact_lives_seven_days_from_the_end_of_its_run() {
 
     // Its time to live starts at the last unpin.
     store.unpin(&owner("lives"));
-    assert_eq!(wait(in_eight_days.sweep()).unwrap(), Swept::default());
+    assert_eq!(wait(in_eight_days.sweep()).unwrap(), SweepReport::default());
     let store = DirArtifacts {
         now: || clock::now() + 8 * DAY,
         ..store
     };
     store.unpin(&owner("lives"));
-    assert_eq!(wait(in_eight_days.sweep()).unwrap(), Swept::default());
+    assert_eq!(wait(in_eight_days.sweep()).unwrap(), SweepReport::default());
     let in_sixteen_days = later(root.path(), || clock::now() + 16 * DAY);
     assert_eq!(
         wait(in_sixteen_days.sweep()).unwrap(),
-        Swept {
+        SweepReport {
             artifacts: 1,
             blobs: 1,
-            ..Swept::default()
+            ..SweepReport::default()
         }
     );
     assert!(
@@ -160,7 +160,7 @@ fn the_pins_of_a_process_that_is_gone_end() {
     let in_eight_days = later(root.path(), || clock::now() + 8 * DAY);
     assert_eq!(
         wait(in_eight_days.sweep()).unwrap(),
-        Swept::default(),
+        SweepReport::default(),
         "its time runs from now on"
     );
     assert_eq!(
@@ -170,10 +170,10 @@ fn the_pins_of_a_process_that_is_gone_end() {
     let in_sixteen_days = later(root.path(), || clock::now() + 16 * DAY);
     assert_eq!(
         wait(in_sixteen_days.sweep()).unwrap(),
-        Swept {
+        SweepReport {
             artifacts: 1,
             blobs: 1,
-            ..Swept::default()
+            ..SweepReport::default()
         }
     );
 }
@@ -216,7 +216,7 @@ fn many_who_store_at_once_keep_all_and_count_right() {
                     put(&store, &run, &format!("own {n} {m}"));
                     assert_eq!(read(&store, &run, &shared).unwrap(), format!("shared {m}"));
                     if m == 4 {
-                        assert_eq!(wait(store.sweep()).unwrap(), Swept::default());
+                        assert_eq!(wait(store.sweep()).unwrap(), SweepReport::default());
                     }
                 }
             });
@@ -254,7 +254,7 @@ fn a_sweep_is_due_once_in_a_while_whoever_made_the_last() {
     put(&DirArtifacts::new(root.path()), "r", "old");
     let swept = |now| wait(later(root.path(), now).sweep_if_due(day)).unwrap();
     let some = |artifacts, blobs| {
-        Some(Swept {
+        Some(SweepReport {
             artifacts,
             blobs,
             left: None,

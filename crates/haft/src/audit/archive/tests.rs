@@ -38,7 +38,7 @@ impl Scene {
         scene
     }
 
-    fn start(run: &str) -> Event {
+    fn start(run: &str) -> AuditEvent {
         let start = RunStart {
             principal: Principal::local("ada"),
             entry_point: "call".into(),
@@ -60,8 +60,8 @@ impl Scene {
     }
 }
 
-fn event(run: &RunId, what: EventKind) -> Event {
-    Event {
+fn event(run: &RunId, what: EventKind) -> AuditEvent {
+    AuditEvent {
         run: run.clone(),
         at: clock::now(),
         what,
@@ -82,7 +82,7 @@ fn call(id: &str, arguments: &str) -> Arc<CallRecord> {
         decided_by: None,
         approval: None,
         untrusted: Vec::new(),
-        uses: crate::budget::Uses::NONE,
+        uses: crate::budget::EffectCounts::NONE,
     })
 }
 

@@ -6,7 +6,7 @@ use super::REDACTED;
 
 /// How the text after a marker is checked.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Shape {
+pub(super) enum SecretShape {
     /// A service's key: this exact marker, then at least this many letters, digits, `_` and `-`.
     Key(usize),
     /// `sk-`: like a key, but not words joined by hyphens.
@@ -33,51 +33,51 @@ pub(super) enum Shape {
 pub(super) const MAX_MARKER: usize = 16;
 
 /// The words that shapes start with, matched case-insensitively.
-pub(super) const MARKERS: &[(&str, Shape)] = &[
-    ("sk-", Shape::SecretKey),
-    ("sk_live_", Shape::Key(16)),
-    ("sk_test_", Shape::Key(16)),
-    ("rk_live_", Shape::Key(16)),
-    ("ghp_", Shape::Key(20)),
-    ("gho_", Shape::Key(20)),
-    ("ghu_", Shape::Key(20)),
-    ("ghs_", Shape::Key(20)),
-    ("ghr_", Shape::Key(20)),
-    ("github_pat_", Shape::Key(20)),
-    ("glpat-", Shape::Key(20)),
-    ("xoxa-", Shape::Key(10)),
-    ("xoxb-", Shape::Key(10)),
-    ("xoxp-", Shape::Key(10)),
-    ("xoxr-", Shape::Key(10)),
-    ("xoxs-", Shape::Key(10)),
-    ("AIza", Shape::Key(30)),
-    ("hf_", Shape::Key(30)),
-    ("npm_", Shape::Key(36)),
-    ("AKIA", Shape::AccessKeyId),
-    ("ASIA", Shape::AccessKeyId),
-    ("eyJ", Shape::Jwt),
-    ("-----BEGIN ", Shape::Pem),
-    ("bearer", Shape::Bearer),
-    ("authorization", Shape::Header),
-    ("password", Shape::Pair),
-    ("passwd", Shape::Pair),
-    ("api_key", Shape::Pair),
-    ("api-key", Shape::Pair),
-    ("apikey", Shape::Pair),
-    ("access_key", Shape::Pair),
-    ("access-key", Shape::Pair),
-    ("accesskey", Shape::Pair),
-    ("accountkey", Shape::Pair),
-    ("private_key", Shape::Pair),
-    ("secret_key", Shape::Pair),
-    ("client_secret", Shape::Pair),
-    ("passphrase", Shape::DoubtfulPair),
-    ("secret", Shape::DoubtfulPair),
-    ("token", Shape::DoubtfulPair),
-    ("://", Shape::Url),
+pub(super) const MARKERS: &[(&str, SecretShape)] = &[
+    ("sk-", SecretShape::SecretKey),
+    ("sk_live_", SecretShape::Key(16)),
+    ("sk_test_", SecretShape::Key(16)),
+    ("rk_live_", SecretShape::Key(16)),
+    ("ghp_", SecretShape::Key(20)),
+    ("gho_", SecretShape::Key(20)),
+    ("ghu_", SecretShape::Key(20)),
+    ("ghs_", SecretShape::Key(20)),
+    ("ghr_", SecretShape::Key(20)),
+    ("github_pat_", SecretShape::Key(20)),
+    ("glpat-", SecretShape::Key(20)),
+    ("xoxa-", SecretShape::Key(10)),
+    ("xoxb-", SecretShape::Key(10)),
+    ("xoxp-", SecretShape::Key(10)),
+    ("xoxr-", SecretShape::Key(10)),
+    ("xoxs-", SecretShape::Key(10)),
+    ("AIza", SecretShape::Key(30)),
+    ("hf_", SecretShape::Key(30)),
+    ("npm_", SecretShape::Key(36)),
+    ("AKIA", SecretShape::AccessKeyId),
+    ("ASIA", SecretShape::AccessKeyId),
+    ("eyJ", SecretShape::Jwt),
+    ("-----BEGIN ", SecretShape::Pem),
+    ("bearer", SecretShape::Bearer),
+    ("authorization", SecretShape::Header),
+    ("password", SecretShape::Pair),
+    ("passwd", SecretShape::Pair),
+    ("api_key", SecretShape::Pair),
+    ("api-key", SecretShape::Pair),
+    ("apikey", SecretShape::Pair),
+    ("access_key", SecretShape::Pair),
+    ("access-key", SecretShape::Pair),
+    ("accesskey", SecretShape::Pair),
+    ("accountkey", SecretShape::Pair),
+    ("private_key", SecretShape::Pair),
+    ("secret_key", SecretShape::Pair),
+    ("client_secret", SecretShape::Pair),
+    ("passphrase", SecretShape::DoubtfulPair),
+    ("secret", SecretShape::DoubtfulPair),
+    ("token", SecretShape::DoubtfulPair),
+    ("://", SecretShape::Url),
 ];
 
-impl Shape {
+impl SecretShape {
     /// Does the same as [`confirm`](Self::confirm) for somebody who decides whether the text may be run or written: only what cannot be
     /// code is a secret, and no line of it hides the next one.
     pub(super) fn confirm_exactly(self, text: &str, marker: Range<usize>) -> Option<Range<usize>> {

@@ -3,7 +3,7 @@
 use aho_corasick::Input;
 
 use super::forms::is_base64;
-use super::{Known, REDACTED, Redactor, Search};
+use super::{KnownSecrets, REDACTED, Redactor, SecretAutomata};
 
 /// Maximum number of bytes held back of what may be a single base64 text; a longer one is passed on in pieces.
 const MAX_HELD: usize = 64 << 10;
@@ -58,9 +58,9 @@ impl RedactedStream {
     }
 }
 
-impl Known {
+impl KnownSecrets {
     /// Returns the length of the prefix after which no value can start that ends beyond these bytes.
-    fn safe_end(&self, search: &Search, bytes: &[u8]) -> usize {
+    fn safe_end(&self, search: &SecretAutomata, bytes: &[u8]) -> usize {
         let from = bytes.len().saturating_sub(search.longest);
         let is_begun = |at: &usize| {
             let end = &bytes[*at..];
@@ -80,7 +80,7 @@ impl Known {
     }
 }
 
-fn redacted(search: &Search, bytes: &[u8]) -> Vec<u8> {
+fn redacted(search: &SecretAutomata, bytes: &[u8]) -> Vec<u8> {
     let (mut out, mut done) = (Vec::with_capacity(bytes.len()), 0);
     for span in spans(search, bytes) {
         if span.start >= done {
@@ -95,7 +95,7 @@ fn redacted(search: &Search, bytes: &[u8]) -> Vec<u8> {
 
 /// Returns the positions of known values, from left to right.
 fn spans<'a>(
-    search: &'a Search,
+    search: &'a SecretAutomata,
     bytes: &'a [u8],
 ) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
     let found = search.values.find_iter(Input::new(bytes));

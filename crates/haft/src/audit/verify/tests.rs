@@ -9,18 +9,18 @@ use super::*;
 use crate::audit::archive::Archive;
 use crate::audit::redact::Redactor;
 use crate::audit::runs::run_dir;
-use crate::audit::{AuditSink as _, CallEnd, CallRecord, Event, EventKind, RunStart};
+use crate::audit::{AuditEvent, AuditSink as _, CallEnd, CallRecord, EventKind, RunStart};
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::ErrorKind;
 use crate::result::Status;
 
 /// Lines: 1 is the start, 2-13 are six calls (the third, line 7, fails), 14 is the closing one.
-async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
+async fn archive(home: &Path, close: bool) -> (PathBuf, Option<ClosedEvent>) {
     let archive = Archive::new(home, Redactor::default()).unwrap();
     let run = RunId::new("r");
     let record = |what| {
         archive
-            .record(Event {
+            .record(AuditEvent {
                 run: run.clone(),
                 at: 0,
                 what,
@@ -48,7 +48,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<Closed>) {
             decided_by: None,
             approval: None,
             untrusted: Vec::new(),
-            uses: crate::budget::Uses::NONE,
+            uses: crate::budget::EffectCounts::NONE,
         });
         record(EventKind::CallStarted(Arc::clone(&call)));
         let failed = n == 2;

@@ -4,10 +4,10 @@ use std::fs;
 
 use super::*;
 
-fn commands(commands: u64) -> Uses {
-    Uses {
+fn commands(commands: u64) -> EffectCounts {
+    EffectCounts {
         commands,
-        ..Uses::NONE
+        ..EffectCounts::NONE
     }
 }
 
@@ -27,7 +27,7 @@ fn a_day_is_counted_until_the_next_one_begins() {
     let home = tempfile::tempdir().unwrap();
     let ledger = Ledger::in_folder(home.path().join("budgets"));
     let (first, next) = (date("2026-11-26"), date("2026-11-27"));
-    assert_eq!(ledger.on(first).unwrap(), Today::begun(first));
+    assert_eq!(ledger.on(first).unwrap(), DayCounts::begun(first));
     for _ in 0..2 {
         ledger
             .reserve_on(first, commands(1), Some(&most(2)))
@@ -84,7 +84,7 @@ fn what_cannot_be_read_is_said_and_nothing_is_counted_over_it() {
         let read = ledger.on(today).unwrap_err().to_string();
         assert!(read.contains(said) && read.contains("day.json"), "{read}");
         let taken = ledger.reserve_on(today, commands(1), Some(&most(9)));
-        assert!(matches!(taken, Err(NoRoom::Unknown(_))), "{text}");
+        assert!(matches!(taken, Err(BudgetError::Unknown(_))), "{text}");
         assert_eq!(fs::read_to_string(ledger.file()).unwrap(), text);
     }
     fs::remove_file(ledger.file()).unwrap();

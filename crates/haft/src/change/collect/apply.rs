@@ -8,14 +8,14 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::change::apply::{Content, Target, TargetList, Targets};
+use crate::change::apply::{ContentSource, TargetList, TargetState, TargetStates};
 use crate::change::changer::ChangesToRecord;
-use crate::change::collect::upper::Unlocked;
-use crate::change::collect::{ChangeList, Collected, Stamps, ViewChange};
-use crate::change::net::Action;
+use crate::change::collect::upper::ModeGuard;
+use crate::change::collect::{ChangeList, CollectedChanges, Stamps, ViewChange};
+use crate::change::net::ChangeKind;
 use crate::change::state::{hash_open_file, state_at};
-use crate::change::{Changer, State};
-use crate::workspace::{FileStamp, Kind, OutsideFile, Workspace, WorkspaceError};
+use crate::change::{Changer, EntryState};
+use crate::workspace::{EntryKind, FileStamp, OutsideFile, Workspace, WorkspaceError};
 
 /// Maximum number of files synced one by one: for more, the whole file system is synced.
 const MAX_SYNCED: usize = 32;
@@ -30,14 +30,14 @@ const ONLY_DELETED: &str = "what was there is deleted, and nothing is in its pla
 const ONLY_MADE: &str = "the folder is made, and its permissions are not set";
 
 /// The changes that can be applied together.
-pub(super) struct Selection<'a> {
+pub(super) struct ApplicableChanges<'a> {
     /// Their numbers.
     pub(super) changes: Vec<usize>,
     /// Changes that are selected but must not be applied.
     pub(super) left_out: Vec<(&'a Path, &'static str)>,
 }
 
-impl<'a> Selection<'a> {
+impl<'a> ApplicableChanges<'a> {
     /// Selects from the changes of a command.
     pub(super) fn new(changes: &'a ChangeList, select: &dyn Fn(&Path) -> bool) -> Self {
         let selected = |change: &ViewChange<'_>| change.conflict.is_none() && select(change.path);
@@ -51,7 +51,7 @@ impl<'a> Selection<'a> {
         let mut not_replaced: Option<&Path> = None;
         for (at, change) in changes.iter().enumerate() {
             let path = change.path;
-            let after_folder = matches!(change.after, Some(State::Folder { .. }));
+            let after_folder = matches!(change.after, Some(EntryState::Folder { .. }));
             let why = if not_replaced.is_some_and(|folder| path.starts_with(folder)) {
                 Some(NOT_REPLACED)
             } else if stay.contains(path) && !after_folder {
@@ -66,7 +66,7 @@ impl<'a> Selection<'a> {
             if let Some(why) = why.filter(|_| select(path)) {
                 left_out.push((path, why));
             }
-            if change.action == Action::Replace && after_folder && why != Some(NOT_REPLACED) {
+            if change.action == ChangeKind::Replace && after_folder && why != Some(NOT_REPLACED) {
                 not_replaced = Some(path);
             }
         }
@@ -89,7 +89,7 @@ enum PlanStep {
 
 /// The work that remains.
 struct ApplyPlan<'a> {
-    collected: &'a Collected,
+    collected: &'a CollectedChanges,
     /// For each change.
     steps: Vec<PlanStep>,
     /// Folders in which entries may be created.
@@ -97,7 +97,7 @@ struct ApplyPlan<'a> {
 }
 
 impl<'a> ApplyPlan<'a> {
-    fn new(collected: &'a Collected) -> Self {
+    fn new(collected: &'a CollectedChanges) -> Self {
         Self {
             collected,
             steps: vec![PlanStep::Nothing; collected.changes.len()],
@@ -162,8 +162,8 @@ impl<'a> ApplyPlan<'a> {
     fn outside(&self) -> impl Iterator<Item = (OutsideFile, Option<u32>)> {
         self.changes()
             .filter_map(|change| match self.collected.target(&change).ok()? {
-                Target::File {
-                    content: Content::Outside(file),
+                TargetState::File {
+                    content: ContentSource::Outside(file),
                     mode,
                 } => Some((file, mode)),
                 _ => None,
@@ -176,7 +176,7 @@ impl TargetList for ApplyPlan<'_> {
         Box::new(self.changes().map(|change| change.path))
     }
 
-    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, Target>)> + '_> {
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, TargetState>)> + '_> {
         let target = |change: ViewChange<'_>| self.collected.target(&change).ok();
         let each = self.changes();
         Box::new(each.filter_map(move |change| {
@@ -199,7 +199,7 @@ impl TargetList for ApplyPlan<'_> {
 
 impl ChangesToRecord for ApplyPlan<'_> {
     /// In the order of execution: deletions first, the content of a folder before the folder.
-    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Option<State>)> + '_> {
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Option<EntryState>)> + '_> {
         let deleted = self.changes().rev().filter(|change| change.after.is_none());
         let others = self.changes().filter(|change| change.after.is_some());
         Box::new(
@@ -216,12 +216,12 @@ impl ChangesToRecord for ApplyPlan<'_> {
 
 /// Applies the selected changes.
 pub(super) fn apply(
-    collected: &Collected,
+    collected: &CollectedChanges,
     workspace: &Workspace,
     changer: &Changer,
     select: &dyn Fn(&Path) -> bool,
 ) -> Result<(), WorkspaceError> {
-    let selected = Selection::new(&collected.changes, select).changes;
+    let selected = ApplicableChanges::new(&collected.changes, select).changes;
     let mut plan = ApplyPlan::new(collected);
     for some in selected.chunks(LOOKED_AT_ONCE) {
         for (at, change, now) in look_at(collected, workspace, some) {
@@ -238,7 +238,7 @@ pub(super) fn apply(
     changer.record_set(&plan, sync, |changer| {
         collected.touched.store(true, Ordering::Release);
         let workspace = &workspace.with_git();
-        let targets = Targets {
+        let targets = TargetStates {
             workspace,
             changer,
             all: &plan,
@@ -248,11 +248,11 @@ pub(super) fn apply(
 }
 
 /// Describes how far a partly made change got, by what is at its path now.
-pub(super) fn begun(change: &ViewChange<'_>, now: Option<Kind>) -> Option<&'static str> {
-    let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+pub(super) fn begun(change: &ViewChange<'_>, now: Option<EntryKind>) -> Option<&'static str> {
+    let folder = |state: &Option<EntryState>| matches!(state, Some(EntryState::Folder { .. }));
     match now {
         None if change.before.is_some() && change.after.is_some() => Some(ONLY_DELETED),
-        Some(Kind::Directory) if folder(&change.after) && !folder(&change.before) => {
+        Some(EntryKind::Directory) if folder(&change.after) && !folder(&change.before) => {
             Some(ONLY_MADE)
         }
         _ => None,
@@ -261,7 +261,7 @@ pub(super) fn begun(change: &ViewChange<'_>, now: Option<Kind>) -> Option<&'stat
 
 /// Returns the selected changes that are in the workspace; one that cannot be compared counts as not applied.
 pub(super) fn applied<'a>(
-    collected: &'a Collected,
+    collected: &'a CollectedChanges,
     workspace: &Workspace,
     select: &dyn Fn(&Path) -> bool,
 ) -> Vec<&'a Path> {
@@ -282,7 +282,7 @@ pub(super) fn applied<'a>(
 /// Returns the changes with these numbers, each with what is at its path in the workspace. All are looked at before the first of them
 /// is compared.
 fn look_at<'a>(
-    collected: &'a Collected,
+    collected: &'a CollectedChanges,
     workspace: &Workspace,
     numbers: &[usize],
 ) -> Vec<(usize, ViewChange<'a>, Option<Stat>)> {
@@ -295,20 +295,20 @@ fn look_at<'a>(
     numbers.iter().filter_map(look).collect()
 }
 
-impl Collected {
-    fn target(&self, change: &ViewChange<'_>) -> Result<Target, WorkspaceError> {
+impl CollectedChanges {
+    fn target(&self, change: &ViewChange<'_>) -> Result<TargetState, WorkspaceError> {
         let path = change.path;
         Ok(match &change.after {
-            None => Target::Nothing,
-            Some(State::Folder { mode }) => Target::Folder(*mode),
-            Some(State::Link { target }) => Target::Link(target.0.clone()),
-            Some(State::File { sha256, mode, .. }) => {
+            None => TargetState::Nothing,
+            Some(EntryState::Folder { mode }) => TargetState::Folder(*mode),
+            Some(EntryState::Link { target }) => TargetState::Link(target.0.clone()),
+            Some(EntryState::File { sha256, mode, .. }) => {
                 let Stamps { lower, upper } = &change.stamps;
                 // Another name of the same file must keep its mode.
                 let alone = lower.as_ref().is_some_and(|lower| lower.links() == 1);
                 let content = match upper {
-                    _ if change.action == Action::Chmod && alone => Content::Unchanged,
-                    Some(stamp) => Content::Outside(OutsideFile {
+                    _ if change.action == ChangeKind::Chmod && alone => ContentSource::Unchanged,
+                    Some(stamp) => ContentSource::Outside(OutsideFile {
                         root: Arc::clone(&self.upper.root),
                         path: path.to_owned(),
                         stamp: *stamp,
@@ -317,16 +317,16 @@ impl Collected {
                     None => return Err(changed(path)),
                 };
                 let mode = *mode;
-                Target::File { content, mode }
+                TargetState::File { content, mode }
             }
-            Some(State::Other) => return Err(changed(path)),
+            Some(EntryState::Other) => return Err(changed(path)),
         })
     }
 
     /// Lets the owner read the files to import, if the command took that away. The import then sets the files' own
     /// modes.
-    fn unlock(&self, plan: &ApplyPlan<'_>) -> Result<Unlocked<'_>, WorkspaceError> {
-        let mut unlocked = Unlocked::new(&self.upper);
+    fn unlock(&self, plan: &ApplyPlan<'_>) -> Result<ModeGuard<'_>, WorkspaceError> {
+        let mut unlocked = ModeGuard::new(&self.upper);
         let mut seen = HashSet::new();
         for (OutsideFile { path, .. }, mode) in plan.outside() {
             let path = &path;
@@ -366,8 +366,10 @@ impl ViewChange<'_> {
         let Stamps { lower, upper } = &self.stamps;
         let stamp = FileStamp::of(now);
         match (kind(now), after) {
-            (Kind::Directory, State::Folder { mode }) => Ok(mode == &Some(now.st_mode & 0o777)),
-            (Kind::File, State::File { mode, .. }) => {
+            (EntryKind::Directory, EntryState::Folder { mode }) => {
+                Ok(mode == &Some(now.st_mode & 0o777))
+            }
+            (EntryKind::File, EntryState::File { mode, .. }) => {
                 let same = lower.as_ref().is_some_and(|lower| lower.is_still(&stamp));
                 if same || *mode != Some(now.st_mode & 0o7777) {
                     return Ok(false);
@@ -381,7 +383,7 @@ impl ViewChange<'_> {
                 let now = state_at(workspace, path, &mut |open| hash_open_file(open, path))?;
                 Ok(now.is_some_and(|now| now.is_same(after)))
             }
-            (Kind::Link, State::Link { .. }) => {
+            (EntryKind::Link, EntryState::Link { .. }) => {
                 let now = state_at(workspace, path, &mut |_| Ok(None))?;
                 Ok(now.as_ref() == Some(after))
             }
@@ -391,11 +393,13 @@ impl ViewChange<'_> {
 
     /// Fails if the workspace differs from the collected state. Returns whether it has a file.
     fn check(&self, now: &Stat) -> Result<bool, WorkspaceError> {
-        let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+        let folder = |state: &Option<EntryState>| matches!(state, Some(EntryState::Folder { .. }));
         let lower = self.stamps.lower.as_ref();
         match (kind(now), lower) {
-            (Kind::Directory, _) if folder(&self.before) || folder(&self.after) => Ok(false),
-            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => Ok(kind == Kind::File),
+            (EntryKind::Directory, _) if folder(&self.before) || folder(&self.after) => Ok(false),
+            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
+                Ok(kind == EntryKind::File)
+            }
             _ => Err(changed(self.path)),
         }
     }
@@ -404,8 +408,8 @@ impl ViewChange<'_> {
 /// Whether something is at the path at all times while the change is applied, so only another program can have deleted it.
 fn is_never_missing(change: &ViewChange<'_>) -> bool {
     match change.action {
-        Action::Modify => matches!(change.after, Some(State::File { .. })),
-        Action::Chmod => true,
+        ChangeKind::Modify => matches!(change.after, Some(EntryState::File { .. })),
+        ChangeKind::Chmod => true,
         _ => false,
     }
 }
@@ -414,6 +418,6 @@ fn changed(path: &Path) -> WorkspaceError {
     WorkspaceError::Changed(path.to_string_lossy().into_owned())
 }
 
-fn kind(stat: &Stat) -> Kind {
-    Kind::of(FileType::from_raw_mode(stat.st_mode))
+fn kind(stat: &Stat) -> EntryKind {
+    EntryKind::of(FileType::from_raw_mode(stat.st_mode))
 }

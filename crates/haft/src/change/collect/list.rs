@@ -5,7 +5,7 @@ use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use crate::change::State;
+use crate::change::EntryState;
 use crate::change::collect::packed::{Packed, PackedReader, PackedWriter};
 use crate::change::collect::{CollectError, Stamps, ViewChange};
 
@@ -177,7 +177,7 @@ impl ChangeList {
         let mut reader = self.reader(entry);
         let path = read_path(&mut reader);
         let (action, states, stamps) = self.packed.read(&mut reader);
-        let [before, after]: [Option<State>; 2] = states;
+        let [before, after]: [Option<EntryState>; 2] = states;
         let [lower, upper] = stamps;
         ViewChange {
             path,

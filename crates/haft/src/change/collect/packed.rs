@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use crate::change::collect::ViewChange;
-use crate::change::net::Action;
-use crate::change::{FileHash, State};
+use crate::change::net::ChangeKind;
+use crate::change::{EntryState, FileHash};
 use crate::workspace::FileStamp;
 
 /// Bits of the first byte beside the action, if these parts are there.
@@ -56,7 +56,7 @@ impl Packed {
     pub(super) fn read(
         &self,
         from: &mut PackedReader<'_>,
-    ) -> (Action, [Option<State>; 2], [Option<FileStamp>; 2]) {
+    ) -> (ChangeKind, [Option<EntryState>; 2], [Option<FileStamp>; 2]) {
         let first = from.byte();
         let states = [BEFORE, AFTER].map(|bit| (first & bit != 0).then(|| read_state(from)));
         let stamps = [LOWER, UPPER].map(|bit| (first & bit != 0).then(|| self.read_stamp(from)));
@@ -96,10 +96,10 @@ impl Packed {
     }
 }
 
-fn write_state(state: &State, to: &mut PackedWriter) {
+fn write_state(state: &EntryState, to: &mut PackedWriter) {
     let mode_bit = |mode: &Option<u32>| mode.map_or(0, |_| MODE);
     match state {
-        State::File {
+        EntryState::File {
             sha256,
             bytes,
             mode,
@@ -111,57 +111,57 @@ fn write_state(state: &State, to: &mut PackedWriter) {
             to.number(*bytes);
             to.numbers(*mode);
         }
-        State::Link { target } => {
+        EntryState::Link { target } => {
             to.byte(LINK);
             to.bytes(target.as_os_str().as_bytes());
         }
-        State::Folder { mode } => {
+        EntryState::Folder { mode } => {
             to.byte(FOLDER | mode_bit(mode));
             to.numbers(*mode);
         }
-        State::Other => to.byte(OTHER),
+        EntryState::Other => to.byte(OTHER),
     }
 }
 
-fn read_state(from: &mut PackedReader<'_>) -> State {
+fn read_state(from: &mut PackedReader<'_>) -> EntryState {
     let first = from.byte();
     let has = |bit: u8| first & bit != 0;
     let mode = |from: &mut PackedReader<'_>| {
         has(MODE).then(|| u32::try_from(from.number()).unwrap_or_default())
     };
     match first & 0b11 {
-        FILE => State::File {
+        FILE => EntryState::File {
             sha256: has(HASH).then(|| FileHash::from_bytes(from.hash())),
             bytes: from.number(),
             mode: mode(from),
         },
-        LINK => State::Link {
+        LINK => EntryState::Link {
             target: Path::new(OsStr::from_bytes(from.bytes())).into(),
         },
-        FOLDER => State::Folder { mode: mode(from) },
-        _ => State::Other,
+        FOLDER => EntryState::Folder { mode: mode(from) },
+        _ => EntryState::Other,
     }
 }
 
-fn code(action: Action) -> u8 {
+fn code(action: ChangeKind) -> u8 {
     match action {
-        Action::Create => 0,
-        Action::Modify => 1,
-        Action::Delete => 2,
-        Action::Move => 3,
-        Action::Replace => 4,
-        Action::Chmod => 5,
+        ChangeKind::Create => 0,
+        ChangeKind::Modify => 1,
+        ChangeKind::Delete => 2,
+        ChangeKind::Move => 3,
+        ChangeKind::Replace => 4,
+        ChangeKind::Chmod => 5,
     }
 }
 
-fn action(first: u8) -> Action {
+fn action(first: u8) -> ChangeKind {
     match first & 0b111 {
-        0 => Action::Create,
-        1 => Action::Modify,
-        2 => Action::Delete,
-        3 => Action::Move,
-        4 => Action::Replace,
-        _ => Action::Chmod,
+        0 => ChangeKind::Create,
+        1 => ChangeKind::Modify,
+        2 => ChangeKind::Delete,
+        3 => ChangeKind::Move,
+        4 => ChangeKind::Replace,
+        _ => ChangeKind::Chmod,
     }
 }
 
@@ -277,34 +277,42 @@ mod tests {
     #[test]
     #[expect(clippy::too_many_lines, reason = "a table")]
     fn change_when_packed_and_read_is_the_same() {
-        let file = |sha256, bytes, mode| State::File {
+        let file = |sha256, bytes, mode| EntryState::File {
             sha256,
             bytes,
             mode,
         };
-        let link = |target: &str| State::Link {
+        let link = |target: &str| EntryState::Link {
             target: Path::new(target).into(),
         };
-        let folder = |mode| State::Folder { mode };
+        let folder = |mode| EntryState::Folder { mode };
         let rows = [
-            (Action::Create, None, Some(file(Some(HASH), 0, Some(0o644)))),
             (
-                Action::Modify,
+                ChangeKind::Create,
+                None,
+                Some(file(Some(HASH), 0, Some(0o644))),
+            ),
+            (
+                ChangeKind::Modify,
                 Some(file(None, u64::MAX, None)),
                 Some(file(Some(HASH), 300, Some(0o7777))),
             ),
-            (Action::Delete, Some(link("")), None),
+            (ChangeKind::Delete, Some(link("")), None),
             (
-                Action::Replace,
+                ChangeKind::Replace,
                 Some(folder(None)),
                 Some(link("../é/\u{1}")),
             ),
             (
-                Action::Chmod,
+                ChangeKind::Chmod,
                 Some(folder(Some(0))),
                 Some(folder(Some(0o755))),
             ),
-            (Action::Move, Some(State::Other), Some(State::Other)),
+            (
+                ChangeKind::Move,
+                Some(EntryState::Other),
+                Some(EntryState::Other),
+            ),
         ];
         let stamps = [
             (None, None),
@@ -357,9 +365,9 @@ mod tests {
         for path in paths.iter().rev() {
             let change = ViewChange {
                 path: Path::new(path),
-                action: Action::Create,
+                action: ChangeKind::Create,
                 before: None,
-                after: Some(State::Folder { mode: None }),
+                after: Some(EntryState::Folder { mode: None }),
                 conflict: None,
                 stamps: Stamps::default(),
             };

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::approval::preview::{Aspect, Change, FileChange, MAX_LISTED, Open, Preview, Side};
-use crate::change::State;
+use crate::approval::preview::{
+    Aspect, ChangeSide, FileChange, FileChangeKind, MAX_LISTED, Preview, SideOpener,
+};
+use crate::change::EntryState;
 use crate::change::collect::upper::Upper;
 use crate::change::collect::{ChangeList, ViewChange};
-use crate::change::net::Action;
+use crate::change::net::ChangeKind;
 use crate::text::hex;
 use crate::workspace::Workspace;
 
@@ -87,7 +89,10 @@ fn empty_folders(changes: &ChangeList, empty: Vec<usize>) -> Vec<FileChange> {
     let is_new = |at: &usize| changes.get(*at).is_some_and(|one| one.after.is_some());
     let (new, deleted): (Vec<_>, Vec<_>) = empty.into_iter().partition(is_new);
     let mut shown = Vec::new();
-    for (action, all) in [(Change::Create, new), (Change::Delete, deleted)] {
+    for (action, all) in [
+        (FileChangeKind::Create, new),
+        (FileChangeKind::Delete, deleted),
+    ] {
         let folder = |path: String| {
             let mut folder = FileChange::unread(path);
             (folder.action, folder.aspect) = (action, Aspect::Folder);
@@ -117,7 +122,7 @@ fn empty_folders(changes: &ChangeList, empty: Vec<usize>) -> Vec<FileChange> {
 fn is_folder(change: &ViewChange<'_>) -> bool {
     matches!(
         (&change.before, &change.after),
-        (None, Some(State::Folder { .. })) | (Some(State::Folder { .. }), None)
+        (None, Some(EntryState::Folder { .. })) | (Some(EntryState::Folder { .. }), None)
     )
 }
 
@@ -128,8 +133,9 @@ fn is_shown(change: &ViewChange<'_>) -> bool {
 
 /// Whether it is more than a folder that is created or deleted.
 fn has_content(change: &ViewChange<'_>) -> bool {
-    let content = |state: &Option<State>| !matches!(state, None | Some(State::Folder { .. }));
-    change.action == Action::Chmod || content(&change.before) || content(&change.after)
+    let content =
+        |state: &Option<EntryState>| !matches!(state, None | Some(EntryState::Folder { .. }));
+    change.action == ChangeKind::Chmod || content(&change.before) || content(&change.after)
 }
 
 /// Counts files by the folder at the top that holds them.
@@ -147,7 +153,7 @@ fn folders<'a>(changes: impl Iterator<Item = ViewChange<'a>>) -> Vec<FileChange>
             .entry(if known { top } else { ".".to_owned() })
             .or_default();
         *count += 1;
-        if let Some(State::File { bytes: more, .. }) = &change.after {
+        if let Some(EntryState::File { bytes: more, .. }) = &change.after {
             *bytes = bytes.saturating_add(*more);
         }
         // Plain data: this cannot fail.
@@ -176,106 +182,110 @@ fn folders<'a>(changes: impl Iterator<Item = ViewChange<'a>>) -> Vec<FileChange>
 fn described<'a>(
     from: PreviewSources<'a>,
     change: &ViewChange<'a>,
-) -> (FileChange, Side<'a>, Side<'a>) {
+) -> (FileChange, ChangeSide<'a>, ChangeSide<'a>) {
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     let mut shown = FileChange::unread(change.path.to_string_lossy());
     let path = change.path;
     let PreviewSources {
         upper, workspace, ..
     } = from;
-    let is_link = |state: &State| matches!(state, State::Link { .. });
+    let is_link = |state: &EntryState| matches!(state, EntryState::Link { .. });
     shown.aspect = match (before.map(is_link), after.map(is_link)) {
         (None | Some(true), Some(true)) | (Some(true), None) => Aspect::Link,
         (Some(false), Some(true)) => Aspect::BecomesLink,
         (Some(true), Some(false)) => Aspect::WasLink,
         _ => Aspect::Content,
     };
-    let (was, is) = if change.action == Action::Chmod {
+    let (was, is) = if change.action == ChangeKind::Chmod {
         shown.aspect = Aspect::Mode;
         (
-            before.map_or(Side::None, mode),
-            after.map_or(Side::None, mode),
+            before.map_or(ChangeSide::None, mode),
+            after.map_or(ChangeSide::None, mode),
         )
     } else {
-        let facts = |state: Option<&State>| match state {
-            Some(State::File { sha256, bytes, .. }) => {
+        let facts = |state: Option<&EntryState>| match state {
+            Some(EntryState::File { sha256, bytes, .. }) => {
                 (sha256.map(|hash| hash.to_string()), Some(*bytes))
             }
             _ => (None, None),
         };
         (shown.before_sha256, shown.before_bytes) = facts(before);
         (shown.after_sha256, shown.after_bytes) = facts(after);
-        let lower = before.map_or(Side::None, |state| {
+        let lower = before.map_or(ChangeSide::None, |state| {
             side(
                 state,
                 Box::new(move || Some(workspace.open_file(path).ok()?.file)),
             )
         });
-        let new = after.map_or(Side::None, |state| {
+        let new = after.map_or(ChangeSide::None, |state| {
             side(state, Box::new(move || upper.file(path).ok()))
         });
         (lower, new)
     };
     shown.action = match (&was, &is) {
-        (Side::None, _) => Change::Create,
-        (_, Side::None) => Change::Delete,
-        _ => Change::Change,
+        (ChangeSide::None, _) => FileChangeKind::Create,
+        (_, ChangeSide::None) => FileChangeKind::Delete,
+        _ => FileChangeKind::Change,
     };
     (shown, was, is)
 }
 
 /// Returns a changed mode of a file, or the mode of a new entry if it is unusual for one made by an editor; `None` if
 /// [`described`] shows it.
-fn mode_change(change: &ViewChange<'_>) -> Option<(FileChange, Side<'static>, Side<'static>)> {
+fn mode_change(
+    change: &ViewChange<'_>,
+) -> Option<(FileChange, ChangeSide<'static>, ChangeSide<'static>)> {
     const COMMON_FILE_MODES: [u32; 7] = [0o400, 0o444, 0o600, 0o640, 0o644, 0o660, 0o664];
     const COMMON_FOLDER_MODES: [u32; 3] = [0o700, 0o755, 0o775];
     let is = bits(change.after.as_ref()?)?;
     let was = change.before.as_ref().and_then(bits);
-    let folder = matches!(change.after, Some(State::Folder { .. }));
+    let folder = matches!(change.after, Some(EntryState::Folder { .. }));
     let usual = match was {
         Some(was) => was == is,
         None if folder => COMMON_FOLDER_MODES.contains(&is),
         None => COMMON_FILE_MODES.contains(&is),
     };
-    if usual || change.action == Action::Chmod {
+    if usual || change.action == ChangeKind::Chmod {
         return None;
     }
     let text = |bits: u32| line(format!("mode {bits:04o}\n"));
     let mut shown = FileChange::unread(change.path.to_string_lossy());
     shown.aspect = Aspect::Mode;
     if was.is_none() {
-        shown.action = Change::Create;
+        shown.action = FileChangeKind::Create;
     }
-    Some((shown, was.map_or(Side::None, text), text(is)))
+    Some((shown, was.map_or(ChangeSide::None, text), text(is)))
 }
 
 /// Returns the permission bits of a file or folder, if known.
-fn bits(state: &State) -> Option<u32> {
+fn bits(state: &EntryState) -> Option<u32> {
     match state {
-        State::File { mode, .. } | State::Folder { mode } => mode.map(|mode| mode & 0o777),
-        State::Link { .. } | State::Other => None,
+        EntryState::File { mode, .. } | EntryState::Folder { mode } => {
+            mode.map(|mode| mode & 0o777)
+        }
+        EntryState::Link { .. } | EntryState::Other => None,
     }
 }
 
-fn side<'a>(state: &State, open: Open<'a>) -> Side<'a> {
+fn side<'a>(state: &EntryState, open: SideOpener<'a>) -> ChangeSide<'a> {
     match state {
-        State::File { .. } => Side::File(open),
-        State::Link { target } => line(format!("link to {}\n", target.display())),
-        State::Folder { .. } => Side::None,
-        State::Other => line("a pipe, socket, device or unreadable file\n".to_owned()),
+        EntryState::File { .. } => ChangeSide::File(open),
+        EntryState::Link { target } => line(format!("link to {}\n", target.display())),
+        EntryState::Folder { .. } => ChangeSide::None,
+        EntryState::Other => line("a pipe, socket, device or unreadable file\n".to_owned()),
     }
 }
 
-fn mode(state: &State) -> Side<'static> {
+fn mode(state: &EntryState) -> ChangeSide<'static> {
     match state {
-        State::File {
+        EntryState::File {
             mode: Some(mode), ..
         }
-        | State::Folder { mode: Some(mode) } => line(format!("mode {mode:04o}\n")),
+        | EntryState::Folder { mode: Some(mode) } => line(format!("mode {mode:04o}\n")),
         _ => line("mode unknown\n".to_owned()),
     }
 }
 
-fn line(text: String) -> Side<'static> {
-    Side::Content(text.into_bytes().into())
+fn line(text: String) -> ChangeSide<'static> {
+    ChangeSide::Content(text.into_bytes().into())
 }

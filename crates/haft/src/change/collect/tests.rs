@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::call::{CallId, RunId};
 use crate::change::net::net_changes;
-use crate::change::undo::{Changed, Plan, plan};
+use crate::change::undo::{LaterChangePolicy, UndoSteps, plan};
 use crate::change::{ChangeLog, Changer};
 
 /// The options of a view's overlay.
@@ -31,7 +31,7 @@ struct Scene {
     base: TempDir,
     workspace: Workspace,
     log: Arc<ChangeLog>,
-    since: Option<Since>,
+    since: Option<ViewCreation>,
 }
 
 impl Scene {
@@ -75,14 +75,14 @@ impl Scene {
 
     /// Starts the view: from now on, changes in the workspace happen while the command runs.
     fn begin(&mut self) {
-        let since = Since::of(&self.base.path().join("view")).unwrap();
+        let since = ViewCreation::of(&self.base.path().join("view")).unwrap();
         let probe = self.base.path().join("home/probe");
         // The clock of a file system may not advance for some milliseconds.
-        let passed = |than: Since| {
-            while Since::of(&probe).map_or(true, |now| now <= than) {
+        let passed = |than: ViewCreation| {
+            while ViewCreation::of(&probe).map_or(true, |now| now <= than) {
                 fs::write(&probe, "").unwrap();
             }
-            Since::of(&probe).unwrap()
+            ViewCreation::of(&probe).unwrap()
         };
         let since = passed(since);
         passed(since);
@@ -106,15 +106,15 @@ impl Scene {
         true
     }
 
-    fn collect(&self) -> Collected {
+    fn collect(&self) -> CollectedChanges {
         let upper = self.base.path().join("view/upper");
-        Collected::collect(&self.workspace, &upper, self.since.unwrap()).unwrap()
+        CollectedChanges::collect(&self.workspace, &upper, self.since.unwrap()).unwrap()
     }
 
     /// Collects again, when some of the changes may already be applied.
-    fn collect_again(&self) -> Collected {
+    fn collect_again(&self) -> CollectedChanges {
         let upper = self.base.path().join("view/upper");
-        Collected::collect_again(&self.workspace, &upper, self.since.unwrap()).unwrap()
+        CollectedChanges::collect_again(&self.workspace, &upper, self.since.unwrap()).unwrap()
     }
 
     fn changer(&self, run: &str) -> Changer {
@@ -122,14 +122,21 @@ impl Scene {
         Changer::of(&self.workspace, &self.log, &run, &call)
     }
 
-    fn apply(&self, collected: &Collected) -> Result<(), WorkspaceError> {
+    fn apply(&self, collected: &CollectedChanges) -> Result<(), WorkspaceError> {
         collected.apply(&self.workspace, &self.changer("r1"), &|_| true)
     }
 
-    fn plan(&self, run: &str) -> Plan {
+    fn plan(&self, run: &str) -> UndoSteps {
         let run = RunId::new(run);
         let nets = net_changes(&self.log.read(&run).unwrap());
-        plan(&nets, &self.workspace, &self.log, &run, Changed::Refuse).unwrap()
+        plan(
+            &nets,
+            &self.workspace,
+            &self.log,
+            &run,
+            LaterChangePolicy::Refuse,
+        )
+        .unwrap()
     }
 
     fn tree(&self) -> BTreeMap<PathBuf, String> {
@@ -210,7 +217,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, String> {
     all
 }
 
-fn actions(collected: &Collected) -> Vec<String> {
+fn actions(collected: &CollectedChanges) -> Vec<String> {
     let line = |change: ViewChange<'_>| {
         let conflict = if change.conflict.is_some() { "!" } else { "" };
         format!(

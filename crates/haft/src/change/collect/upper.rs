@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
-use crate::change::collect::{CollectError, Since};
+use crate::change::collect::{CollectError, ViewCreation};
 use crate::workspace::open_within;
 
 /// The mark of a deleted entry, if it is not a 0:0 device.
@@ -88,13 +88,13 @@ impl Upper {
 
 /// Entries of an upper folder that are temporarily readable by their owner, whatever modes the command set.
 #[derive(Debug)]
-pub(super) struct Unlocked<'a> {
+pub(super) struct ModeGuard<'a> {
     upper: &'a Upper,
     /// The modes to restore, parents before their content.
     modes: Vec<(PathBuf, u32)>,
 }
 
-impl<'a> Unlocked<'a> {
+impl<'a> ModeGuard<'a> {
     pub(super) fn new(upper: &'a Upper) -> Self {
         let modes = Vec::new();
         Self { upper, modes }
@@ -127,7 +127,7 @@ impl<'a> Unlocked<'a> {
     }
 }
 
-impl Drop for Unlocked<'_> {
+impl Drop for ModeGuard<'_> {
     fn drop(&mut self) {
         for (path, mode) in self.modes.iter().rev() {
             // The user owns what remains unlocked.
@@ -155,11 +155,11 @@ pub(super) fn stat_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Resul
 pub(super) fn created_at(
     folder: BorrowedFd<'_>,
     name: &OsStr,
-) -> rustix::io::Result<Option<Since>> {
+) -> rustix::io::Result<Option<ViewCreation>> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let stat = rustix::fs::statx(folder, name, flags, StatxFlags::BTIME)?;
     let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
-    Ok(known.then(|| Since {
+    Ok(known.then(|| ViewCreation {
         seconds: stat.stx_btime.tv_sec,
         nanoseconds: stat.stx_btime.tv_nsec.into(),
     }))

@@ -10,16 +10,16 @@ use rustix::fs::{OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::change::collect::upper::{
-    Unlocked, Upper, created_at, failed, is_opaque, is_redirect, is_whiteout_device,
+    ModeGuard, Upper, created_at, failed, is_opaque, is_redirect, is_whiteout_device,
     is_whiteout_file, link_in, may_be_metacopy, names, open_file, stat_in,
 };
 use crate::change::collect::{
-    ChangeList, CollectError, Dropped, MAX_ENTRIES, Since, Stamps, ViewChange,
+    ChangeList, CollectError, DroppedEntry, MAX_ENTRIES, Stamps, ViewChange, ViewCreation,
 };
 use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
-use crate::change::net::Action;
-use crate::change::{FileHash, State};
-use crate::workspace::{FileStamp, Kind, Workspace, open_within};
+use crate::change::net::ChangeKind;
+use crate::change::{EntryState, FileHash};
+use crate::workspace::{EntryKind, FileStamp, Workspace, open_within};
 
 mod content;
 mod finish;
@@ -27,7 +27,7 @@ mod meanwhile;
 mod vanished;
 
 use content::Hasher;
-use vanished::Vanished;
+use vanished::DeletionEvidence;
 
 const CHANGED: &str = "it was changed while the command ran";
 const OWN_FILE: &str = "it is haft's own";
@@ -39,10 +39,10 @@ const UNREADABLE: &str = "it cannot be read";
 const MAX_PATH: usize = 4095;
 
 /// The walk through an upper folder, with the changes found so far.
-pub(super) struct Walk<'a> {
+pub(super) struct UpperWalk<'a> {
     workspace: &'a Workspace,
     upper: &'a Upper,
-    since: Since,
+    since: ViewCreation,
     /// Whether some of the changes may already be applied.
     again: bool,
     /// Number of entries so far.
@@ -50,22 +50,22 @@ pub(super) struct Walk<'a> {
     /// Bytes of deleted files that were counted for hashing.
     deleted_bytes: u64,
     hasher: Hasher,
-    unlocked: Unlocked<'a>,
+    unlocked: ModeGuard<'a>,
     /// In the order of the walk, each path once.
     found: ChangeList,
     /// Folders that another program moved, so that all changes at and below them are conflicts.
     moved: Vec<PathBuf>,
-    dropped: Vec<Dropped>,
+    dropped: Vec<DroppedEntry>,
     /// Entries of the workspace that remain although the folder above them was deleted.
     stay: Vec<PathBuf>,
     /// Folders of the upper folder still to visit.
-    todo: Vec<Todo>,
+    todo: Vec<PendingFolder>,
     /// Entries that another program may have deleted.
-    vanished: Vanished,
+    vanished: DeletionEvidence,
 }
 
 /// A folder of the upper folder.
-struct Todo {
+struct PendingFolder {
     path: PathBuf,
     /// Whether a folder above it hides everything below in the workspace.
     opaque: bool,
@@ -74,15 +74,15 @@ struct Todo {
 }
 
 /// An entry of the upper folder or of the workspace.
-struct Entry<'a> {
+struct OverlayEntry<'a> {
     path: PathBuf,
     folder: &'a OwnedFd,
     name: &'a OsStr,
     stat: Stat,
 }
 
-impl Entry<'_> {
-    fn kind(&self) -> Kind {
+impl OverlayEntry<'_> {
+    fn kind(&self) -> EntryKind {
         kind(&self.stat)
     }
 
@@ -92,16 +92,16 @@ impl Entry<'_> {
     }
 }
 
-fn kind(stat: &Stat) -> Kind {
-    Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode))
+fn kind(stat: &Stat) -> EntryKind {
+    EntryKind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode))
 }
 
-impl<'a> Walk<'a> {
+impl<'a> UpperWalk<'a> {
     /// Creates a walk through the changes since a moment. With `again`, some of them may already be applied.
     pub(super) fn new(
         workspace: &'a Workspace,
         upper: &'a Upper,
-        since: Since,
+        since: ViewCreation,
         again: bool,
     ) -> Self {
         Self {
@@ -112,17 +112,17 @@ impl<'a> Walk<'a> {
             entries: 0,
             deleted_bytes: 0,
             hasher: Hasher::default(),
-            unlocked: Unlocked::new(upper),
+            unlocked: ModeGuard::new(upper),
             found: ChangeList::default(),
             moved: Vec::new(),
             dropped: Vec::new(),
             stay: Vec::new(),
-            todo: vec![Todo {
+            todo: vec![PendingFolder {
                 path: PathBuf::new(),
                 opaque: false,
                 moved: false,
             }],
-            vanished: Vanished::new(again),
+            vanished: DeletionEvidence::new(again),
         }
     }
 
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn visit_folder(&mut self, todo: &Todo) -> Result<(), CollectError> {
+    fn visit_folder(&mut self, todo: &PendingFolder) -> Result<(), CollectError> {
         let path = &*todo.path;
         let to_error = |e| failed("read", path, e);
         let folder = match self.upper.folder(path) {
@@ -165,16 +165,16 @@ impl<'a> Walk<'a> {
             if let Some(path) = self.usable_path(path, name)? {
                 let stat = stat_in(folder.as_fd(), name).map_err(to_error)?;
                 let stat = stat.ok_or_else(|| to_error(Errno::NOENT))?;
-                let entry = Entry {
+                let entry = OverlayEntry {
                     path,
                     folder: &folder,
                     name,
                     stat,
                 };
                 self.unlocked.unlock(&entry.path, &entry.stat);
-                if entry.kind() == Kind::Directory {
+                if entry.kind() == EntryKind::Directory {
                     let path = entry.path.clone();
-                    self.todo.push(Todo {
+                    self.todo.push(PendingFolder {
                         path,
                         opaque,
                         moved,
@@ -212,14 +212,14 @@ impl<'a> Walk<'a> {
 
     fn visit_entry(
         &mut self,
-        entry: Entry<'_>,
+        entry: OverlayEntry<'_>,
         lower: Option<&OwnedFd>,
     ) -> Result<(), CollectError> {
         let below = match lower {
             Some(folder) => stat_in(folder.as_fd(), entry.name).map_err(entry.failed("look at"))?,
             None => None,
         };
-        let below = below.zip(lower).map(|(stat, folder)| Entry {
+        let below = below.zip(lower).map(|(stat, folder)| OverlayEntry {
             path: entry.path.clone(),
             folder,
             name: entry.name,
@@ -229,29 +229,29 @@ impl<'a> Walk<'a> {
             return self.whiteout(below);
         }
         match entry.kind() {
-            Kind::File => self.visit_file(entry, below),
-            Kind::Link => {
+            EntryKind::File => self.visit_file(entry, below),
+            EntryKind::Link => {
                 let target = link_in(entry.folder.as_fd(), entry.name);
                 let target = target.map_err(entry.failed("read"))?;
-                let after = State::Link {
+                let after = EntryState::Link {
                     target: target.as_path().into(),
                 };
                 self.compare(after, None, &entry.path, below)
             }
-            Kind::Directory => {
+            EntryKind::Directory => {
                 let mode = Some(entry.stat.st_mode & 0o777);
-                self.compare(State::Folder { mode }, None, &entry.path, below)
+                self.compare(EntryState::Folder { mode }, None, &entry.path, below)
             }
-            Kind::Pipe => self.drop_entry(entry.path, "it is a named pipe"),
-            Kind::Socket => self.drop_entry(entry.path, "it is a socket"),
-            Kind::Device => self.drop_entry(entry.path, "it is a device"),
+            EntryKind::Pipe => self.drop_entry(entry.path, "it is a named pipe"),
+            EntryKind::Socket => self.drop_entry(entry.path, "it is a socket"),
+            EntryKind::Device => self.drop_entry(entry.path, "it is a device"),
         }
     }
 
     fn visit_file(
         &mut self,
-        entry: Entry<'_>,
-        below: Option<Entry<'_>>,
+        entry: OverlayEntry<'_>,
+        below: Option<OverlayEntry<'_>>,
     ) -> Result<(), CollectError> {
         let to_error = entry.failed("read");
         let file = match open_file(entry.folder.as_fd(), Path::new(entry.name)) {
@@ -267,13 +267,13 @@ impl<'a> Walk<'a> {
         }
         let stamp = FileStamp::of(&entry.stat);
         let mode = Some(entry.stat.st_mode & 0o777);
-        let after = State::File {
+        let after = EntryState::File {
             sha256: self.hash(&entry.path, &file, stamp.bytes())?,
             bytes: stamp.bytes(),
             mode,
         };
         if let Some(below) = &below
-            && below.kind() == Kind::File
+            && below.kind() == EntryKind::File
             && stamp.bytes() > MAX_FILE_BYTES
             && FileStamp::of(&below.stat).bytes() == stamp.bytes()
             && let Ok(lower) = open_file(below.folder.as_fd(), Path::new(below.name))
@@ -287,40 +287,42 @@ impl<'a> Walk<'a> {
     /// Compares what the command left with what is in the workspace.
     fn compare(
         &mut self,
-        after: State,
+        after: EntryState,
         upper: Option<FileStamp>,
         path: &Path,
-        below: Option<Entry<'_>>,
+        below: Option<OverlayEntry<'_>>,
     ) -> Result<(), CollectError> {
         let Some(below) = below else {
-            let change = change(path, Action::Create, None, Some(after));
+            let change = change(path, ChangeKind::Create, None, Some(after));
             return self.add(change, None, upper);
         };
         let (before, lower) = self.before(&below, true)?;
         let (was, is) = (permission_bits(&before), permission_bits(&after));
         let action = match (&before, &after) {
-            (State::Folder { .. }, State::Folder { .. }) if was == is => return Ok(()),
-            (State::Folder { .. }, State::Folder { .. }) => Action::Chmod,
-            (State::Link { target: a }, State::Link { target: b }) if a == b => return Ok(()),
-            (State::Link { .. }, State::Link { .. }) => Action::Modify,
-            (State::File { sha256: a, .. }, State::File { sha256: b, .. }) => {
+            (EntryState::Folder { .. }, EntryState::Folder { .. }) if was == is => return Ok(()),
+            (EntryState::Folder { .. }, EntryState::Folder { .. }) => ChangeKind::Chmod,
+            (EntryState::Link { target: a }, EntryState::Link { target: b }) if a == b => {
+                return Ok(());
+            }
+            (EntryState::Link { .. }, EntryState::Link { .. }) => ChangeKind::Modify,
+            (EntryState::File { sha256: a, .. }, EntryState::File { sha256: b, .. }) => {
                 if a.is_none() || a != b {
-                    Action::Modify
+                    ChangeKind::Modify
                 } else if was == is {
                     return Ok(());
                 } else {
-                    Action::Chmod
+                    ChangeKind::Chmod
                 }
             }
-            _ => Action::Replace,
+            _ => ChangeKind::Replace,
         };
-        if below.kind() == Kind::Directory && action == Action::Replace {
+        if below.kind() == EntryKind::Directory && action == ChangeKind::Replace {
             self.delete_content(&below.path)?;
         }
-        let later = if action == Action::Chmod && below.kind() == Kind::Directory {
+        let later = if action == ChangeKind::Chmod && below.kind() == EntryKind::Directory {
             // Any new entry changes a folder's time too, so the time does not show who changed the mode. When collecting again, haft's own
             // changes must not count; then the states that were shown are compared.
-            !self.again && Since::changed(&below.stat) > self.since
+            !self.again && ViewCreation::changed(&below.stat) > self.since
         } else {
             self.is_later(&below)?
         };
@@ -332,12 +334,12 @@ impl<'a> Walk<'a> {
     /// Compares the modes of two files with the same content.
     fn compare_modes(
         &mut self,
-        after: State,
+        after: EntryState,
         upper: FileStamp,
-        below: &Entry<'_>,
+        below: &OverlayEntry<'_>,
     ) -> Result<(), CollectError> {
         let lower = FileStamp::of(&below.stat);
-        let before = State::File {
+        let before = EntryState::File {
             sha256: None,
             bytes: lower.bytes(),
             mode: Some(below.stat.st_mode & 0o7777),
@@ -345,7 +347,7 @@ impl<'a> Walk<'a> {
         if permission_bits(&before) == permission_bits(&after) {
             return Ok(());
         }
-        let mut change = change(&below.path, Action::Chmod, Some(before), Some(after));
+        let mut change = change(&below.path, ChangeKind::Chmod, Some(before), Some(after));
         change.conflict = self.is_later(below)?.then_some(CHANGED);
         self.add(change, Some(lower), Some(upper))
     }
@@ -363,7 +365,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         };
         let Some(stat) = stat else { return Ok(()) };
-        self.delete(&Entry {
+        self.delete(&OverlayEntry {
             path,
             folder,
             name,
@@ -372,10 +374,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds the deletion of an entry of the workspace, with its content.
-    fn delete(&mut self, entry: &Entry<'_>) -> Result<(), CollectError> {
-        let folder = entry.kind() == Kind::Directory;
+    fn delete(&mut self, entry: &OverlayEntry<'_>) -> Result<(), CollectError> {
+        let folder = entry.kind() == EntryKind::Directory;
         let (before, lower) = self.state_before_deletion(entry)?;
-        let mut change = change(&entry.path, Action::Delete, Some(before), None);
+        let mut change = change(&entry.path, ChangeKind::Delete, Some(before), None);
         let content = if folder {
             self.lower_folder(&entry.path)?
         } else {
@@ -408,17 +410,17 @@ impl<'a> Walk<'a> {
                     self.stay.push(path);
                     continue;
                 }
-                let entry = Entry {
+                let entry = OverlayEntry {
                     path: path.clone(),
                     folder: &folder,
                     name: &name,
                     stat,
                 };
                 let (before, lower) = self.state_before_deletion(&entry)?;
-                let mut change = change(&path, Action::Delete, Some(before), None);
+                let mut change = change(&path, ChangeKind::Delete, Some(before), None);
                 change.conflict = (moved || self.is_later(&entry)?).then_some(CHANGED);
                 self.add(change, lower, None)?;
-                if entry.kind() == Kind::Directory {
+                if entry.kind() == EntryKind::Directory {
                     todo.push((path, moved));
                 }
             }
@@ -429,9 +431,9 @@ impl<'a> Walk<'a> {
     /// Returns the state of an entry that is deleted. Hashes only as many bytes as can be saved for an undo.
     fn state_before_deletion(
         &mut self,
-        entry: &Entry<'_>,
-    ) -> Result<(State, Option<FileStamp>), CollectError> {
-        if entry.kind() == Kind::File {
+        entry: &OverlayEntry<'_>,
+    ) -> Result<(EntryState, Option<FileStamp>), CollectError> {
+        if entry.kind() == EntryKind::File {
             let bytes = FileStamp::of(&entry.stat).bytes();
             self.deleted_bytes = self.deleted_bytes.saturating_add(bytes);
         }
@@ -441,21 +443,21 @@ impl<'a> Walk<'a> {
     /// Returns the state of an entry of the workspace.
     fn before(
         &mut self,
-        entry: &Entry<'_>,
+        entry: &OverlayEntry<'_>,
         hashed: bool,
-    ) -> Result<(State, Option<FileStamp>), CollectError> {
+    ) -> Result<(EntryState, Option<FileStamp>), CollectError> {
         let stamp = FileStamp::of(&entry.stat);
         let mode = Some(entry.stat.st_mode & 0o7777);
         let state = match entry.kind() {
-            Kind::Directory => return Ok((State::Folder { mode }, None)),
-            Kind::Link => {
+            EntryKind::Directory => return Ok((EntryState::Folder { mode }, None)),
+            EntryKind::Link => {
                 let target = link_in(entry.folder.as_fd(), entry.name);
                 let target = target.map_err(entry.failed("read"))?;
-                State::Link {
+                EntryState::Link {
                     target: target.as_path().into(),
                 }
             }
-            Kind::File => match open_file(entry.folder.as_fd(), Path::new(entry.name)) {
+            EntryKind::File => match open_file(entry.folder.as_fd(), Path::new(entry.name)) {
                 Ok(file) => {
                     let now = rustix::fs::fstat(&file).map_err(entry.failed("look at"))?;
                     if !stamp.is_still(&FileStamp::of(&now)) {
@@ -467,16 +469,16 @@ impl<'a> Walk<'a> {
                     } else {
                         None
                     };
-                    State::File {
+                    EntryState::File {
                         sha256,
                         bytes,
                         mode,
                     }
                 }
-                Err(Errno::ACCESS) => State::Other,
+                Err(Errno::ACCESS) => EntryState::Other,
                 Err(e) => return Err(failed("read", &entry.path, e)),
             },
-            Kind::Pipe | Kind::Socket | Kind::Device => State::Other,
+            EntryKind::Pipe | EntryKind::Socket | EntryKind::Device => EntryState::Other,
         };
         Ok((state, Some(stamp)))
     }
@@ -517,7 +519,7 @@ impl<'a> Walk<'a> {
 
     fn drop_entry(&mut self, path: PathBuf, why: &'static str) -> Result<(), CollectError> {
         self.count()?;
-        self.dropped.push(Dropped { path, why });
+        self.dropped.push(DroppedEntry { path, why });
         Ok(())
     }
 
@@ -535,18 +537,20 @@ fn all_names(path: &Path, folder: &OwnedFd) -> Result<Vec<OsString>, CollectErro
     names.ok_or(CollectError::TooMany)
 }
 
-fn permission_bits(state: &State) -> Option<u32> {
+fn permission_bits(state: &EntryState) -> Option<u32> {
     match state {
-        State::File { mode, .. } | State::Folder { mode } => mode.map(|mode| mode & 0o777),
-        State::Link { .. } | State::Other => None,
+        EntryState::File { mode, .. } | EntryState::Folder { mode } => {
+            mode.map(|mode| mode & 0o777)
+        }
+        EntryState::Link { .. } | EntryState::Other => None,
     }
 }
 
 fn change(
     path: &Path,
-    action: Action,
-    before: Option<State>,
-    after: Option<State>,
+    action: ChangeKind,
+    before: Option<EntryState>,
+    after: Option<EntryState>,
 ) -> ViewChange<'_> {
     ViewChange {
         path,

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use crate::call::{CallId, RunId};
-use crate::change::log::{ChangeLog, Line, MAX_LINE, MAX_SYNCED, NEXT_DRAFT, too_much};
-use crate::change::{ChangeEntry, FileHash, State};
+use crate::change::log::{ChangeLog, ChangeLogLine, MAX_LINE, MAX_SYNCED, NEXT_DRAFT, too_much};
+use crate::change::{ChangeEntry, EntryState, FileHash};
 use crate::clock;
 
 /// Number of changes in a line.
@@ -75,7 +75,7 @@ impl OpenSet<'_> {
     /// # Errors
     /// The set is too large, or the log cannot be written.
     pub(in crate::change) fn add(&mut self, change: ChangeEntry) -> io::Result<()> {
-        if let Some(State::File {
+        if let Some(EntryState::File {
             sha256: Some(sha256),
             ..
         }) = &change.before
@@ -120,7 +120,7 @@ impl OpenSet<'_> {
         let changes = std::mem::take(&mut self.changes);
         let set = self.set.name.clone();
         let line = if self.bytes == 0 {
-            Line::Set {
+            ChangeLogLine::Set {
                 v: 1,
                 set,
                 call: self.call.to_string(),
@@ -130,7 +130,7 @@ impl OpenSet<'_> {
         } else if changes.is_empty() {
             return Ok(());
         } else {
-            Line::More { set, changes }
+            ChangeLogLine::More { set, changes }
         };
         self.bytes += self.log.append(self.run, &line)?;
         if self.bytes > MAX_LINE {
@@ -153,7 +153,7 @@ mod tests {
             path: Path::new(&format!("out/{number}")).into(),
             from: None,
             before: None,
-            after: Some(State::Folder { mode: None }),
+            after: Some(EntryState::Folder { mode: None }),
         }
     }
 

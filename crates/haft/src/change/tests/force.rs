@@ -1,6 +1,6 @@
 //! An undo that sets aside later changes: the run's changes are reverted, and nothing of other programs is lost.
 
-use super::super::undo::Changed;
+use super::super::undo::LaterChangePolicy;
 use super::*;
 
 /// Writes or removes a path of the workspace as another program; impossible operations do nothing.
@@ -36,7 +36,7 @@ proptest! {
             by_others(&scene, path, writes.then(|| format!("mine {number}\n")));
         }
         let after = scene.tree();
-        let undo = scene.plan_with("r1", Changed::SetAside);
+        let undo = scene.plan_with("r1", LaterChangePolicy::SetAside);
         // What another program put beside a folder that was moved into itself is not set aside.
         if undo.conflicts.is_empty() && !undo.is_empty() && undo.moves.is_empty() {
             undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
@@ -70,7 +70,7 @@ fn what_was_changed_since_is_kept_beside_and_nothing_is_overwritten() {
         by_others(&scene, path, Some(format!("mine in {path}\n")));
     }
     assert_eq!(scene.plan("r1").conflicts.len(), 3);
-    let undo = scene.plan_with("r1", Changed::SetAside);
+    let undo = scene.plan_with("r1", LaterChangePolicy::SetAside);
     assert!(undo.conflicts.is_empty(), "{:?}", undo.conflicts);
     undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
     let text = |path: &str| fs::read_to_string(scene.work.path().join(path)).ok();
@@ -93,7 +93,7 @@ fn what_cannot_be_restored_stays_a_conflict() {
     let scene = Scene::new();
     Does::Move("d/x", "x").it(&scene, &scene.changer("r1"));
     by_others(&scene, "x", Some("mine\n".to_owned()));
-    let undo = scene.plan_with("r1", Changed::SetAside);
+    let undo = scene.plan_with("r1", LaterChangePolicy::SetAside);
     assert_eq!(
         undo.conflicts[0].why, "its earlier state was not saved",
         "{undo:?}"
@@ -103,6 +103,6 @@ fn what_cannot_be_restored_stays_a_conflict() {
     Does::Write("c", "new\n").it(&scene, &scene.changer("r1"));
     fs::remove_file(scene.work.path().join("c")).unwrap();
     fs::create_dir(scene.work.path().join("c")).unwrap();
-    let undo = scene.plan_with("r1", Changed::SetAside);
+    let undo = scene.plan_with("r1", LaterChangePolicy::SetAside);
     assert_eq!(undo.conflicts.len(), 1, "{undo:?}");
 }

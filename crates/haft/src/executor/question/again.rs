@@ -5,8 +5,8 @@ use crate::approval::suspended::{SuspendedCall, SuspendedError};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::arguments::Arguments;
 use crate::context::CallContext;
-use crate::error::Failure;
-use crate::executor::Parts;
+use crate::error::HostFailure;
+use crate::executor::ExecutorParts;
 use crate::executor::again::{of, unknown};
 use crate::executor::ask::not_recorded;
 use crate::executor::early_end::EarlyEnd;
@@ -28,7 +28,7 @@ pub(super) enum EarlierQuestion {
 
 impl RepeatKey {
     /// Creates the key of this call's question.
-    pub(super) fn of(parts: &Parts, context: &CallContext, arguments: &Arguments) -> Self {
+    pub(super) fn of(parts: &ExecutorParts, context: &CallContext, arguments: &Arguments) -> Self {
         let session = &context.session;
         let alone = session.is_for_one_call() && session.nest().is_none();
         let key = alone.then(|| of(parts, session, &context.entry, arguments.as_str()));
@@ -36,7 +36,10 @@ impl RepeatKey {
     }
 
     /// Returns the newest identical question that is pending or decided. A decision is returned once.
-    pub(super) async fn find_earlier(&self, parts: &Parts) -> Result<EarlierQuestion, EarlyEnd> {
+    pub(super) async fn find_earlier(
+        &self,
+        parts: &ExecutorParts,
+    ) -> Result<EarlierQuestion, EarlyEnd> {
         let Some(key) = &self.key else {
             return Ok(EarlierQuestion::None);
         };
@@ -67,7 +70,11 @@ impl RepeatKey {
     }
 
     /// Notes the question if it is suspended.
-    pub(super) async fn note(&self, parts: &Parts, stop: &EarlyEnd) -> Result<(), EarlyEnd> {
+    pub(super) async fn note(
+        &self,
+        parts: &ExecutorParts,
+        stop: &EarlyEnd,
+    ) -> Result<(), EarlyEnd> {
         let (Some(key), EarlyEnd::Suspended(waiting)) = (&self.key, stop) else {
             return Ok(());
         };
@@ -90,13 +97,13 @@ impl RepeatKey {
     }
 
     /// Forgets the question once its answer is delivered: asked again, it is a new question.
-    pub(super) async fn forget(&self, parts: &Parts, approval: &ApprovalId) {
+    pub(super) async fn forget(&self, parts: &ExecutorParts, approval: &ApprovalId) {
         if self.key.is_none() {
             return;
         }
         let forgotten = async {
             let entry = parts.inbox.get(approval).await;
-            let entry = entry.map_err(|e| SuspendedError(Failure::of(e)))?;
+            let entry = entry.map_err(|e| SuspendedError(HostFailure::of(e)))?;
             let Some(request) = entry.map(|entry| entry.request) else {
                 return Ok(());
             };

@@ -32,7 +32,7 @@ impl RefObject {
 
 /// What an argument accepts in place of a ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accepted {
+pub(crate) enum RefEncoding {
     /// The ref itself: the tool reads ranges of the artifact.
     Ref,
     /// The artifact's text.
@@ -52,7 +52,7 @@ pub(crate) fn find(text: &str) -> Vec<RefObject> {
             || memmem::find(bytes, b"\\u").is_some());
     let mut found = Vec::new();
     if named && scan::scan_object(text).is_ok() {
-        let mut walk = Walk {
+        let mut walk = RefScanner {
             lexer: Lexer::new(text),
             path: Vec::new(),
             found: &mut found,
@@ -63,13 +63,13 @@ pub(crate) fn find(text: &str) -> Vec<RefObject> {
     found
 }
 
-struct Walk<'t, 'f> {
+struct RefScanner<'t, 'f> {
     lexer: Lexer<'t>,
     path: Vec<String>,
     found: &'f mut Vec<RefObject>,
 }
 
-impl Walk<'_, '_> {
+impl RefScanner<'_, '_> {
     fn value(&mut self) -> Result<(), LexError> {
         match self.lexer.peek() {
             b'{' => self.object(),
@@ -140,12 +140,12 @@ impl Walk<'_, '_> {
 }
 
 /// Returns what a schema accepts at a path; text if the schema does not say.
-pub(crate) fn accepted_kind(schema: &Value, path: &[String]) -> Accepted {
+pub(crate) fn accepted_kind(schema: &Value, path: &[String]) -> RefEncoding {
     let mut at = Some(schema);
     for step in path {
         at = at.and_then(|at| member(schema, at, step));
     }
-    at.map_or(Accepted::Text, |at| wanted(schema, at))
+    at.map_or(RefEncoding::Text, |at| wanted(schema, at))
 }
 
 /// Returns the schema of a member or an item.
@@ -174,28 +174,28 @@ fn branches(at: &Value) -> impl Iterator<Item = &Value> {
     lists.into_iter().flatten().flatten()
 }
 
-fn wanted(root: &Value, at: &Value) -> Accepted {
+fn wanted(root: &Value, at: &Value) -> RefEncoding {
     let at = resolve_ref(root, at);
     let text = |name: &str| at.get(name).and_then(Value::as_str);
     if text("format") == Some("artifact") {
-        return Accepted::Ref;
+        return RefEncoding::Ref;
     }
     if text("contentEncoding") == Some("base64") {
-        return Accepted::Base64;
+        return RefEncoding::Base64;
     }
     let kind = |name: &Value| name.as_str() == Some("string");
     match at.get("type") {
-        Some(Value::Array(kinds)) if !kinds.iter().any(kind) => Accepted::Json,
-        Some(one @ Value::String(_)) if !kind(one) => Accepted::Json,
-        Some(_) => Accepted::Text,
+        Some(Value::Array(kinds)) if !kinds.iter().any(kind) => RefEncoding::Json,
+        Some(one @ Value::String(_)) if !kind(one) => RefEncoding::Json,
+        Some(_) => RefEncoding::Text,
         None => branches(at)
             .map(|branch| wanted(root, branch))
-            .find(|takes| *takes != Accepted::Json)
+            .find(|takes| *takes != RefEncoding::Json)
             .unwrap_or_else(|| {
                 if branches(at).next().is_some() {
-                    Accepted::Json
+                    RefEncoding::Json
                 } else {
-                    Accepted::Text
+                    RefEncoding::Text
                 }
             }),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::executor::refs::find::{Accepted, accepted_kind, find};
+use crate::executor::refs::find::{RefEncoding, accepted_kind, find};
 
 #[test]
 fn refs_are_found_at_any_depth_and_only_there() {
@@ -63,19 +63,19 @@ fn the_schema_says_what_stands_in_a_refs_place() {
         "$defs": {"rows": {"type": "array"}}
     });
     for (path, expect) in [
-        ("text", Accepted::Text),
-        ("maybe", Accepted::Text),
-        ("ref", Accepted::Ref),
-        ("bytes", Accepted::Base64),
-        ("rows", Accepted::Json),
-        ("rows/0", Accepted::Json),
-        ("rows/0/n", Accepted::Text),
-        ("either", Accepted::Text),
-        ("neither", Accepted::Json),
-        ("there", Accepted::Json),
-        ("open", Accepted::Text),
-        ("open/deeper", Accepted::Text),
-        ("other", Accepted::Json),
+        ("text", RefEncoding::Text),
+        ("maybe", RefEncoding::Text),
+        ("ref", RefEncoding::Ref),
+        ("bytes", RefEncoding::Base64),
+        ("rows", RefEncoding::Json),
+        ("rows/0", RefEncoding::Json),
+        ("rows/0/n", RefEncoding::Text),
+        ("either", RefEncoding::Text),
+        ("neither", RefEncoding::Json),
+        ("there", RefEncoding::Json),
+        ("open", RefEncoding::Text),
+        ("open/deeper", RefEncoding::Text),
+        ("other", RefEncoding::Json),
     ] {
         let steps: Vec<String> = path.split('/').map(str::to_owned).collect();
         assert_eq!(accepted_kind(&schema, &steps), expect, "{path}");

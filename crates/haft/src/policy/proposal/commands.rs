@@ -2,7 +2,7 @@
 
 use haft_shell::{base_name, is_shell, is_wrapper};
 
-use super::super::glob::Piece;
+use super::super::glob::GlobToken;
 use super::super::words::pattern_words;
 
 /// Programs that run code from their standard input or from an argument. A number after the name is a version.
@@ -119,7 +119,7 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
     let Ok(words) = pattern_words(pattern.trim()) else {
         return Some(TOO_WIDE.to_owned());
     };
-    let is_star = |word: &Vec<Piece>| word.as_slice() == [Piece::Star];
+    let is_star = |word: &Vec<GlobToken>| word.as_slice() == [GlobToken::Star];
     let (open, literal) = match words.split_last() {
         Some((last, before)) if is_star(last) => (true, before),
         _ => (false, words.as_slice()),
@@ -147,10 +147,10 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
 const TOO_WIDE: &str = "it is too wide: write the program and its first argument; a * may only be the last word, after a known subcommand, as in Bash(npm run test) or Bash(git add *)";
 
 /// Returns a word without stars as text.
-fn plain(word: &[Piece]) -> Option<String> {
-    let sign = |piece: &Piece| match piece {
-        Piece::Literal(c) => Some(*c),
-        Piece::Star => None,
+fn plain(word: &[GlobToken]) -> Option<String> {
+    let sign = |piece: &GlobToken| match piece {
+        GlobToken::Literal(c) => Some(*c),
+        GlobToken::Star => None,
     };
     word.iter().map(sign).collect()
 }

@@ -1,6 +1,6 @@
 //! Rules as text: which are parsed, which are refused, and which are found to have no effect.
 
-use super::super::{List, RuleText, RulesError};
+use super::super::{RuleList, RuleText, RulesError};
 use super::*;
 
 fn table(rule: &str, matches: &[&str], no_match: &[&str]) -> RuleText {
@@ -12,12 +12,12 @@ fn table(rule: &str, matches: &[&str], no_match: &[&str]) -> RuleText {
     }
 }
 
-fn set(list: List, rule: RuleText) -> RuleSet {
+fn set(list: RuleList, rule: RuleText) -> RuleSet {
     let mut set = RuleSet::default();
     match list {
-        List::Deny => set.deny.push(rule),
-        List::Ask => set.ask.push(rule),
-        List::Allow => set.allow.push(rule),
+        RuleList::Deny => set.deny.push(rule),
+        RuleList::Ask => set.ask.push(rule),
+        RuleList::Allow => set.allow.push(rule),
     }
     set.in_layer("user")
 }
@@ -26,26 +26,26 @@ fn set(list: List, rule: RuleText) -> RuleSet {
 fn examples_hold_or_the_rules_are_refused() {
     for (list, rule, matches, no_match) in [
         (
-            List::Allow,
+            RuleList::Allow,
             "Bash(npm run *)",
             &["npm run test", "timeout 5 npm run x"][..],
             &["npm runs", "npm run a; rm b"][..],
         ),
         (
-            List::Deny,
+            RuleList::Deny,
             "Bash(rm *)",
             &["rm -rf x", "ls; rm x", "A=1 rm x"],
             &["echo rm x"],
         ),
         (
-            List::Allow,
+            RuleList::Allow,
             "Edit(src/**)",
             &["src/a.rs", "./src/b"],
             &["lib/src/a", "src"],
         ),
-        (List::Deny, "Read(.env)", &["a/.env"], &["a/.envrc"]),
+        (RuleList::Deny, "Read(.env)", &["a/.env"], &["a/.envrc"]),
         (
-            List::Allow,
+            RuleList::Allow,
             "WebFetch(domain:*.example.com)",
             &[
                 "https://a.example.com/x?y",
@@ -54,14 +54,14 @@ fn examples_hold_or_the_rules_are_refused() {
             &["https://example.com", "https://a.example.com:8443/"],
         ),
         (
-            List::Ask,
+            RuleList::Ask,
             "github.create_issue(repo:a/*)",
             &["repo:a/b"],
             &["repo:b", "owner:a/b"],
         ),
-        (List::Deny, "mcp__github", &["github.x"], &["gitlab.x"]),
+        (RuleList::Deny, "mcp__github", &["github.x"], &["gitlab.x"]),
         (
-            List::Allow,
+            RuleList::Allow,
             "Bash",
             &["make all", "make; ls"],
             &["make > x", "eval x"],
@@ -77,7 +77,7 @@ fn examples_hold_or_the_rules_are_refused() {
             (table(rule, &[], matches), "no_match"),
         ] {
             let set = set(list, swapped);
-            let report = set.check(&super::super::Places::default());
+            let report = set.check(&super::super::PolicyContext::default());
             let error = builder(Profile::Workspace, set).build().unwrap_err();
             let RulesError::Example {
                 rule: named,
@@ -103,18 +103,18 @@ fn examples_hold_or_the_rules_are_refused() {
 #[test]
 fn what_is_no_rule_is_refused_with_the_form_that_works() {
     for (list, rule, says) in [
-        (List::Allow, "", "Tool(specifier)"),
-        (List::Deny, "Bash(rm", "Bash(…)"),
-        (List::Deny, "Bash()", "empty"),
-        (List::Deny, "Bash(rm) x", "Bash(…)"),
-        (List::Deny, "Bash('rm)", "quote"),
-        (List::Deny, "run command", "not a tool name"),
-        (List::Deny, "(x)", "not a tool name"),
-        (List::Deny, "Edit(!src/**)", "negated"),
-        (List::Allow, "read_*", "server.*"),
-        (List::Allow, "mcp__*", "mcp__server__*"),
-        (List::Allow, "mcp__*__x", "mcp__server__*"),
-        (List::Allow, "*(path:x)", "must name its tool"),
+        (RuleList::Allow, "", "Tool(specifier)"),
+        (RuleList::Deny, "Bash(rm", "Bash(…)"),
+        (RuleList::Deny, "Bash()", "empty"),
+        (RuleList::Deny, "Bash(rm) x", "Bash(…)"),
+        (RuleList::Deny, "Bash('rm)", "quote"),
+        (RuleList::Deny, "run command", "not a tool name"),
+        (RuleList::Deny, "(x)", "not a tool name"),
+        (RuleList::Deny, "Edit(!src/**)", "negated"),
+        (RuleList::Allow, "read_*", "server.*"),
+        (RuleList::Allow, "mcp__*", "mcp__server__*"),
+        (RuleList::Allow, "mcp__*__x", "mcp__server__*"),
+        (RuleList::Allow, "*(path:x)", "must name its tool"),
     ] {
         let error = builder(Profile::Workspace, set(list, rule.into()))
             .build()
@@ -160,8 +160,8 @@ fn rules_that_can_never_match_are_found_with_the_form_that_works() {
         ("Bash(npm test && ls)", "Bash(npm test) and Bash(ls)"),
         ("Bash(ls > out)", "Edit(…) for a target"),
     ] {
-        let deny = set(List::Deny, rule.into());
-        let report = deny.check(&super::super::Places::default());
+        let deny = set(RuleList::Deny, rule.into());
+        let report = deny.check(&super::super::PolicyContext::default());
         assert!(
             !report.ok && report.failures[0].expected.contains(form),
             "{rule}: {report:?}"
@@ -169,13 +169,13 @@ fn rules_that_can_never_match_are_found_with_the_form_that_works() {
         let policy = builder(Profile::Workspace, deny).build().unwrap();
         assert_eq!(policy.findings().len(), 1, "{rule}");
         assert!(!policy.check().ok);
-        let allow = builder(Profile::Workspace, set(List::Allow, rule.into()))
+        let allow = builder(Profile::Workspace, set(RuleList::Allow, rule.into()))
             .build()
             .unwrap();
         assert!(!allow.check().ok && allow.findings().len() == 1, "{rule}");
     }
-    let homeless = set(List::Deny, "Edit(~/x)".into());
-    assert!(!homeless.check(&super::super::Places::default()).ok);
+    let homeless = set(RuleList::Deny, "Edit(~/x)".into());
+    assert!(!homeless.check(&super::super::PolicyContext::default()).ok);
     assert!(
         builder(Profile::Workspace, homeless)
             .build()

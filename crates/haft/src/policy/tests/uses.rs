@@ -1,6 +1,6 @@
 //! What commands do with files, as far as their words show: without a jail, a command that is not understood needs a rule.
 
-use super::super::uses::{How, Known};
+use super::super::uses::{PathAccess, PathCertainty};
 use super::*;
 
 /// Returns whether the last part of a line is understood, and its uses as text.
@@ -182,21 +182,21 @@ fn nothing_is_understood_beside_what_changes_its_meaning() {
     }
     let known = |line: &str| CommandLine::new(line).uses()[0].paths[0].known;
     for (line, expect) in [
-        ("cat a", Known::Whole),
-        ("cat '~/a'", Known::Whole),
-        ("cat ~/a", Known::Home),
-        ("cat \"$HOME/a\"", Known::Home),
-        ("cat a*", Known::Pattern),
-        ("cat 'a*'", Known::Whole),
-        ("make **/a", Known::Nothing),
-        ("cat =a", Known::Nothing),
-        ("make $HOME/../a$b", Known::Nothing),
+        ("cat a", PathCertainty::Whole),
+        ("cat '~/a'", PathCertainty::Whole),
+        ("cat ~/a", PathCertainty::Home),
+        ("cat \"$HOME/a\"", PathCertainty::Home),
+        ("cat a*", PathCertainty::Pattern),
+        ("cat 'a*'", PathCertainty::Whole),
+        ("make **/a", PathCertainty::Nothing),
+        ("cat =a", PathCertainty::Nothing),
+        ("make $HOME/../a$b", PathCertainty::Nothing),
     ] {
         assert_eq!(known(line), expect, "{line}");
     }
     assert_eq!(
         CommandLine::new("for f in /a; do true; done").looped()[0].how,
-        How::MayUse
+        PathAccess::MayUse
     );
 }
 

@@ -3,26 +3,26 @@
 use haft_shell::{AsWord, Options, base_name};
 
 use super::tables::{CP, MKDIR, MV, RM, TEE, TOUCH};
-use super::{How, Use, Uses};
-use crate::policy::spelled::Spelled;
+use super::{CommandUses, PathAccess, PathUse};
+use crate::policy::spelled::ShellWord;
 
 /// Returns what such a command does with files.
-pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
-    let each = |options: &Options, how| Some(Uses::each(options.split(words)?.words, how));
+pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {
+    let each = |options: &Options, how| Some(CommandUses::each(options.split(words)?.words, how));
     match name {
-        "cp" => put(&CP.split(words)?.words, How::Reads),
-        "mv" => put(&MV.split(words)?.words, How::Moves),
-        "rm" => each(&RM, How::Removes),
-        "rmdir" | "unlink" => each(&Options::NONE, How::Removes),
-        "mkdir" => each(&MKDIR, How::Writes),
-        "touch" => each(&TOUCH, How::Writes),
-        "tee" => each(&TEE, How::Writes),
+        "cp" => put(&CP.split(words)?.words, PathAccess::Reads),
+        "mv" => put(&MV.split(words)?.words, PathAccess::Moves),
+        "rm" => each(&RM, PathAccess::Removes),
+        "rmdir" | "unlink" => each(&Options::NONE, PathAccess::Removes),
+        "mkdir" => each(&MKDIR, PathAccess::Writes),
+        "touch" => each(&TOUCH, PathAccess::Writes),
+        "tee" => each(&TEE, PathAccess::Writes),
         _ => None,
     }
 }
 
 /// Returns the uses of a command whose last operand is a file, or a folder that the others go into.
-fn put(operands: &[&Spelled], how: How) -> Option<Uses> {
+fn put(operands: &[&ShellWord], how: PathAccess) -> Option<CommandUses> {
     let (to, from) = operands.split_last()?;
     if from.is_empty() || !operands.iter().all(|word| word.is_known()) {
         return None;
@@ -38,20 +38,20 @@ fn put(operands: &[&Spelled], how: How) -> Option<Uses> {
         if matches!(name, "" | "." | "..") {
             return None;
         }
-        paths.push(Use::new(file, how));
-        if how == How::Moves {
-            paths.push(Use::new(file, How::Carries));
+        paths.push(PathUse::new(file, how));
+        if how == PathAccess::Moves {
+            paths.push(PathUse::new(file, PathAccess::Carries));
         }
-        paths.push(Use {
+        paths.push(PathUse {
             puts: Some(name.to_owned()),
-            ..Use::new(to, How::Writes)
+            ..PathUse::new(to, PathAccess::Writes)
         });
     }
-    Some(Uses::of(paths))
+    Some(CommandUses::of(paths))
 }
 
 /// Returns the paths that a command which is not understood may put elsewhere as they are, links included.
-pub(super) fn carried(words: &[Spelled]) -> Vec<Use> {
+pub(super) fn carried(words: &[ShellWord]) -> Vec<PathUse> {
     let Some((name, rest)) = words.split_first() else {
         return Vec::new();
     };
@@ -59,15 +59,17 @@ pub(super) fn carried(words: &[Spelled]) -> Vec<Use> {
         return Vec::new();
     }
     let named = rest.iter().filter(|word| !word.text.starts_with('-'));
-    named.map(|word| Use::new(word, How::Carries)).collect()
+    named
+        .map(|word| PathUse::new(word, PathAccess::Carries))
+        .collect()
 }
 
 /// Whether a command creates links: what the rest of its line uses by their names cannot be known.
-pub(super) fn links(words: &[Spelled]) -> bool {
+pub(super) fn links(words: &[ShellWord]) -> bool {
     let Some((name, rest)) = words.split_first() else {
         return false;
     };
-    let symbolic = |word: &Spelled| {
+    let symbolic = |word: &ShellWord| {
         let letters = word.text.strip_prefix('-').unwrap_or_default();
         word.text.starts_with("--s") || (!letters.starts_with('-') && letters.contains('s'))
     };

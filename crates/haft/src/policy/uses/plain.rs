@@ -5,7 +5,7 @@
 
 use haft_shell::{AsWord, conversions, is_number};
 
-use crate::policy::spelled::Spelled;
+use crate::policy::spelled::ShellWord;
 
 /// Conversions whose argument is a text, and those whose argument is a number.
 const OF_TEXTS: &str = "sbcq";
@@ -22,7 +22,7 @@ const OF_NUMBER_TESTS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t
 const SIGNS: &[&str] = &["!", "-a", "-o", "]"];
 
 /// Whether `printf` only prints its words. Its format must not be an option, which could set a variable.
-pub(super) fn prints_plainly(words: &[Spelled]) -> bool {
+pub(super) fn prints_plainly(words: &[ShellWord]) -> bool {
     let Some((format, rest)) = words.split_first() else {
         return false;
     };
@@ -51,7 +51,7 @@ fn escapes_plainly(format: &str) -> bool {
 }
 
 /// Whether `test` or `[` only inspects files, and compares plain texts or plain numbers.
-pub(super) fn tests_plainly(words: &[Spelled]) -> bool {
+pub(super) fn tests_plainly(words: &[ShellWord]) -> bool {
     let numeric = words
         .iter()
         .any(|word| OF_NUMBER_TESTS.contains(&word.text()));
@@ -65,6 +65,6 @@ pub(super) fn tests_plainly(words: &[Spelled]) -> bool {
     })
 }
 
-fn is_plain_number(word: &Spelled) -> bool {
+fn is_plain_number(word: &ShellWord) -> bool {
     word.is_known() && is_number(word.text())
 }

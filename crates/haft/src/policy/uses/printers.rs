@@ -3,8 +3,8 @@
 use haft_shell::{AsWord, Options};
 
 use super::plain::prints_plainly;
-use super::{How, Use, Uses};
-use crate::policy::spelled::{Form, Spelled};
+use super::{CommandUses, PathAccess, PathUse};
+use crate::policy::spelled::{ShellWord, WordForm};
 
 /// Commands whose words are always data.
 const WITH_OPERANDS: &[&str] = &[
@@ -33,7 +33,7 @@ const VERSIONED: &[&str] = &[
 ];
 
 /// Returns what such a command does with files.
-pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
+pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {
     let known = || words.iter().all(AsWord::is_known);
     match name {
         _ if WITH_OPERANDS.contains(&name) => Some(printed(words)),
@@ -44,7 +44,7 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
             let formats = operands.iter().all(|word| word.text.starts_with('+'));
             formats.then(|| quiet(words))
         }
-        "tr" if known() => Some(Uses::of(Vec::new())),
+        "tr" if known() => Some(CommandUses::of(Vec::new())),
         _ => match words {
             [version] if version.text() == "--version" && version.is_known() => {
                 VERSIONED.contains(&name).then(|| quiet(words))
@@ -55,27 +55,29 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
 }
 
 /// Returns the uses of a command that prints its words; patterns among them become file names.
-fn printed(words: &[Spelled]) -> Uses {
+fn printed(words: &[ShellWord]) -> CommandUses {
     let open = words
         .iter()
-        .filter(|word| matches!(word.form, Form::Pattern | Form::Home));
-    let paths: Vec<Use> = open.map(|word| Use::new(word, How::Names)).collect();
-    Uses {
+        .filter(|word| matches!(word.form, WordForm::Pattern | WordForm::Home));
+    let paths: Vec<PathUse> = open
+        .map(|word| PathUse::new(word, PathAccess::Names))
+        .collect();
+    CommandUses {
         globs_output: words
             .iter()
-            .any(|word| word.form == Form::Printed { splits: true }),
-        ..Uses {
+            .any(|word| word.form == WordForm::Printed { splits: true }),
+        ..CommandUses {
             paths,
             ..quiet(words)
         }
     }
 }
 
-fn quiet(words: &[Spelled]) -> Uses {
-    Uses {
+fn quiet(words: &[ShellWord]) -> CommandUses {
+    CommandUses {
         prints_words: words
             .iter()
             .all(|word| word.is_known() && !word.text.contains(['*', '?', '['])),
-        ..Uses::of(Vec::new())
+        ..CommandUses::of(Vec::new())
     }
 }

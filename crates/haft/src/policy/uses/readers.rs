@@ -4,10 +4,10 @@ use haft_shell::{AsWord, Operands, Options};
 
 use super::scan::{has_late_option, option_value};
 use super::tables::{RG, SORT, UNIQ};
-use super::{How, Use, Uses};
+use super::{CommandUses, PathAccess, PathUse};
 use crate::policy::grep::{self, remove_pattern};
 use crate::policy::readers::DIFF;
-use crate::policy::spelled::{Form, Spelled};
+use crate::policy::spelled::{ShellWord, WordForm};
 
 /// Commands that read files and print, whatever their options; an option's value may be a file, too.
 const FILE_READERS: &[&str] = &[
@@ -36,12 +36,15 @@ const FILE_READERS: &[&str] = &[
 ];
 
 /// Returns what such a command does with files.
-pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
+pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {
     match name {
-        _ if FILE_READERS.contains(&name) => files(name, words, How::Reads),
+        _ if FILE_READERS.contains(&name) => files(name, words, PathAccess::Reads),
         "grep" | "egrep" | "fgrep" => grep(words),
         "diff" => diff(words),
-        "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
+        "sort" => Some(CommandUses::each(
+            plain(&SORT, words)?.words,
+            PathAccess::Reads,
+        )),
         // A late option would be the file that `uniq` writes.
         "uniq" if has_late_option(&UNIQ, words)? => None,
         "uniq" => {
@@ -49,10 +52,10 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
             // `uniq` would write a second file, and a pattern may match two.
             let is_one = match operands.as_slice() {
                 [] => true,
-                [one] => one.form != Form::Pattern,
+                [one] => one.form != WordForm::Pattern,
                 _ => false,
             };
-            is_one.then(|| Uses::each(operands, How::Reads))
+            is_one.then(|| CommandUses::each(operands, PathAccess::Reads))
         }
         "rg" => rg(words),
         _ => None,
@@ -60,7 +63,10 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
 }
 
 /// Returns the operands if every option is known and no value names a place.
-pub(super) fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Operands<'w, Spelled>> {
+pub(super) fn plain<'w>(
+    options: &Options,
+    words: &'w [ShellWord],
+) -> Option<Operands<'w, ShellWord>> {
     let operands = options.split(words)?;
     operands
         .values
@@ -71,9 +77,9 @@ pub(super) fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Opera
 
 /// Returns the uses where every word may be a file, on its own or after an option. `None` for options that name a list
 /// of files to read, or a file to write.
-pub(super) fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
-    let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
-    let lists = |word: &Spelled| match name {
+pub(super) fn files(name: &str, words: &[ShellWord], how: PathAccess) -> Option<CommandUses> {
+    let short = |word: &ShellWord| word.text.starts_with('-') && !word.text.starts_with("--");
+    let lists = |word: &ShellWord| match name {
         "wc" | "du" => word.text.starts_with("--f"),
         // The `base64` of macOS writes a file with `-o`.
         "base64" => word.text.starts_with("--o") || (short(word) && word.text.contains('o')),
@@ -88,17 +94,17 @@ pub(super) fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
     let each = each_path(words, how);
     // A delimiter, not the root: `cut -d/`.
     let each = each.filter(|place| place.path != "/" || words.iter().any(|word| word.text == "/"));
-    Some(Uses::of(each.collect()))
+    Some(CommandUses::of(each.collect()))
 }
 
 /// Returns all that may be a path. Behind `--`, a word that looks like an option may be a file, or still an option, because `--` may be
 /// the value of one; a glob pattern may match files called `--`.
-fn each_path(words: &[Spelled], how: How) -> impl Iterator<Item = Use> {
+fn each_path(words: &[ShellWord], how: PathAccess) -> impl Iterator<Item = PathUse> {
     let mut ended = false;
     words.iter().flat_map(move |word| {
         let mut each = paths(word, how);
-        if word.text.starts_with('-') && (ended || word.form == Form::Pattern) {
-            each.push(Use::new(word, how));
+        if word.text.starts_with('-') && (ended || word.form == WordForm::Pattern) {
+            each.push(PathUse::new(word, how));
         }
         ended |= word.text == "--";
         each
@@ -106,48 +112,51 @@ fn each_path(words: &[Spelled], how: How) -> impl Iterator<Item = Use> {
 }
 
 /// Returns the parts of a word that may be a path.
-fn paths(word: &Spelled, how: How) -> Vec<Use> {
-    if word.form == Form::Pipe {
+fn paths(word: &ShellWord, how: PathAccess) -> Vec<PathUse> {
+    if word.form == WordForm::Pipe {
         return Vec::new();
     }
     if !word.text.starts_with('-') {
-        return vec![Use::file(word, how)];
+        return vec![PathUse::file(word, how)];
     }
     let behind = option_value(&word.text);
-    behind.map(|text| Use::known(text, how)).collect()
+    behind.map(|text| PathUse::known(text, how)).collect()
 }
 
 /// Returns the uses of `grep`.
-fn grep(words: &[Spelled]) -> Option<Uses> {
+fn grep(words: &[ShellWord]) -> Option<CommandUses> {
     let search = grep::search(words)?;
     let how = if search.descends {
         let follows = search.follows;
-        How::ReadsBelow { follows }
+        PathAccess::ReadsBelow { follows }
     } else {
-        How::Reads
+        PathAccess::Reads
     };
-    let lists = search.lists.iter().map(|file| Use::known(file, How::Reads));
-    let mut paths: Vec<Use> = lists.collect();
-    paths.extend(Uses::each(search.operands, how).paths);
+    let lists = search
+        .lists
+        .iter()
+        .map(|file| PathUse::known(file, PathAccess::Reads));
+    let mut paths: Vec<PathUse> = lists.collect();
+    paths.extend(CommandUses::each(search.operands, how).paths);
     if search.is_implied {
-        paths.push(Use::known(".", how));
+        paths.push(PathUse::known(".", how));
     }
-    Some(Uses::of(paths))
+    Some(CommandUses::of(paths))
 }
 
 /// Returns the uses of `diff`, which walks folders and follows links in them.
-fn diff(words: &[Spelled]) -> Option<Uses> {
-    let plain = |word: &Spelled| word.is_known() || word.form == Form::Pipe;
+fn diff(words: &[ShellWord]) -> Option<CommandUses> {
+    let plain = |word: &ShellWord| word.is_known() || word.form == WordForm::Pipe;
     if !words.iter().all(plain) || !DIFF.know(words) {
         return None;
     }
     // `--no-dereference` may be the value of another option.
-    let each = each_path(words, How::ReadsBelow { follows: true });
-    Some(Uses::of(each.collect()))
+    let each = each_path(words, PathAccess::ReadsBelow { follows: true });
+    Some(CommandUses::of(each.collect()))
 }
 
 /// Returns the uses of `rg`, which searches everything below a folder.
-fn rg(words: &[Spelled]) -> Option<Uses> {
+fn rg(words: &[ShellWord]) -> Option<CommandUses> {
     let given = plain(&RG, words)?;
     let mut operands = given.words;
     let has = |names: &[&str]| given.values.iter().any(|one| names.contains(&one.name));
@@ -158,10 +167,10 @@ fn rg(words: &[Spelled]) -> Option<Uses> {
     };
     let mut flags = given.flags.iter();
     let follows = flags.any(|flag| matches!(*flag, "L" | "follow"));
-    let how = How::ReadsBelow { follows };
-    let mut uses = Uses::each(operands.iter().copied(), how);
+    let how = PathAccess::ReadsBelow { follows };
+    let mut uses = CommandUses::each(operands.iter().copied(), how);
     if is_alone {
-        uses.paths.push(Use::known(".", how));
+        uses.paths.push(PathUse::known(".", how));
     }
     Some(uses)
 }

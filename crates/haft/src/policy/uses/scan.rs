@@ -2,8 +2,8 @@
 
 use haft_shell::{AsWord, Options, base_name};
 
-use super::{How, Known, Use};
-use crate::policy::spelled::{Form, Spelled};
+use super::{PathAccess, PathCertainty, PathUse};
+use crate::policy::spelled::{ShellWord, WordForm};
 
 /// Characters in a word that a path may follow.
 const PATH_PREFIXES: [char; 4] = ['=', ':', '@', ','];
@@ -13,9 +13,9 @@ const PATH_TERMINATORS: &[char] = &[
 ];
 
 /// Returns the places that the words after the first may name, without duplicates.
-pub(super) fn places(words: &[Spelled]) -> Vec<Use> {
+pub(super) fn places(words: &[ShellWord]) -> Vec<PathUse> {
     let mut found = Vec::new();
-    let mut note = |place: Use| {
+    let mut note = |place: PathUse| {
         if !place.path.is_empty() && !found.contains(&place) {
             found.push(place);
         }
@@ -24,8 +24,8 @@ pub(super) fn places(words: &[Spelled]) -> Vec<Use> {
         if is_message(words, at) {
             continue;
         }
-        if matches!(word.form, Form::Unknown | Form::Printed { .. }) {
-            note(Use::new(word, How::MayUse));
+        if matches!(word.form, WordForm::Unknown | WordForm::Printed { .. }) {
+            note(PathUse::new(word, PathAccess::MayUse));
             continue;
         }
         if let Some(url) = url(&word.text) {
@@ -33,21 +33,21 @@ pub(super) fn places(words: &[Spelled]) -> Vec<Use> {
             continue;
         }
         if !word.text.starts_with('-') {
-            note(Use::new(word, How::MayUse));
+            note(PathUse::new(word, PathAccess::MayUse));
         }
         for text in within(&word.text) {
-            let known = if word.form == Form::Known {
-                Known::Whole
+            let known = if word.form == WordForm::Known {
+                PathCertainty::Whole
             } else {
-                Known::Pattern
+                PathCertainty::Pattern
             };
-            note(Use {
+            note(PathUse {
                 known: if text.starts_with('~') {
-                    Known::Home
+                    PathCertainty::Home
                 } else {
                     known
                 },
-                ..Use::known(text, How::MayUse)
+                ..PathUse::known(text, PathAccess::MayUse)
             });
         }
     }
@@ -55,7 +55,7 @@ pub(super) fn places(words: &[Spelled]) -> Vec<Use> {
 }
 
 /// Whether the word is a commit message, which is never a place: `git commit -m TEXT`.
-fn is_message(words: &[Spelled], at: usize) -> bool {
+fn is_message(words: &[ShellWord], at: usize) -> bool {
     let git = words
         .first()
         .is_some_and(|name| base_name(name.text()) == "git");
@@ -67,7 +67,7 @@ fn is_message(words: &[Spelled], at: usize) -> bool {
     git && matches!(command, Some("commit" | "tag"))
         && before.is_some_and(|option| option == "--message" || is_short_message(option))
         && !words[at].text.starts_with('-')
-        && !matches!(words[at].form, Form::Unknown | Form::Pattern)
+        && !matches!(words[at].form, WordForm::Unknown | WordForm::Pattern)
 }
 
 /// Whether the option is `-m` or `-am`.
@@ -76,7 +76,7 @@ fn is_short_message(option: &str) -> bool {
 }
 
 /// Returns a URL, or the path of a `file` URL.
-fn url(text: &str) -> Option<Use> {
+fn url(text: &str) -> Option<PathUse> {
     let (before, rest) = text.split_once("://")?;
     let scheme = before
         .rsplit(|c: char| !c.is_ascii_alphanumeric())
@@ -84,9 +84,10 @@ fn url(text: &str) -> Option<Use> {
         .unwrap_or_default();
     if scheme.eq_ignore_ascii_case("file") {
         let path = rest.find('/').map_or(rest, |at| &rest[at..]);
-        return Some(Use::known(path, How::MayUse));
+        return Some(PathUse::known(path, PathAccess::MayUse));
     }
-    (!scheme.is_empty()).then(|| Use::known(&text[before.len() - scheme.len()..], How::Connects))
+    (!scheme.is_empty())
+        .then(|| PathUse::known(&text[before.len() - scheme.len()..], PathAccess::Connects))
 }
 
 /// Returns what follows a separator or an option in a word, and what looks like a path elsewhere in it.
@@ -125,7 +126,7 @@ pub(super) fn option_value(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a word behind the first operand looks like an option. The programs of macOS and BSD take it, and the word after it, as files.
-pub(super) fn has_late_option(options: &Options, words: &[Spelled]) -> Option<bool> {
+pub(super) fn has_late_option(options: &Options, words: &[ShellWord]) -> Option<bool> {
     let mut operands = words[options.count(words)?..].iter();
     Some(operands.any(|word| word.text.starts_with('-') && word.text != "-"))
 }

@@ -5,8 +5,8 @@ use haft_shell::{AsWord, Options};
 use super::readers::plain;
 use super::scan::has_late_option;
 use super::tables::JQ;
-use super::{How, Uses};
-use crate::policy::spelled::Spelled;
+use super::{CommandUses, PathAccess};
+use crate::policy::spelled::ShellWord;
 
 /// Options of `sed`, without `-i` and script files.
 const SED: Options = Options {
@@ -63,7 +63,7 @@ const FILTER_READS: &[&str] = &[
 ];
 
 /// Returns what such a command does with files.
-pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
+pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {
     let (options, fine): (&Options, fn(&str) -> bool) = match name {
         "sed" => (&SED, only_prints),
         "awk" => (&AWK, only_shows),
@@ -93,7 +93,7 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     scripts
         .into_iter()
         .all(fine)
-        .then(|| Uses::each(files, How::Reads))
+        .then(|| CommandUses::each(files, PathAccess::Reads))
 }
 
 /// Whether a `sed` script only prints, counts and skips lines by number: `1,5p`, `$=`, `3q`. Writing, reading and running need others.

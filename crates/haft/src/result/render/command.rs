@@ -7,13 +7,13 @@ use serde_json::value::RawValue;
 use crate::json::amend::Amended;
 
 /// Data with a member `stdout` that is a text, and maybe one `stderr`.
-pub(super) struct Streams<'a> {
+pub(super) struct CommandStreams<'a> {
     pub(super) stdout: Cow<'a, str>,
     pub(super) stderr: Cow<'a, str>,
     data: Amended<'a>,
 }
 
-impl<'a> Streams<'a> {
+impl<'a> CommandStreams<'a> {
     /// Reads a command's data; `None` for other data.
     pub(super) fn of(data: &'a RawValue) -> Option<Self> {
         if !data.get().contains("\"stdout\"") {

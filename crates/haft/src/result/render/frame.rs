@@ -5,7 +5,7 @@
 
 use crate::error::ErrorKind;
 use crate::result::Status;
-use crate::result::render::{Mark, Part};
+use crate::result::render::{PartMark, RenderedPart};
 
 /// The least number of dashes on each side of a head.
 const DASHES: usize = 3;
@@ -13,7 +13,7 @@ const DASHES: usize = 3;
 const MAX_WORD: usize = 24;
 
 /// Returns the parts as one text.
-pub(super) fn write(parts: &[Part<'_>]) -> String {
+pub(super) fn write(parts: &[RenderedPart<'_>]) -> String {
     if let [only] = parts
         && stands_alone(only)
     {
@@ -29,11 +29,11 @@ pub(super) fn write(parts: &[Part<'_>]) -> String {
         [] => true,
         [first, rest @ ..] => {
             let names = |mark| rest.iter().any(|part| part.mark == mark);
-            let is_only_stream = first.mark == Mark::Stdout && !names(Mark::Stderr);
+            let is_only_stream = first.mark == PartMark::Stdout && !names(PartMark::Stderr);
             likeness.is_none()
                 && match first.mark {
-                    Mark::Status => true,
-                    Mark::Stdout | Mark::Stderr if !is_only_stream => false,
+                    PartMark::Status => true,
+                    PartMark::Stdout | PartMark::Stderr if !is_only_stream => false,
                     _ => !begins_with_status(&first.text),
                 }
         }
@@ -43,9 +43,9 @@ pub(super) fn write(parts: &[Part<'_>]) -> String {
 }
 
 /// Returns the notes among the parts, with heads that fit the other parts.
-pub(super) fn write_notes(parts: &[Part<'_>]) -> Option<String> {
-    let notes = parts.iter().filter(|part| part.mark == Mark::Note);
-    let notes: Vec<Part<'_>> = notes.cloned().collect();
+pub(super) fn write_notes(parts: &[RenderedPart<'_>]) -> Option<String> {
+    let notes = parts.iter().filter(|part| part.mark == PartMark::Note);
+    let notes: Vec<RenderedPart<'_>> = notes.cloned().collect();
     if notes.is_empty() {
         return None;
     }
@@ -54,7 +54,7 @@ pub(super) fn write_notes(parts: &[Part<'_>]) -> Option<String> {
 }
 
 /// Writes the parts, with a head wherever the mark changes.
-fn write_framed(parts: &[Part<'_>], dashes: usize, begins_plainly: bool) -> String {
+fn write_framed(parts: &[RenderedPart<'_>], dashes: usize, begins_plainly: bool) -> String {
     let room: usize = parts
         .iter()
         .map(|part| part.text.len() + 2 * dashes + 12)
@@ -81,17 +81,17 @@ fn write_framed(parts: &[Part<'_>], dashes: usize, begins_plainly: bool) -> Stri
 }
 
 /// Returns whether a single part needs no head: nothing in it looks like one, and it begins as what it is.
-fn stands_alone(part: &Part<'_>) -> bool {
+fn stands_alone(part: &RenderedPart<'_>) -> bool {
     let is_plain = match part.mark {
-        Mark::Status => true,
-        Mark::Stderr => false,
+        PartMark::Status => true,
+        PartMark::Stderr => false,
         _ => !begins_with_status(&part.text),
     };
     is_plain && likeness(std::slice::from_ref(part)).is_none()
 }
 
 /// Returns the most dashes in a line that looks like a head.
-fn likeness(parts: &[Part<'_>]) -> Option<usize> {
+fn likeness(parts: &[RenderedPart<'_>]) -> Option<usize> {
     parts
         .iter()
         .filter_map(|part| most_dashes(&part.text))
@@ -146,7 +146,7 @@ fn begins_with_status(text: &str) -> bool {
 }
 
 /// Returns the parts of a text that [`write`] wrote, or its beginning. The first part is a text if nothing says what it is.
-pub(super) fn read(text: &str) -> Vec<Part<'_>> {
+pub(super) fn read(text: &str) -> Vec<RenderedPart<'_>> {
     let mut lines = Vec::new();
     let mut from = 0;
     for line in text.split_inclusive('\n') {
@@ -160,16 +160,16 @@ pub(super) fn read(text: &str) -> Vec<Part<'_>> {
     let mut push = |mark, from: usize, to: usize| {
         let piece = text.get(from..to).unwrap_or_default();
         if !piece.is_empty() {
-            parts.push(Part {
+            parts.push(RenderedPart {
                 mark,
                 text: piece.into(),
             });
         }
     };
     let first = if begins_with_status(text) {
-        Mark::Status
+        PartMark::Status
     } else {
-        Mark::Text
+        PartMark::Text
     };
     let (mut mark, mut from) = (first, 0);
     for (_, next, start, end) in lines.into_iter().filter(|line| line.0 == most) {
@@ -181,11 +181,13 @@ pub(super) fn read(text: &str) -> Vec<Part<'_>> {
 }
 
 /// Returns the dashes and the mark of a line that is a head.
-pub(super) fn head(line: &str) -> Option<(usize, Mark)> {
+pub(super) fn head(line: &str) -> Option<(usize, PartMark)> {
     let inner = line.trim_start_matches('-');
     let word = inner.trim_end_matches('-');
     let (before, after) = (line.len() - inner.len(), inner.len() - word.len());
     let word = word.strip_prefix(' ')?.strip_suffix(' ')?;
-    let mark = Mark::ALL.into_iter().find(|mark| mark.as_str() == word)?;
+    let mark = PartMark::ALL
+        .into_iter()
+        .find(|mark| mark.as_str() == word)?;
     (before == after && before >= DASHES).then_some((before, mark))
 }

@@ -2,8 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use crate::result::render::command::Streams;
-use crate::result::render::{Mark, Rendered, frame};
+use crate::result::render::command::CommandStreams;
+use crate::result::render::{PartMark, RenderedOutcome, frame};
 
 /// What the record holds of a call that ended.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,8 +20,8 @@ pub struct RecordedEnd<'a> {
 
 impl RecordedEnd<'_> {
     /// Returns what a reader gets of the call. Artifacts are not included: the record holds only their refs.
-    pub fn render(&self) -> Rendered<'_> {
-        let mut rendered = Rendered::default();
+    pub fn render(&self) -> RenderedOutcome<'_> {
+        let mut rendered = RenderedOutcome::default();
         let is_ok = self.status == "ok";
         let status = match self.error {
             Some((kind, message)) => format!("{kind}: {message}"),
@@ -30,24 +30,24 @@ impl RecordedEnd<'_> {
             None => format!("{}: {}", self.status, self.summary),
         };
         if !is_ok || self.result.is_empty() {
-            rendered.push(Mark::Status, status.clone());
+            rendered.push(PartMark::Status, status.clone());
         }
         for part in frame::read(self.result) {
             // The record of an older version has a command's data.
-            let data =
-                Some(&part).filter(|part| part.mark == Mark::Text && part.text.starts_with('{'));
+            let data = Some(&part)
+                .filter(|part| part.mark == PartMark::Text && part.text.starts_with('{'));
             let raw: Option<&RawValue> =
                 data.and_then(|part| serde_json::from_str(&part.text).ok());
-            match (raw, raw.and_then(Streams::of)) {
+            match (raw, raw.and_then(CommandStreams::of)) {
                 (_, Some(streams)) => {
-                    rendered.push(Mark::Stdout, streams.stdout.clone().into_owned());
-                    rendered.push(Mark::Stderr, streams.stderr.clone().into_owned());
-                    rendered.push(Mark::Details, streams.details(is_ok, &status));
+                    rendered.push(PartMark::Stdout, streams.stdout.clone().into_owned());
+                    rendered.push(PartMark::Stderr, streams.stderr.clone().into_owned());
+                    rendered.push(PartMark::Details, streams.details(is_ok, &status));
                 }
-                (Some(_), None) => rendered.push(Mark::Data, part.text.into_owned()),
+                (Some(_), None) => rendered.push(PartMark::Data, part.text.into_owned()),
                 // How the call ended is not part of the result.
-                (None, None) if part.mark == Mark::Status => {
-                    rendered.push(Mark::Text, part.text.into_owned());
+                (None, None) if part.mark == PartMark::Status => {
+                    rendered.push(PartMark::Text, part.text.into_owned());
                 }
                 (None, None) => rendered.push(part.mark, part.text.into_owned()),
             }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::call::{CallId, RunId};
 use crate::error::ErrorKind;
-use crate::result::render::{Mark, Part, RecordedEnd, Rendered, frame};
+use crate::result::render::{PartMark, RecordedEnd, RenderedOutcome, RenderedPart, frame};
 use crate::result::{Content, Failure, Outcome, Status};
 
 fn outcome(status: Status, data: &str) -> Outcome {
@@ -261,20 +261,20 @@ fn line() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn the_parts_can_be_read_back_from_the_text(
-        texts in prop::collection::vec((0..Mark::ALL.len(), prop::collection::vec(line(), 1..5)), 1..6),
+        texts in prop::collection::vec((0..PartMark::ALL.len(), prop::collection::vec(line(), 1..5)), 1..6),
     ) {
-        let mut parts: Vec<Part<'_>> = Vec::new();
+        let mut parts: Vec<RenderedPart<'_>> = Vec::new();
         for (mark, lines) in texts {
-            let (mark, text) = (Mark::ALL[mark], lines.join("\n"));
+            let (mark, text) = (PartMark::ALL[mark], lines.join("\n"));
             // How a call ended begins with a word for it.
-            let text = if mark == Mark::Status { format!("failed: {text}") } else { text };
+            let text = if mark == PartMark::Status { format!("failed: {text}") } else { text };
             let is_new = !text.is_empty() && parts.iter().all(|part| part.mark != mark);
             if is_new {
-                parts.push(Part { mark, text: text.into() });
+                parts.push(RenderedPart { mark, text: text.into() });
             }
         }
-        parts.sort_by_key(|part| Mark::ALL.iter().position(|mark| *mark == part.mark));
-        let rendered = Rendered { parts };
+        parts.sort_by_key(|part| PartMark::ALL.iter().position(|mark| *mark == part.mark));
+        let rendered = RenderedOutcome { parts };
         let text = rendered.to_text();
         // Without output, all of it is haft's.
         if rendered.parts.iter().any(|part| part.mark.is_output()) {
@@ -283,7 +283,7 @@ proptest! {
             let read: Vec<_> = read.iter().map(|part| (part.mark, ended(&part.text))).collect();
             let given = rendered.parts.iter().enumerate().map(|(nth, part)| {
                 let is_named = nth > 0 || frame::head(text.lines().next().unwrap_or_default()).is_some();
-                let plain = if part.mark == Mark::Status { Mark::Status } else { Mark::Text };
+                let plain = if part.mark == PartMark::Status { PartMark::Status } else { PartMark::Text };
                 (if is_named { part.mark } else { plain }, ended(&part.text))
             });
             prop_assert_eq!(read, given.collect::<Vec<_>>(), "{}", text);

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::skill::check::{Rigour, check};
-use crate::skill::{Level, Skill, Source, walk};
+use crate::skill::{Severity, Skill, SkillSource, walk};
 
 /// Minimum number of skills in the file.
 const SKILLS: usize = 120;
@@ -32,7 +32,7 @@ fn recorded() -> Option<(std::path::PathBuf, BTreeMap<String, Verdict>)> {
 }
 
 fn load(dir: &Path) -> Skill {
-    let source = Source::User(dir.into());
+    let source = SkillSource::User(dir.into());
     walk::read(dir, "SKILL.md", &source).unwrap_or_else(|broken| panic!("{broken:?}"))
 }
 
@@ -69,7 +69,10 @@ fn strict_verdicts_are_those_recorded() {
     for (dir, verdict) in &verdicts {
         let report = check(&folder.join(dir), Rigour::Strict).unwrap();
         assert_eq!(report.ok, verdict.strict_ok, "{dir}: {report:?}");
-        let errors = report.problems.iter().filter(|p| p.level == Level::Error);
+        let errors = report
+            .problems
+            .iter()
+            .filter(|p| p.level == Severity::Error);
         let ours: Vec<&str> = errors.map(|p| p.message.as_str()).collect();
         assert_eq!(ours.len(), verdict.messages.len(), "{dir}: {ours:?}");
         for (ours, theirs) in ours.iter().zip(&verdict.messages) {

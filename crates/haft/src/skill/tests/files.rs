@@ -9,11 +9,11 @@ use rustix::fs::{CWD, Mode};
 use super::{skill_md, write};
 use crate::error::{ErrorKind, ToolError};
 use crate::skill::check::{Rigour, check};
-use crate::skill::{Skill, Source, walk};
+use crate::skill::{Skill, SkillSource, walk};
 
 fn load(dir: &Path) -> Skill {
     let dir = dir.canonicalize().unwrap();
-    let source = Source::User(dir.as_path().into());
+    let source = SkillSource::User(dir.as_path().into());
     walk::read(&dir, "SKILL.md", &source).unwrap_or_else(|broken| panic!("{broken:?}"))
 }
 
@@ -21,7 +21,8 @@ fn load(dir: &Path) -> Skill {
 #[track_caller]
 fn refused(dir: &Path, told: &str) {
     let real = dir.canonicalize().unwrap();
-    let broken = walk::read(&real, "SKILL.md", &Source::User(real.as_path().into())).unwrap_err();
+    let broken =
+        walk::read(&real, "SKILL.md", &SkillSource::User(real.as_path().into())).unwrap_err();
     let checked = check(dir, Rigour::Lenient).unwrap();
     assert!(!checked.ok);
     for problems in [&broken.problems, &checked.problems] {
@@ -91,7 +92,8 @@ fn what_is_no_readable_file_is_told_and_not_waited_for() {
     );
     write(huge.join("SKILL.md"), text);
     let real = huge.canonicalize().unwrap();
-    let broken = walk::read(&real, "SKILL.md", &Source::User(real.as_path().into())).unwrap_err();
+    let broken =
+        walk::read(&real, "SKILL.md", &SkillSource::User(real.as_path().into())).unwrap_err();
     assert!(
         broken.problems[0]
             .message

@@ -1,7 +1,7 @@
 //! Lenient reading: rows of texts and their results.
 
 use super::{declared, declared_with};
-use crate::skill::Level;
+use crate::skill::Severity;
 
 /// Checks name and description if the skill loads, otherwise `error`; then parts of the reported problems, in order.
 #[track_caller]
@@ -276,7 +276,7 @@ fn a_limit_that_cannot_be_read_keeps_the_skill_from_loading() {
     }
     let asked = declared("---\nname: demo\ndescription: D\nallowed-tools: {a: b}\n---");
     assert!(asked.loads() && asked.tools.requests.is_empty());
-    assert_eq!(asked.problems[0].level, Level::Warning);
+    assert_eq!(asked.problems[0].level, Severity::Warning);
 }
 
 const PLAIN: &str = "---\nname: demo\ndescription: D\n---";

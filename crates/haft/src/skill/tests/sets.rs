@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{skill_md, write};
-use crate::skill::set::{Catalogue, Filter, Root, SkillSet, WORKSPACE_FOLDERS};
+use crate::skill::set::{Catalogue, SkillFilter, SkillRoot, SkillSet, WORKSPACE_FOLDERS};
 
-fn workspace(at: &Path, trusted: bool) -> Vec<Root> {
+fn workspace(at: &Path, trusted: bool) -> Vec<SkillRoot> {
     let at = at.canonicalize().unwrap();
-    let root = |folder: &&str| Root::workspace(&at, folder, trusted);
+    let root = |folder: &&str| SkillRoot::workspace(&at, folder, trusted);
     WORKSPACE_FOLDERS.iter().map(root).collect()
 }
 
@@ -25,8 +25,8 @@ fn names(catalogue: &Catalogue) -> Vec<&str> {
         .collect()
 }
 
-fn all(roots: Vec<Root>) -> Arc<Catalogue> {
-    SkillSet::new(roots, Filter::default()).current()
+fn all(roots: Vec<SkillRoot>) -> Arc<Catalogue> {
+    SkillSet::new(roots, SkillFilter::default()).current()
 }
 
 #[test]
@@ -39,8 +39,8 @@ fn earlier_roots_win_and_shadowing_is_told() {
     skill(at, "user/a", "a");
     skill(at, "user/c", "c");
     let mut roots = workspace(&at.join("ws"), true);
-    roots.push(Root::user(at.join("user")));
-    roots.push(Root::user(at.join("missing")));
+    roots.push(SkillRoot::user(at.join("user")));
+    roots.push(SkillRoot::user(at.join("missing")));
     let catalogue = all(roots);
     assert_eq!(names(&catalogue), ["b", "a", "c"]);
     let a = catalogue.find("a").unwrap();
@@ -75,11 +75,11 @@ fn a_filter_hides_and_deny_wins() {
     }
     let seen = |allow: &[&str], deny: &[&str]| {
         let list = |patterns: &[&str]| patterns.iter().map(|p| (*p).to_owned()).collect();
-        let filter = Filter {
+        let filter = SkillFilter {
             allow: list(allow),
             deny: list(deny),
         };
-        let current = SkillSet::new(vec![Root::configured(tmp.path())], filter).current();
+        let current = SkillSet::new(vec![SkillRoot::configured(tmp.path())], filter).current();
         assert_eq!(current.skills().len() + current.hidden().len(), 3);
         names(&current).join(" ")
     };
@@ -98,7 +98,7 @@ fn what_does_not_load_is_kept_with_its_reasons() {
     write(tmp.path().join("bad/SKILL.md"), "# nothing");
     write(tmp.path().join("half/SKILL.md"), "---\nname: other\n---\n");
     skill(tmp.path(), "good", "good");
-    let root = || Root::configured(tmp.path());
+    let root = || SkillRoot::configured(tmp.path());
     let catalogue = all(vec![root(), root()]);
     assert_eq!(names(&catalogue), ["good"]);
     let broken: Vec<&str> = catalogue.broken().iter().map(|b| b.name.as_str()).collect();
@@ -120,9 +120,9 @@ fn folders_are_searched_so_deep_and_resources_are_not() {
     skill(at, "outer/assets/template", "template");
     skill(at, "outer/scripts", "scripts");
     write(at.join("lower/skill.md"), skill_md("lower"));
-    let catalogue = all(vec![Root::configured(at)]);
+    let catalogue = all(vec![SkillRoot::configured(at)]);
     assert_eq!(names(&catalogue), ["lower", "outer", "inner", "six"]);
-    let own = all(vec![Root::configured(at.join("outer"))]);
+    let own = all(vec![SkillRoot::configured(at.join("outer"))]);
     assert_eq!(names(&own), ["outer", "inner"]);
 }
 
@@ -135,7 +135,7 @@ fn too_many_folders_are_told_and_shallow_ones_come_first() {
         }
     }
     skill(tmp.path(), "z", "z");
-    let catalogue = all(vec![Root::configured(tmp.path())]);
+    let catalogue = all(vec![SkillRoot::configured(tmp.path())]);
     assert_eq!(names(&catalogue), ["z"]);
     assert!(
         catalogue.problems()[0]
@@ -168,7 +168,7 @@ fn links_of_a_workspace_stay_in_it_and_those_of_a_user_do_not_loop() {
         told.iter()
             .all(|told| told.contains("leaves the workspace"))
     );
-    let catalogue = all(vec![Root::user(at.join("elsewhere"))]);
+    let catalogue = all(vec![SkillRoot::user(at.join("elsewhere"))]);
     assert_eq!(names(&catalogue), ["a", "b"]);
 }
 
@@ -176,7 +176,7 @@ fn links_of_a_workspace_stay_in_it_and_those_of_a_user_do_not_loop() {
 fn changes_count_from_the_next_look_on() {
     let tmp = tempfile::tempdir().unwrap();
     let at = tmp.path().join("skills");
-    let set = SkillSet::new(vec![Root::configured(&at)], Filter::default());
+    let set = SkillSet::new(vec![SkillRoot::configured(&at)], SkillFilter::default());
     let versions = set.versions();
     let empty = set.current();
     assert!(empty.skills().is_empty());

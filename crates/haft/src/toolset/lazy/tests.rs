@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::testing::TestTool;
-use crate::toolset::view::View as _;
+use crate::toolset::view::ToolsetExt as _;
 
 fn tool(name: &str, source: &str, category: &str, exposure: Exposure) -> Arc<dyn crate::Tool> {
     TestTool::of(ToolSpec {
@@ -18,8 +18,8 @@ fn tool(name: &str, source: &str, category: &str, exposure: Exposure) -> Arc<dyn
     .arc()
 }
 
-fn lazy(listed: &[&str]) -> Lazy {
-    Lazy {
+fn lazy(listed: &[&str]) -> LazyListing {
+    LazyListing {
         finder: "find".to_owned(),
         finder_description: Some("Finds tools.".to_owned()),
         listed: listed.iter().map(|name| (*name).to_owned()).collect(),
@@ -100,7 +100,7 @@ fn a_tool_of_the_same_name_is_a_clash() {
     tools
         .add_all([tool(CALL_TOOL, "host", "c", Exposure::Listed)])
         .unwrap();
-    let clash = tools.lazily(Lazy::default()).unwrap_err();
+    let clash = tools.lazily(LazyListing::default()).unwrap_err();
     assert!(matches!(clash, RegistryError::Clash { .. }), "{clash}");
     let schema = spec().unwrap().input_schema;
     assert_eq!(schema["required"], json!(["tool"]));

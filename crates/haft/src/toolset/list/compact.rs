@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// What a schema describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum SchemaRole {
     /// Arguments, which a model writes: descriptions stay.
     Input,
     /// A result, whose names explain themselves: descriptions and defaults are removed.
@@ -18,7 +18,7 @@ const WIDTH_FORMATS: [&str; 12] = [
 ];
 
 /// Returns the schema without what neither a model nor a validator needs.
-pub(super) fn compact(schema: &Value, role: Role) -> Value {
+pub(super) fn compact(schema: &Value, role: SchemaRole) -> Value {
     let mut shown = reduce(schema, role);
     // A description like "What `read_file` takes" only repeats the tool's own.
     if let Value::Object(map) = &mut shown {
@@ -27,7 +27,7 @@ pub(super) fn compact(schema: &Value, role: Role) -> Value {
     shown
 }
 
-fn reduce(schema: &Value, role: Role) -> Value {
+fn reduce(schema: &Value, role: SchemaRole) -> Value {
     let Value::Object(map) = schema else {
         return schema.clone();
     };
@@ -35,10 +35,10 @@ fn reduce(schema: &Value, role: Role) -> Value {
     let words = words(map);
     for (key, value) in map {
         match (key.as_str(), value) {
-            ("description" | "default", _) if role == Role::Output => {}
+            ("description" | "default", _) if role == SchemaRole::Output => {}
             ("default", Value::Null) => {}
             ("minimum", Value::Number(zero))
-                if role == Role::Output && zero.as_f64() == Some(0.0) => {}
+                if role == SchemaRole::Output && zero.as_f64() == Some(0.0) => {}
             ("format", Value::String(format)) if WIDTH_FORMATS.contains(&format.as_str()) => {}
             ("oneOf", _) if words.is_some() => {}
             // Keys are member names here: a member may be called `default`.
@@ -90,7 +90,7 @@ fn words(map: &Map<String, Value>) -> Option<Vec<Value>> {
 mod tests {
     use serde_json::json;
 
-    use super::{Role, compact};
+    use super::{SchemaRole, compact};
 
     #[test]
     fn constraints_stay_and_what_explains_itself_goes() {
@@ -116,7 +116,7 @@ mod tests {
                 "n": {"oneOf": [{"const": 1}, {"const": "x", "pattern": "y"}]}
             }
         });
-        assert_eq!(compact(&schema, Role::Input), input);
+        assert_eq!(compact(&schema, SchemaRole::Input), input);
         let output = json!({
             "type": "object", "required": ["a"],
             "properties": {
@@ -127,6 +127,6 @@ mod tests {
                 "n": {"oneOf": [{"const": 1}, {"const": "x", "pattern": "y"}]}
             }
         });
-        assert_eq!(compact(&schema, Role::Output), output);
+        assert_eq!(compact(&schema, SchemaRole::Output), output);
     }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::json::amend::Amended;
 use crate::json::members::{Member, members};
-use crate::spec::{Described, Listing, ToolSpec};
+use crate::spec::{Listing, SpecMember, ToolSpec};
 use crate::toolset::list::{is_object, object_schema};
 
 /// The member of `_meta` reserved for haft: no server may set it.
@@ -27,14 +27,14 @@ pub(super) fn relist(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
             }
             continue;
         }
-        match Described::ALL.into_iter().find(|d| member.is(d.as_str())) {
+        match SpecMember::ALL.into_iter().find(|d| member.is(d.as_str())) {
             Some(described) if !listing.holds(described, spec) => {
                 match value(described, spec).filter(|_| !is_again(nth, described.as_str())) {
                     Some(value) => *tool.replace(nth) = value,
                     None => tool.remove(nth),
                 }
             }
-            Some(Described::InputSchema) => input_schema(&mut tool, nth, spec),
+            Some(SpecMember::InputSchema) => input_schema(&mut tool, nth, spec),
             None if member.is("_meta") => meta(&mut tool, nth, *member),
             _ => {}
         }
@@ -42,10 +42,10 @@ pub(super) fn relist(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
     if !found.iter().any(|member| member.is("name")) {
         json(tool.add("name"), spec.name.as_str());
     }
-    for described in Described::ALL {
+    for described in SpecMember::ALL {
         let name = described.as_str();
         // The protocol requires a schema of arguments.
-        let wanted = !listing.holds(described, spec) || described == Described::InputSchema;
+        let wanted = !listing.holds(described, spec) || described == SpecMember::InputSchema;
         if wanted
             && !found.iter().any(|member| member.is(name))
             && let Some(value) = value(described, spec)
@@ -86,19 +86,19 @@ fn meta(tool: &mut Amended<'_>, nth: usize, member: Member<'_>) {
 }
 
 /// Returns the spec's value of a member as JSON; `None` if it has none.
-fn value(described: Described, spec: &ToolSpec) -> Option<Vec<u8>> {
+fn value(described: SpecMember, spec: &ToolSpec) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     match described {
-        Described::Title => json(&mut out, spec.title.as_ref()?),
-        Described::Description => json(&mut out, &spec.description),
-        Described::InputSchema => json(&mut out, &object_schema(&spec.input_schema)),
-        Described::OutputSchema => {
+        SpecMember::Title => json(&mut out, spec.title.as_ref()?),
+        SpecMember::Description => json(&mut out, &spec.description),
+        SpecMember::InputSchema => json(&mut out, &object_schema(&spec.input_schema)),
+        SpecMember::OutputSchema => {
             json(
                 &mut out,
                 spec.output_schema.as_deref().filter(|s| is_object(s))?,
             );
         }
-        Described::Annotations => json(&mut out, &spec.annotations),
+        SpecMember::Annotations => json(&mut out, &spec.annotations),
     }
     Some(out)
 }

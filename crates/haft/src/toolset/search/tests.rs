@@ -43,7 +43,7 @@ fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
     ToolSpec::new(ToolName::new(name).unwrap(), description, schema)
 }
 
-fn snapshot(specs: impl IntoIterator<Item = ToolSpec>) -> Snapshot {
+fn snapshot(specs: impl IntoIterator<Item = ToolSpec>) -> ToolsetSnapshot {
     let schema = crate::json::schema::Schema::compile(&json!(true)).unwrap();
     let schema = Arc::new(schema);
     let entry = |spec| {
@@ -57,7 +57,7 @@ fn snapshot(specs: impl IntoIterator<Item = ToolSpec>) -> Snapshot {
             fragment: std::sync::OnceLock::new(),
         })
     };
-    Snapshot::new(1, specs.into_iter().map(entry))
+    ToolsetSnapshot::new(1, specs.into_iter().map(entry))
 }
 
 fn names(found: &[SearchHit<'_>]) -> Vec<String> {

@@ -15,10 +15,10 @@ pub(super) const MAX_ENTRIES: usize = 1_000_000;
 
 /// The links of a workspace as they were when they were last asked for.
 #[derive(Debug, Default)]
-pub(in crate::workspace) struct LinkCache(Mutex<Known>);
+pub(in crate::workspace) struct LinkCache(Mutex<CachedLinks>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct CachedLinks {
     folders: HashMap<PathBuf, FolderLinks>,
     /// Number of entries of these folders.
     entries: usize,
@@ -43,7 +43,7 @@ impl LinkCache {
     }
 }
 
-impl Known {
+impl CachedLinks {
     /// Lists the folders that are new or have changed. Returns whether the links may be others now.
     fn refresh(&mut self, root: &Path, most: usize) -> bool {
         let each = self.folders.iter();

@@ -26,7 +26,7 @@ const REPOSITORY: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
 pub(super) struct FolderLinks {
     path: PathBuf,
     /// Its identity and times; `None` if it may have changed without showing that.
-    stamp: Option<Stamp>,
+    stamp: Option<FolderStamp>,
     /// The names of the folders in it, sorted.
     pub(super) folders: Vec<OsString>,
     /// Name and text of each link, sorted.
@@ -46,7 +46,10 @@ impl FolderLinks {
     /// Lists a folder, or slightly more than `most` of its entries; `None` if it is gone.
     pub(super) fn of(path: PathBuf, most: usize) -> Option<Self> {
         let now = clock::now() / NANOSECONDS;
-        let stamp = path.symlink_metadata().ok().map(|meta| Stamp::of(&meta));
+        let stamp = path
+            .symlink_metadata()
+            .ok()
+            .map(|meta| FolderStamp::of(&meta));
         let found = match list(&path, most) {
             Ok(found) => found,
             Err(error) if is_gone(&error) => return None,
@@ -69,7 +72,7 @@ impl FolderLinks {
             return false;
         };
         let meta = self.path.symlink_metadata();
-        meta.is_ok_and(|meta| Stamp::of(&meta) == *stamp)
+        meta.is_ok_and(|meta| FolderStamp::of(&meta) == *stamp)
     }
 
     /// Whether both contribute the same links.
@@ -93,14 +96,14 @@ impl FolderLinks {
 
 /// The identity of a folder, and when its entries last changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Stamp {
+struct FolderStamp {
     device: u64,
     inode: u64,
     changed: (i64, i64),
     modified: (i64, i64),
 }
 
-impl Stamp {
+impl FolderStamp {
     fn of(meta: &Metadata) -> Self {
         Self {
             device: meta.dev(),

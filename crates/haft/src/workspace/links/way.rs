@@ -1,4 +1,4 @@
-//! `Way`: where a link of the workspace leads, step by step, also over folders and links outside.
+//! `LinkResolution`: where a link of the workspace leads, step by step, also over folders and links outside.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ const MAX_OUTSIDE: usize = 100_000;
 
 /// Where a link leads.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct LinkResolution {
     /// Its ends below the root, whether they exist or not; empty for the root itself.
     pub(crate) ends: Vec<PathBuf>,
     /// The other links of the workspace that it leads over.
@@ -30,7 +30,7 @@ pub(crate) struct Way {
 
 /// More ways or links than are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TooMany;
+pub(crate) struct TooManyLinks;
 
 /// What was looked at outside the workspace because ways lead there: each link once, and folders in which ways end.
 #[derive(Debug, Default)]
@@ -44,12 +44,12 @@ pub(crate) struct OutsideLinks {
 
 impl OutsideLinks {
     /// Returns the text of a link, or `None` if the path is not one.
-    fn text(&mut self, path: &Path) -> Result<Option<PathBuf>, TooMany> {
+    fn text(&mut self, path: &Path) -> Result<Option<PathBuf>, TooManyLinks> {
         if let Some(known) = self.texts.get(path) {
             return Ok(known.clone());
         }
         if self.texts.len() >= MAX_OUTSIDE {
-            return Err(TooMany);
+            return Err(TooManyLinks);
         }
         let text = fs::read_link(path).ok();
         self.texts.insert(path.to_owned(), text.clone());
@@ -57,7 +57,11 @@ impl OutsideLinks {
     }
 
     /// Returns the links below a folder, and `root` if it lies there, relative to the folder.
-    pub(crate) fn below(&mut self, folder: &Path, root: &Path) -> Result<Vec<PathBuf>, TooMany> {
+    pub(crate) fn below(
+        &mut self,
+        folder: &Path,
+        root: &Path,
+    ) -> Result<Vec<PathBuf>, TooManyLinks> {
         let (mut found, mut todo) = (Vec::new(), vec![PathBuf::new()]);
         if !folder.is_dir() {
             self.others.insert(folder.to_owned());
@@ -73,7 +77,7 @@ impl OutsideLinks {
                 let left = MAX_OUTSIDE - self.entries;
                 let listed = FolderLinks::of(path.clone(), left).unwrap_or_default();
                 if listed.entries > left || listed.unlisted || listed.too_long {
-                    return Err(TooMany);
+                    return Err(TooManyLinks);
                 }
                 self.entries += listed.entries;
                 self.folders.insert(path.clone(), listed);
@@ -103,19 +107,19 @@ impl Links {
     }
 
     /// Returns where a link leads that lies at this absolute path without links, in the workspace or elsewhere.
-    pub(crate) fn way(&self, link: &Path, outside: &mut OutsideLinks) -> Way {
-        let mut search = Search {
+    pub(crate) fn way(&self, link: &Path, outside: &mut OutsideLinks) -> LinkResolution {
+        let mut search = LinkResolver {
             links: self,
             outside,
             link,
-            way: Way::default(),
+            way: LinkResolution::default(),
             seen: HashSet::new(),
             todo: VecDeque::new(),
         };
-        let start = Walker {
+        let start = LinkCursor {
             at: link.to_owned(),
             has_come_down: true,
-            ..Walker::default()
+            ..LinkCursor::default()
         };
         search.todo.push_back(start);
         if search.run().is_err() {
@@ -126,19 +130,19 @@ impl Links {
 }
 
 /// A search for all ways of one link. A position that two of them share is followed once.
-struct Search<'a> {
+struct LinkResolver<'a> {
     links: &'a Links,
     outside: &'a mut OutsideLinks,
     /// The link itself, an absolute path.
     link: &'a Path,
-    way: Way,
+    way: LinkResolution,
     seen: HashSet<(PathBuf, Vec<OsString>)>,
     /// Walkers that have just arrived somewhere, those with the fewest links behind them first.
-    todo: VecDeque<Walker>,
+    todo: VecDeque<LinkCursor>,
 }
 
-impl Search<'_> {
-    fn run(&mut self) -> Result<(), TooMany> {
+impl LinkResolver<'_> {
+    fn run(&mut self) -> Result<(), TooManyLinks> {
         while let Some(mut walker) = self.todo.pop_front() {
             while self.passes(&walker)? {
                 if !walker.step() {
@@ -151,7 +155,7 @@ impl Search<'_> {
     }
 
     /// Follows the link at a walker's position, if there is one. Returns whether the walker itself goes on.
-    fn passes(&mut self, walker: &Walker) -> Result<bool, TooMany> {
+    fn passes(&mut self, walker: &LinkCursor) -> Result<bool, TooManyLinks> {
         if !walker.has_come_down {
             return Ok(true);
         }
@@ -176,7 +180,7 @@ impl Search<'_> {
         Ok(links.replacing.contains(inside) && !is_start)
     }
 
-    fn follow(&mut self, walker: &Walker, text: &Path) -> Result<(), TooMany> {
+    fn follow(&mut self, walker: &LinkCursor, text: &Path) -> Result<(), TooManyLinks> {
         // A loop of links leads nowhere.
         if walker.hops == MAX_HOPS {
             return Ok(());
@@ -184,7 +188,7 @@ impl Search<'_> {
         let next = walker.behind(text);
         if self.seen.insert((next.at.clone(), next.rest.clone())) {
             if self.seen.len() > MAX_POSITIONS {
-                return Err(TooMany);
+                return Err(TooManyLinks);
             }
             self.todo.push_back(next);
         }
@@ -204,7 +208,7 @@ impl Search<'_> {
 
 /// A position on a link's way.
 #[derive(Debug, Default)]
-struct Walker {
+struct LinkCursor {
     /// An absolute path without links.
     at: PathBuf,
     /// The remaining parts, last first; `..` leads up.
@@ -214,7 +218,7 @@ struct Walker {
     has_come_down: bool,
 }
 
-impl Walker {
+impl LinkCursor {
     /// Returns the walker behind a link with this text.
     fn behind(&self, text: &Path) -> Self {
         let mut rest = self.rest.clone();

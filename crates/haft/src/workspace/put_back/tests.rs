@@ -4,8 +4,8 @@ use std::fs;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use super::{Made, put_back};
-use crate::workspace::write::{Draft, draft_name};
+use super::{CompletedChange, put_back};
+use crate::workspace::write::{TemporaryFile, draft_name};
 use crate::workspace::{FileStamp, Workspace, WorkspaceError};
 
 const OLD: &str = "old";
@@ -64,7 +64,7 @@ fn what_was_put_there_since_stays_and_the_old_text_beside_it() {
             let name = draft_name();
             fs::write(dir.path().join(&name), text).unwrap();
             let folder = folder.as_fd();
-            Draft {
+            TemporaryFile {
                 folder,
                 name,
                 done: false,
@@ -74,7 +74,7 @@ fn what_was_put_there_since_stays_and_the_old_text_beside_it() {
             fs::write(&path, text).unwrap();
             stamp(&path)
         });
-        let made = Made {
+        let made = CompletedChange {
             place: &place,
             name: "file".as_ref(),
             folder: folder.as_fd(),

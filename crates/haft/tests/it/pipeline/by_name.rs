@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use haft::audit::EventKind;
-use haft::toolset::lazy::{CALL_TOOL, Lazy};
-use haft::toolset::view::View as _;
+use haft::toolset::lazy::{CALL_TOOL, LazyListing};
+use haft::toolset::view::ToolsetExt as _;
 use haft::{Status, ToolCall};
 
 use super::{Came, RAN, Row, expected, row, rows, scene_of};
@@ -13,7 +13,7 @@ use super::{Came, RAN, Row, expected, row, rows, scene_of};
 /// Makes the same call through `call_tool`, in a session that lists no tools.
 async fn by_name(row: &Row) -> Came {
     let scene = scene_of(row, |tools| {
-        Arc::new(tools.lazily(Lazy::default()).unwrap())
+        Arc::new(tools.lazily(LazyListing::default()).unwrap())
     });
     let arguments = format!(
         r#"{{"tool":"{}", "arguments" : {} }}"#,
@@ -121,7 +121,7 @@ async fn a_call_by_call_tool_is_one_of_the_tool_that_it_names_byte_for_byte() {
     let row = row("named", policy, "safe", Status::Ok, RAN);
     for (written, tool, status, arguments) in NAMED {
         let scene = scene_of(&row, |tools| {
-            Arc::new(tools.lazily(Lazy::default()).unwrap())
+            Arc::new(tools.lazily(LazyListing::default()).unwrap())
         });
         let call = ToolCall::new(CALL_TOOL, written).with_id("mine");
         let outcome = scene.executor.execute(&scene.session, call).await;

@@ -5,19 +5,19 @@ use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use super::id::{ID_BYTES, Id};
+use super::id::{ID_BYTES, ObjectId};
 use super::object::{MODE_FOLDER, ObjectKind, id_of};
-use crate::command::index::{MAX_INDEX, Recorded, extensions, recorded_in};
-use crate::command::meaning::sides::{Side, Sides};
+use crate::command::index::{IndexRecord, MAX_INDEX, extensions, recorded_in};
+use crate::command::meaning::sides::{ChangeSides, Side};
 
 /// Maximum length of the paths of all folders, in bytes.
 const MAX_PATHS: usize = 64 << 20;
 
 /// The number of entries in a folder and below, and the folder's tree.
-type Tree = (usize, Id);
+type CachedTree = (usize, ObjectId);
 
 /// Returns a warning if a changed index, in the folder with a HEAD, keeps trees that do not follow from its entries.
-pub(super) fn cached_trees(sides: &Sides<'_>, folder: &Path) -> Option<Meaning> {
+pub(super) fn cached_trees(sides: &ChangeSides<'_>, folder: &Path) -> Option<Meaning> {
     let read = |side| sides.read(side, &folder.join("index"), MAX_INDEX);
     let after = read(Side::After)?;
     if read(Side::Before).is_some_and(|before| before == after) {
@@ -54,7 +54,7 @@ fn fits(index: &[u8]) -> Option<bool> {
 }
 
 /// Reads the cached trees that are valid: git computes the others.
-fn cached(cache: &[u8]) -> Option<Vec<(Vec<u8>, Tree)>> {
+fn cached(cache: &[u8]) -> Option<Vec<(Vec<u8>, CachedTree)>> {
     let mut rest = cache;
     let (mut found, mut room) = (Vec::new(), MAX_PATHS);
     // The folders above, with the number of those in them that are still to come.
@@ -74,7 +74,7 @@ fn cached(cache: &[u8]) -> Option<Vec<(Vec<u8>, Tree)>> {
         if entries != b"-1" {
             let (id, after) = rest.split_at_checked(ID_BYTES)?;
             rest = after;
-            found.push((path.clone(), (number(entries)?, Id::from_bytes(id)?)));
+            found.push((path.clone(), (number(entries)?, ObjectId::from_bytes(id)?)));
         }
         open.push((path, below));
         while open.last().is_some_and(|(_, left)| *left == 0) {
@@ -113,13 +113,13 @@ fn join(above: &[u8], name: &[u8]) -> Vec<u8> {
 
 /// A folder whose entries are being read.
 #[derive(Default)]
-struct Folder {
+struct CacheFolder {
     path: Vec<u8>,
     entries: usize,
     content: Vec<u8>,
 }
 
-impl Folder {
+impl CacheFolder {
     /// Returns the part of a path that is inside.
     fn inside<'p>(&self, path: &'p [u8]) -> Option<&'p [u8]> {
         if self.path.is_empty() {
@@ -137,9 +137,9 @@ impl Folder {
 }
 
 /// Computes the trees of all folders; `None` if their paths are too long. The order of an index is that of trees.
-fn folders(entries: &BTreeMap<Vec<u8>, Recorded>) -> Option<BTreeMap<Vec<u8>, Tree>> {
+fn folders(entries: &BTreeMap<Vec<u8>, IndexRecord>) -> Option<BTreeMap<Vec<u8>, CachedTree>> {
     let (mut found, mut room) = (BTreeMap::new(), MAX_PATHS);
-    let (mut folder, mut above) = (Folder::default(), Vec::new());
+    let (mut folder, mut above) = (CacheFolder::default(), Vec::new());
     for (path, (mode, object)) in entries {
         let mut name = loop {
             match folder.inside(path) {
@@ -148,9 +148,9 @@ fn folders(entries: &BTreeMap<Vec<u8>, Recorded>) -> Option<BTreeMap<Vec<u8>, Tr
             }
         };
         while let Some(at) = name.iter().position(|byte| *byte == b'/') {
-            let inner = Folder {
+            let inner = CacheFolder {
                 path: join(&folder.path, &name[..at]),
-                ..Folder::default()
+                ..CacheFolder::default()
             };
             room = room.checked_sub(inner.path.len())?;
             name = &name[at + 1..];
@@ -168,7 +168,11 @@ fn folders(entries: &BTreeMap<Vec<u8>, Recorded>) -> Option<BTreeMap<Vec<u8>, Tr
 }
 
 /// Adds the tree of a folder to the one above, which it returns.
-fn close(folder: Folder, mut above: Folder, found: &mut BTreeMap<Vec<u8>, Tree>) -> Folder {
+fn close(
+    folder: CacheFolder,
+    mut above: CacheFolder,
+    found: &mut BTreeMap<Vec<u8>, CachedTree>,
+) -> CacheFolder {
     let id = id_of(ObjectKind::Tree, &folder.content);
     let name = above.inside(&folder.path).unwrap_or_default().to_vec();
     above.add(MODE_FOLDER, &name, &id.0);

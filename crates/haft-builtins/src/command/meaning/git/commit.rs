@@ -3,11 +3,11 @@
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::files::{FileList, show};
-use super::id::Id;
+use super::id::ObjectId;
 use super::object::Commit;
 use super::rename::join_renames;
-use super::store::Store;
-use super::tree::{Difference, differences};
+use super::store::ObjectDatabase;
+use super::tree::{TreeDifference, differences};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::words::{self, cited, count};
 
@@ -50,7 +50,7 @@ pub(super) fn list_of(commits: &[std::rc::Rc<Commit>], most: usize) -> String {
 }
 
 /// The trees of two commits, compared.
-pub(super) struct Compared {
+pub(super) struct CommitComparison {
     pub(super) shown: FileList,
     /// Why they cannot be compared.
     pub(super) failure: Option<String>,
@@ -58,17 +58,17 @@ pub(super) struct Compared {
 
 /// Compares the trees of two commits; `None` is an empty tree.
 pub(super) fn compare(
-    store: &Store<'_>,
-    before: Option<&Id>,
-    after: Option<&Id>,
+    store: &ObjectDatabase<'_>,
+    before: Option<&ObjectId>,
+    after: Option<&ObjectId>,
     budget: &mut Budget,
-) -> Compared {
+) -> CommitComparison {
     match differences(store, before, after) {
-        Ok(all) => Compared {
+        Ok(all) => CommitComparison {
             shown: compare_files(store, all, budget),
             failure: None,
         },
-        Err(why) => Compared {
+        Err(why) => CommitComparison {
             shown: FileList::default(),
             failure: Some(format!("its files cannot be shown: {}", why.0)),
         },
@@ -77,8 +77,8 @@ pub(super) fn compare(
 
 /// Reads the files that differ, renamed ones as one.
 pub(super) fn compare_files(
-    store: &Store<'_>,
-    all: Vec<Difference>,
+    store: &ObjectDatabase<'_>,
+    all: Vec<TreeDifference>,
     budget: &mut Budget,
 ) -> FileList {
     let all = join_renames(store, all, budget);
@@ -107,7 +107,7 @@ fn message_lines(commit: &Commit) -> Vec<String> {
 
 /// Returns the meaning of a commit against its first parent. `head` is the beginning of the title.
 pub(super) fn commit_meaning(
-    store: &Store<'_>,
+    store: &ObjectDatabase<'_>,
     kind: MeaningKind,
     head: &str,
     commit: &Commit,
@@ -137,7 +137,7 @@ pub(super) fn commit_meaning(
 
 /// Returns a meaning for each commit, given the newest first: the oldest first, with files as long as they are few.
 pub(super) fn parts(
-    store: &Store<'_>,
+    store: &ObjectDatabase<'_>,
     commits: &[std::rc::Rc<Commit>],
     budget: &mut Budget,
 ) -> (Vec<Meaning>, Option<String>) {

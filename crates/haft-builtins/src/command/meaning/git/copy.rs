@@ -4,24 +4,24 @@ use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
 use super::commit::named;
-use super::id::Id;
+use super::id::ObjectId;
 use super::object::Commit;
-use super::store::{Store, Unreadable};
-use super::tree::{Difference, differences};
-use super::update::Look;
+use super::store::{ObjectDatabase, ObjectError};
+use super::tree::{TreeDifference, differences};
+use super::update::RefContext;
 
 /// Maximum number of commits among which the original is looked for.
 const MAX_VISITED: usize = 5_000;
 
-impl Look<'_, '_> {
+impl RefContext<'_, '_> {
     /// Returns the known commit of which a new one is a copy: both are by the same author at the same second, with the same
     /// first line or the same changes.
     pub(super) fn original(&self, copy: &Commit) -> Option<Rc<Commit>> {
         let roots = self.roots_before.iter();
-        let mut left: VecDeque<Id> = roots
+        let mut left: VecDeque<ObjectId> = roots
             .filter_map(|id| Some(self.store.peel(id).ok()?.0.id))
             .collect();
-        let mut seen: HashSet<Id> = left.iter().copied().collect();
+        let mut seen: HashSet<ObjectId> = left.iter().copied().collect();
         while let Some(id) = left.pop_front() {
             let Ok(commit) = self.store.commit(&id) else {
                 continue;
@@ -60,14 +60,16 @@ impl Look<'_, '_> {
         let Some((_, rest)) = commit.message.split_once(MARK) else {
             return Ok(None);
         };
-        let id = rest.get(..40).and_then(|hex| Id::from_hex(hex.as_bytes()));
+        let id = rest
+            .get(..40)
+            .and_then(|hex| ObjectId::from_hex(hex.as_bytes()));
         let Some(Ok(was)) = id.map(|id| self.store.commit(&id)) else {
             return Err(
                 "it says that it reverts a commit, which is not in the repository".to_owned(),
             );
         };
-        let turned = |all: Vec<Difference>| -> Vec<Difference> {
-            let turn = |one: Difference| Difference {
+        let turned = |all: Vec<TreeDifference>| -> Vec<TreeDifference> {
+            let turn = |one: TreeDifference| TreeDifference {
                 before: one.after,
                 after: one.before,
                 ..one
@@ -85,7 +87,10 @@ impl Look<'_, '_> {
 }
 
 /// Returns what a commit changes against its first parent.
-fn changes(store: &Store<'_>, commit: &Commit) -> Result<Vec<Difference>, Unreadable> {
+fn changes(
+    store: &ObjectDatabase<'_>,
+    commit: &Commit,
+) -> Result<Vec<TreeDifference>, ObjectError> {
     let parent = commit.parents.first().map(|id| store.commit(id));
     let tree = parent.transpose()?.map(|parent| parent.tree);
     differences(store, tree.as_ref(), Some(&commit.tree))

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use haft::approval::meaning::Meaning;
 use haft::approval::preview::{FileChange, StoredSides};
 
-use super::id::Id;
+use super::id::ObjectId;
 use super::object::{MODE_LINK, MODE_SUBMODULE};
-use super::store::{Store, Unreadable};
-use super::tree::{Difference, FileAt};
+use super::store::{ObjectDatabase, ObjectError};
+use super::tree::{TreeDifference, TreeFile};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::lines::count_lines;
-use crate::command::meaning::sides::Sides;
+use crate::command::meaning::sides::ChangeSides;
 use crate::command::meaning::single;
 use crate::command::meaning::words::{count, name, size};
 
@@ -61,7 +61,11 @@ impl FileList {
 }
 
 /// Reads the files that differ, as far as the budget allows.
-pub(super) fn show(store: &Store<'_>, all: &[Difference], budget: &mut Budget) -> FileList {
+pub(super) fn show(
+    store: &ObjectDatabase<'_>,
+    all: &[TreeDifference],
+    budget: &mut Budget,
+) -> FileList {
     let mut shown = FileList {
         total: all.len(),
         ..FileList::default()
@@ -83,20 +87,20 @@ pub(super) fn show(store: &Store<'_>, all: &[Difference], budget: &mut Budget) -
     let files = all
         .iter()
         .filter(|one| !is_submodule(one.before) && !is_submodule(one.after));
-    let left: Vec<&Difference> = files.skip(shown.files.len()).collect();
+    let left: Vec<&TreeDifference> = files.skip(shown.files.len()).collect();
     shown.lines.extend(names_of(&left));
     shown
 }
 
 /// Returns lines that name files without showing them. Of very many, the last ones are counted by the folder at the top.
-fn names_of(left: &[&Difference]) -> Vec<String> {
+fn names_of(left: &[&TreeDifference]) -> Vec<String> {
     const MAX_NAMED: usize = 1_000;
     const ON_A_LINE: usize = 10;
     const MAX_FOLDERS: usize = 20;
     if left.is_empty() {
         return Vec::new();
     }
-    let path = |one: &Difference| name(one.to.as_ref().unwrap_or(&one.path));
+    let path = |one: &TreeDifference| name(one.to.as_ref().unwrap_or(&one.path));
     let mut lines = vec![format!("files that are not shown: {}", left.len())];
     let named = &left[..left.len().min(MAX_NAMED)];
     for some in named.chunks(ON_A_LINE) {
@@ -126,7 +130,7 @@ fn names_of(left: &[&Difference]) -> Vec<String> {
     lines
 }
 
-fn is_submodule(file: Option<FileAt>) -> bool {
+fn is_submodule(file: Option<TreeFile>) -> bool {
     file.is_some_and(|(mode, _)| mode == MODE_SUBMODULE)
 }
 
@@ -134,11 +138,11 @@ fn is_submodule(file: Option<FileAt>) -> bool {
 const PLAIN: u32 = 0o100_644;
 
 /// Returns a line on a mode or a submodule.
-fn line_of(one: &Difference) -> Option<String> {
+fn line_of(one: &TreeDifference) -> Option<String> {
     let path = name(one.to.as_ref().unwrap_or(&one.path));
     let (was, is) = (one.before, one.after);
     if is_submodule(was) || is_submodule(is) {
-        let of = |file: Option<FileAt>| match file {
+        let of = |file: Option<TreeFile>| match file {
             Some((MODE_SUBMODULE, id)) => id.short(),
             Some(_) => "files".to_owned(),
             None => "nothing".to_owned(),
@@ -154,7 +158,12 @@ fn line_of(one: &Difference) -> Option<String> {
     }
 }
 
-fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut FileList) {
+fn file(
+    store: &ObjectDatabase<'_>,
+    one: &TreeDifference,
+    budget: &mut Budget,
+    shown: &mut FileList,
+) {
     let path = String::from_utf8_lossy(&one.path).into_owned();
     let sides = (
         side(store, one.before, budget),
@@ -203,13 +212,13 @@ fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut Fi
 }
 
 fn change(
-    store: &Store<'_>,
-    one: &Difference,
+    store: &ObjectDatabase<'_>,
+    one: &TreeDifference,
     path: &str,
     was: Option<&[u8]>,
     is: Option<&[u8]>,
 ) -> FileChange {
-    let object = |side: Option<FileAt>| side.map(|(_, id)| id.hex());
+    let object = |side: Option<TreeFile>| side.map(|(_, id)| id.hex());
     let mut change = FileChange::new(path, was, is);
     change.stored = Some(StoredSides {
         repository: store.repository().into(),
@@ -230,7 +239,12 @@ fn folded(mut change: FileChange, why: String) -> FileChange {
 }
 
 /// Returns a file whose content cannot be read.
-fn named(store: &Store<'_>, one: &Difference, path: &str, why: &Unreadable) -> FileChange {
+fn named(
+    store: &ObjectDatabase<'_>,
+    one: &TreeDifference,
+    path: &str,
+    why: &ObjectError,
+) -> FileChange {
     let empty: Option<&[u8]> = Some(b"");
     let mut change = change(
         store,
@@ -246,15 +260,15 @@ fn named(store: &Store<'_>, one: &Difference, path: &str, why: &Unreadable) -> F
 
 /// Returns the content of a file; a link's is its target.
 fn side(
-    store: &Store<'_>,
-    file: Option<FileAt>,
+    store: &ObjectDatabase<'_>,
+    file: Option<TreeFile>,
     budget: &mut Budget,
-) -> Result<Option<Vec<u8>>, Unreadable> {
+) -> Result<Option<Vec<u8>>, ObjectError> {
     let Some((mode, id)) = file else {
         return Ok(None);
     };
     let no_room = || {
-        Unreadable(format!(
+        ObjectError(format!(
             "too much would have to be read (object {})",
             id.short()
         ))
@@ -265,7 +279,7 @@ fn side(
     let object = store.object(&id, MAX_BLOB)?;
     let Some(content) = object.content else {
         let why = format!("it has {} (object {})", size(object.size), id.short());
-        return Err(Unreadable(why));
+        return Err(ObjectError(why));
     };
     if !budget.may_read(content.len()) {
         return Err(no_room());
@@ -282,13 +296,13 @@ fn side(
 /// # Errors
 /// A side cannot be read: why, as the end of a sentence.
 pub(in crate::command) fn stored(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     of: &StoredSides,
 ) -> Result<[Option<Vec<u8>>; 2], String> {
-    let store = Store::new(sides, &of.repository, None);
+    let store = ObjectDatabase::new(sides, &of.repository, None);
     let read = |name: &Option<String>| {
         let Some(name) = name else { return Ok(None) };
-        let id = Id::from_hex(name.as_bytes()).ok_or("its object has no name of git's")?;
+        let id = ObjectId::from_hex(name.as_bytes()).ok_or("its object has no name of git's")?;
         let object = store.object(&id, MAX_BLOB).map_err(|why| why.0)?;
         let size = size(object.size);
         let content = object.content;

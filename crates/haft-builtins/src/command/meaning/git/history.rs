@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 
-use super::id::Id;
+use super::id::ObjectId;
 use super::object::Commit;
-use super::store::Store;
+use super::store::ObjectDatabase;
 
 /// Maximum number of commits that one walk visits.
 const MAX_VISITED: usize = 20_000;
@@ -21,14 +21,18 @@ pub(super) struct CommitRange {
 }
 
 /// The commits that a branch gets, and those that it loses.
-pub(super) struct Exchange {
+pub(super) struct BranchCommits {
     pub(super) fresh: CommitRange,
     pub(super) removed: CommitRange,
 }
 
 /// Returns the first commit outside `fresh` on the way from a tip over first parents; `None` if the way ends inside.
-pub(super) fn exit_of(store: &Store<'_>, tip: Id, fresh: &[Rc<Commit>]) -> Option<Id> {
-    let inside: BTreeSet<Id> = fresh.iter().map(|commit| commit.id).collect();
+pub(super) fn exit_of(
+    store: &ObjectDatabase<'_>,
+    tip: ObjectId,
+    fresh: &[Rc<Commit>],
+) -> Option<ObjectId> {
+    let inside: BTreeSet<ObjectId> = fresh.iter().map(|commit| commit.id).collect();
     let mut at = tip;
     while inside.contains(&at) {
         at = *store.commit(&at).ok()?.parents.first()?;
@@ -37,8 +41,12 @@ pub(super) fn exit_of(store: &Store<'_>, tip: Id, fresh: &[Rc<Commit>]) -> Optio
 }
 
 /// Returns the commits that are reachable from `from` and not from `not`.
-pub(super) fn exclusive(store: &Store<'_>, from: &[Id], not: &[Id]) -> CommitRange {
-    let mut walk = Walk {
+pub(super) fn exclusive(
+    store: &ObjectDatabase<'_>,
+    from: &[ObjectId],
+    not: &[ObjectId],
+) -> CommitRange {
+    let mut walk = CommitWalk {
         store,
         excluded: HashMap::new(),
         queue: BinaryHeap::new(),
@@ -61,23 +69,23 @@ pub(super) fn exclusive(store: &Store<'_>, from: &[Id], not: &[Id]) -> CommitRan
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Queued {
+struct QueuedCommit {
     time: i64,
-    id: Id,
+    id: ObjectId,
 }
 
-struct Walk<'w, 's> {
-    store: &'w Store<'s>,
+struct CommitWalk<'w, 's> {
+    store: &'w ObjectDatabase<'s>,
     /// Whether a commit is excluded.
-    excluded: HashMap<Id, bool>,
-    queue: BinaryHeap<Queued>,
+    excluded: HashMap<ObjectId, bool>,
+    queue: BinaryHeap<QueuedCommit>,
     /// The queued commits that are not excluded.
-    wanted: HashSet<Id>,
+    wanted: HashSet<ObjectId>,
     found: CommitRange,
 }
 
-impl Walk<'_, '_> {
-    fn reach(&mut self, id: Id, excluded: bool) {
+impl CommitWalk<'_, '_> {
+    fn reach(&mut self, id: ObjectId, excluded: bool) {
         match self.excluded.get(&id) {
             None => {}
             // Visiting it again excludes its ancestors.
@@ -88,7 +96,7 @@ impl Walk<'_, '_> {
             return;
         };
         self.excluded.insert(id, excluded);
-        self.queue.push(Queued {
+        self.queue.push(QueuedCommit {
             time: commit.time,
             id,
         });
@@ -102,7 +110,7 @@ impl Walk<'_, '_> {
     fn run(mut self) -> CommitRange {
         let (mut visited, mut more, mut candidates) = (0, 0, Vec::new());
         let (mut done, mut without_parent) = (HashSet::new(), Vec::new());
-        while let Some(Queued { id, .. }) = self.queue.pop() {
+        while let Some(QueuedCommit { id, .. }) = self.queue.pop() {
             visited += 1;
             if visited > MAX_VISITED {
                 self.found.incomplete = true;

@@ -1,4 +1,4 @@
-//! `Id`: the name of a git object, a SHA-1.
+//! `ObjectId`: the name of a git object, a SHA-1.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ pub(super) const ID_BYTES: usize = 20;
 
 /// The name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Id(pub(super) [u8; ID_BYTES]);
+pub(super) struct ObjectId(pub(super) [u8; ID_BYTES]);
 
-impl Id {
+impl ObjectId {
     /// Reads a name of 20 bytes.
     pub(super) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
@@ -40,7 +40,7 @@ impl Id {
     }
 }
 
-impl fmt::Debug for Id {
+impl fmt::Debug for ObjectId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.short())
     }

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
-use haft::change::State;
+use haft::change::EntryState;
 
 use super::object::{id_of, loose};
-use super::store::Store;
+use super::store::ObjectDatabase;
 use crate::command::meaning::budget::Budget;
-use crate::command::meaning::sides::{PathChange, Side, Sides};
+use crate::command::meaning::sides::{ChangeSides, PathChange, Side};
 use crate::command::meaning::words::{count, name};
 
 /// Files in a repository, a worktree's folder or a submodule's that hold no settings.
@@ -105,11 +105,11 @@ fn is_object(path: &Path) -> bool {
 
 /// Returns true if the file is what its name says, so that nothing else can be hidden in it. A link, an executable file and a stored
 /// object that changes are shown.
-fn is_genuine(sides: &Sides<'_>, change: &PathChange<'_>, word: &str) -> bool {
+fn is_genuine(sides: &ChangeSides<'_>, change: &PathChange<'_>, word: &str) -> bool {
     let is_new = change.before.is_none();
     match change.state(Side::After) {
-        None | Some(State::Folder { .. }) => true,
-        Some(State::File { mode, .. }) if mode.is_none_or(|mode| mode & 0o111 == 0) => {
+        None | Some(EntryState::Folder { .. }) => true,
+        Some(EntryState::File { mode, .. }) if mode.is_none_or(|mode| mode & 0o111 == 0) => {
             let name = change.path.file_name().and_then(|name| name.to_str());
             let name = name.unwrap_or_default();
             let is_loose = name.len() == 38;
@@ -128,7 +128,7 @@ fn is_genuine(sides: &Sides<'_>, change: &PathChange<'_>, word: &str) -> bool {
 }
 
 /// Returns true if a stored object has the content that its name says. One that is too long to be read is not folded.
-fn is_named_rightly(sides: &Sides<'_>, path: &Path) -> bool {
+fn is_named_rightly(sides: &ChangeSides<'_>, path: &Path) -> bool {
     let stored = sides.open(Side::After, path);
     let object = stored.and_then(|content| loose(&content, MAX_FOLDED));
     let id = object.and_then(|object| Some(id_of(object.kind, &object.content?)));
@@ -156,15 +156,15 @@ fn is_named(repository: &Path) -> bool {
 }
 
 /// What stored objects are checked with.
-struct Check<'c, 's> {
-    sides: &'c Sides<'s>,
-    store: Store<'c>,
+struct ObjectChecker<'c, 's> {
+    sides: &'c ChangeSides<'s>,
+    store: ObjectDatabase<'c>,
     time: Budget,
 }
 
 /// Git's own files that change, by what they are.
 #[derive(Debug, Default)]
-struct Own {
+struct InternalFileCounts {
     counts: BTreeMap<&'static str, usize>,
     covers: Vec<String>,
     /// Stored objects that are gone or changed, that are in a pack afterwards, and that are not what their names say.
@@ -177,10 +177,10 @@ struct Own {
     believed: usize,
 }
 
-impl Own {
+impl InternalFileCounts {
     /// Looks at a changed file. `inside` is its path in the repository.
-    fn add(&mut self, check: &Check<'_, '_>, change: &PathChange<'_>, inside: &Path) {
-        let Check { sides, store, time } = check;
+    fn add(&mut self, check: &ObjectChecker<'_, '_>, change: &PathChange<'_>, inside: &Path) {
+        let ObjectChecker { sides, store, time } = check;
         self.believed += usize::from(is_believed(inside) && change.after.is_some());
         let word = if inside.as_os_str().is_empty() {
             Some("folder")
@@ -194,7 +194,7 @@ impl Own {
         let is_list = inside == Path::new("objects/info/packs");
         if word == "object"
             && !is_list
-            && matches!(change.state(Side::Before), Some(State::File { .. }))
+            && matches!(change.state(Side::Before), Some(EntryState::File { .. }))
         {
             // One that is in a pack afterwards is as good as there.
             let is_kept = || {
@@ -223,7 +223,8 @@ impl Own {
             }
         }
         self.covers.push(change.path.to_string_lossy().into_owned());
-        let is_folder = |state: Option<&State>| matches!(state, Some(State::Folder { .. }));
+        let is_folder =
+            |state: Option<&EntryState>| matches!(state, Some(EntryState::Folder { .. }));
         if !is_folder(change.state(Side::Before)) && !is_folder(change.state(Side::After)) {
             *self.counts.entry(word).or_default() += 1;
         }
@@ -279,17 +280,17 @@ impl Own {
 /// Returns the one line for git's own files in the repository in a folder, or `None` if none of them changed. It covers them if
 /// what they mean is understood.
 pub(super) fn internals(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     repository: &Path,
     select: &dyn Fn(&Path) -> bool,
     not_understood: Option<&str>,
 ) -> Option<Meaning> {
-    let check = Check {
+    let check = ObjectChecker {
         sides,
-        store: Store::new(sides, repository, None),
+        store: ObjectDatabase::new(sides, repository, None),
         time: Budget::new(MAX_TIME),
     };
-    let (mut own, is_named) = (Own::default(), is_named(repository));
+    let (mut own, is_named) = (InternalFileCounts::default(), is_named(repository));
     for change in sides.below(repository) {
         let inside = change.path.strip_prefix(repository).ok()?;
         if is_named && select(change.path) {

@@ -5,8 +5,8 @@ use std::io::{self, Read as _};
 use flate2::bufread::ZlibDecoder;
 use sha1::{Digest as _, Sha1};
 
-use super::id::{ID_BYTES, Id};
-use crate::command::meaning::sides::Content;
+use super::id::{ID_BYTES, ObjectId};
+use crate::command::meaning::sides::PathContent;
 
 /// Maximum number of parents of a commit.
 const MAX_PARENTS: usize = 256;
@@ -43,7 +43,7 @@ impl ObjectKind {
 
 /// An object whose content may be too long to be read.
 #[derive(Debug, Clone)]
-pub(super) struct Object {
+pub(super) struct GitObject {
     pub(super) kind: ObjectKind,
     /// Its size in bytes.
     pub(super) size: u64,
@@ -52,12 +52,12 @@ pub(super) struct Object {
 }
 
 /// Reads a content from an offset on.
-struct From<'a> {
-    content: &'a Content,
+struct ContentReader<'a> {
+    content: &'a PathContent,
     at: u64,
 }
 
-impl io::Read for From<'_> {
+impl io::Read for ContentReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let count = self.content.read_at(bytes, self.at)?;
         self.at += count as u64;
@@ -66,15 +66,15 @@ impl io::Read for From<'_> {
 }
 
 /// Unpacks a zlib stream that begins at an offset, up to `most` bytes.
-pub(super) fn inflate(content: &Content, at: u64, most: u64) -> io::Result<Vec<u8>> {
-    let from = io::BufReader::with_capacity(8 << 10, From { content, at });
+pub(super) fn inflate(content: &PathContent, at: u64, most: u64) -> io::Result<Vec<u8>> {
+    let from = io::BufReader::with_capacity(8 << 10, ContentReader { content, at });
     let mut bytes = Vec::new();
     ZlibDecoder::new(from).take(most).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Reads a loose object: a header such as `blob 12`, a zero byte, the content.
-pub(super) fn loose(content: &Content, most: u64) -> Option<Object> {
+pub(super) fn loose(content: &PathContent, most: u64) -> Option<GitObject> {
     const MAX_HEADER: u64 = 32;
     let head = inflate(content, 0, MAX_HEADER).ok()?;
     let end = head.iter().position(|byte| *byte == 0)?;
@@ -85,7 +85,7 @@ pub(super) fn loose(content: &Content, most: u64) -> Option<Object> {
     );
     if size > most {
         let content = None;
-        return Some(Object {
+        return Some(GitObject {
             kind,
             size,
             content,
@@ -93,7 +93,7 @@ pub(super) fn loose(content: &Content, most: u64) -> Option<Object> {
     }
     let mut bytes = inflate(content, 0, end as u64 + 1 + size).ok()?;
     bytes.drain(..=end);
-    (bytes.len() as u64 == size).then_some(Object {
+    (bytes.len() as u64 == size).then_some(GitObject {
         kind,
         size,
         content: Some(bytes),
@@ -101,19 +101,19 @@ pub(super) fn loose(content: &Content, most: u64) -> Option<Object> {
 }
 
 /// Returns the name of an object with this content.
-pub(super) fn id_of(kind: ObjectKind, content: &[u8]) -> Id {
+pub(super) fn id_of(kind: ObjectKind, content: &[u8]) -> ObjectId {
     let mut hash = Sha1::new();
     hash.update(format!("{} {}\0", kind.word(), content.len()));
     hash.update(content);
-    Id(hash.finalize().into())
+    ObjectId(hash.finalize().into())
 }
 
 /// A commit.
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
-    pub(super) id: Id,
-    pub(super) tree: Id,
-    pub(super) parents: Vec<Id>,
+    pub(super) id: ObjectId,
+    pub(super) tree: ObjectId,
+    pub(super) parents: Vec<ObjectId>,
     /// The author: name and address.
     pub(super) author: String,
     /// Seconds since 1970 when it was written. A copy has the time of the original.
@@ -125,7 +125,7 @@ pub(super) struct Commit {
 
 impl Commit {
     /// Parses a commit's content.
-    pub(super) fn parse(id: Id, content: &[u8]) -> Option<Self> {
+    pub(super) fn parse(id: ObjectId, content: &[u8]) -> Option<Self> {
         let mut commit = Self {
             id,
             tree: id,
@@ -143,10 +143,10 @@ impl Commit {
                 break;
             }
             if let Some(hex) = line.strip_prefix(b"tree ") {
-                commit.tree = Id::from_hex(hex)?;
+                commit.tree = ObjectId::from_hex(hex)?;
                 has_tree = true;
             } else if let Some(hex) = line.strip_prefix(b"parent ") {
-                commit.parents.push(Id::from_hex(hex)?);
+                commit.parents.push(ObjectId::from_hex(hex)?);
                 if commit.parents.len() > MAX_PARENTS {
                     return None;
                 }
@@ -177,7 +177,7 @@ fn who_of(line: &[u8]) -> (String, i64) {
 }
 
 /// Returns a tag's target, its kind and its message.
-pub(super) fn parse_tag(content: &[u8]) -> Option<(Id, ObjectKind, String)> {
+pub(super) fn parse_tag(content: &[u8]) -> Option<(ObjectId, ObjectKind, String)> {
     let (mut target, mut kind, mut rest) = (None, None, content);
     while let Some((line, after)) = next_line(rest) {
         rest = after;
@@ -185,7 +185,7 @@ pub(super) fn parse_tag(content: &[u8]) -> Option<(Id, ObjectKind, String)> {
             break;
         }
         if let Some(hex) = line.strip_prefix(b"object ") {
-            target = Id::from_hex(hex);
+            target = ObjectId::from_hex(hex);
         } else if let Some(word) = line.strip_prefix(b"type ") {
             kind = ObjectKind::of_word(word);
         }
@@ -207,7 +207,7 @@ fn next_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 pub(super) struct TreeEntry {
     pub(super) name: Vec<u8>,
     pub(super) mode: u32,
-    pub(super) id: Id,
+    pub(super) id: ObjectId,
 }
 
 impl TreeEntry {
@@ -239,7 +239,7 @@ pub(super) fn parse_tree(content: &[u8]) -> Option<Vec<TreeEntry>> {
         entries.push(TreeEntry {
             name: name.to_vec(),
             mode,
-            id: Id::from_bytes(after.get(..ID_BYTES)?)?,
+            id: ObjectId::from_bytes(after.get(..ID_BYTES)?)?,
         });
         rest = &after[ID_BYTES..];
     }

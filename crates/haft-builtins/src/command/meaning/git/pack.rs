@@ -1,8 +1,8 @@
 //! `Pack`: a pack file with its index: objects stored whole or as differences from others.
 
-use super::id::{ID_BYTES, Id};
-use super::object::{Object, ObjectKind, inflate};
-use crate::command::meaning::sides::Content;
+use super::id::{ID_BYTES, ObjectId};
+use super::object::{GitObject, ObjectKind, inflate};
+use crate::command::meaning::sides::PathContent;
 
 /// The beginning of an index of version 2.
 const INDEX_V2: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
@@ -20,24 +20,24 @@ const MAX_DELTAS: u64 = 64 << 20;
 /// A pack file with its index.
 #[derive(Debug)]
 pub(super) struct Pack {
-    index: Content,
-    entries: Content,
+    index: PathContent,
+    entries: PathContent,
     count: u64,
     /// Whether it is there after the changes.
     pub(super) lasts: bool,
 }
 
 /// How the content of an entry is stored.
-enum Stored {
+enum EntryStorage {
     Whole(ObjectKind),
     /// As a difference from the entry at this offset.
     FromOffset(u64),
     /// As a difference from this object.
-    FromId(Id),
+    FromId(ObjectId),
 }
 
-struct Entry {
-    stored: Stored,
+struct PackEntry {
+    stored: EntryStorage,
     size: u64,
     /// Where its packed bytes begin.
     data: u64,
@@ -45,7 +45,7 @@ struct Entry {
 
 impl Pack {
     /// Opens a pack; `None` if its index is none that haft understands.
-    pub(super) fn open(index: Content, pack: Content, lasts: bool) -> Option<Self> {
+    pub(super) fn open(index: PathContent, pack: PathContent, lasts: bool) -> Option<Self> {
         if index.exact_at(0, 8).ok()? != INDEX_V2 || pack.exact_at(0, 4).ok()? != b"PACK" {
             return None;
         }
@@ -69,17 +69,20 @@ impl Pack {
     }
 
     /// Returns the names of its objects; `None` if there are too many.
-    pub(super) fn ids(&self) -> Option<Vec<Id>> {
+    pub(super) fn ids(&self) -> Option<Vec<ObjectId>> {
         const MAX_IDS: u64 = 200_000;
         let count = usize::try_from(self.count).ok()?;
         let fits = self.count <= MAX_IDS;
         let names = fits.then(|| self.index.exact_at(NAMES, count * ID_BYTES));
         let names = names?.ok()?;
-        names.chunks_exact(ID_BYTES).map(Id::from_bytes).collect()
+        names
+            .chunks_exact(ID_BYTES)
+            .map(ObjectId::from_bytes)
+            .collect()
     }
 
     /// Returns the offset of an object in the pack.
-    pub(super) fn find(&self, id: &Id) -> Option<u64> {
+    pub(super) fn find(&self, id: &ObjectId) -> Option<u64> {
         let first = id.0[0];
         let mut low = if first == 0 {
             0
@@ -111,7 +114,7 @@ impl Pack {
         Some(u64::from_be_bytes(bytes.try_into().ok()?))
     }
 
-    fn entry(&self, at: u64) -> Option<Entry> {
+    fn entry(&self, at: u64) -> Option<PackEntry> {
         let mut bytes = [0; MAX_ENTRY_HEADER];
         let read = self.entries.read_at(&mut bytes, at).ok()?;
         let bytes = &bytes[..read];
@@ -123,24 +126,24 @@ impl Pack {
             (used, shift, more) = (used + 1, shift + 7, byte & 0x80 != 0);
         }
         let stored = match (first >> 4) & 7 {
-            1 => Stored::Whole(ObjectKind::Commit),
-            2 => Stored::Whole(ObjectKind::Tree),
-            3 => Stored::Whole(ObjectKind::Blob),
-            4 => Stored::Whole(ObjectKind::Tag),
+            1 => EntryStorage::Whole(ObjectKind::Commit),
+            2 => EntryStorage::Whole(ObjectKind::Tree),
+            3 => EntryStorage::Whole(ObjectKind::Blob),
+            4 => EntryStorage::Whole(ObjectKind::Tag),
             6 => {
                 let (back, length) = read_offset(bytes.get(used..)?)?;
                 used += length;
                 // An object is stored after the one it is made from.
-                Stored::FromOffset(at.checked_sub(back).filter(|base| *base < at)?)
+                EntryStorage::FromOffset(at.checked_sub(back).filter(|base| *base < at)?)
             }
             7 => {
-                let id = Id::from_bytes(bytes.get(used..used + ID_BYTES)?)?;
+                let id = ObjectId::from_bytes(bytes.get(used..used + ID_BYTES)?)?;
                 used += ID_BYTES;
-                Stored::FromId(id)
+                EntryStorage::FromId(id)
             }
             _ => return None,
         };
-        Some(Entry {
+        Some(PackEntry {
             stored,
             size,
             data: at + used as u64,
@@ -148,12 +151,12 @@ impl Pack {
     }
 
     /// Reads the object at an offset; its content only if it has at most `most` bytes.
-    pub(super) fn read(&self, at: u64, most: u64) -> Option<Object> {
+    pub(super) fn read(&self, at: u64, most: u64) -> Option<GitObject> {
         let (mut deltas, mut delta_bytes, mut at) = (Vec::new(), 0_u64, at);
         let (kind, mut bytes, size) = loop {
             let entry = self.entry(at)?;
             match entry.stored {
-                Stored::Whole(kind) => {
+                EntryStorage::Whole(kind) => {
                     let wanted = entry.size <= most || !deltas.is_empty();
                     if !wanted || entry.size > most.saturating_mul(4).max(1 << 20) {
                         break (kind, None, entry.size);
@@ -164,8 +167,8 @@ impl Pack {
                     }
                     break (kind, Some(bytes), entry.size);
                 }
-                Stored::FromOffset(base) => at = base,
-                Stored::FromId(base) => at = self.find(&base)?,
+                EntryStorage::FromOffset(base) => at = base,
+                EntryStorage::FromId(base) => at = self.find(&base)?,
             }
             delta_bytes = delta_bytes.saturating_add(entry.size);
             if deltas.len() >= MAX_CHAIN || delta_bytes > MAX_DELTAS {
@@ -183,7 +186,7 @@ impl Pack {
         while let (Some(delta), Some(base)) = (deltas.pop(), bytes.as_ref()) {
             bytes = Some(apply(base, &delta)?);
         }
-        Some(Object {
+        Some(GitObject {
             kind,
             size,
             content: bytes,

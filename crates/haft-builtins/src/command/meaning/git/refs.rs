@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use haft::workspace::Kind;
+use haft::workspace::EntryKind;
 
-use super::id::Id;
-use crate::command::meaning::sides::{Side, Sides};
+use super::id::ObjectId;
+use crate::command::meaning::sides::{ChangeSides, Side};
 
 /// Maximum number of refs that are read.
 const MAX_REFS: usize = 20_000;
@@ -23,7 +23,7 @@ const MAX_SYMBOLIC: usize = 5;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Target {
     /// An object.
-    Id(Id),
+    Id(ObjectId),
     /// Another ref.
     Ref(String),
 }
@@ -39,7 +39,11 @@ impl Refs {
     ///
     /// # Errors
     /// Why they are not understood, as the end of a sentence.
-    pub(super) fn read(sides: &Sides<'_>, side: Side, repository: &Path) -> Result<Self, String> {
+    pub(super) fn read(
+        sides: &ChangeSides<'_>,
+        side: Side,
+        repository: &Path,
+    ) -> Result<Self, String> {
         let mut refs = Self::default();
         let packed = repository.join("packed-refs");
         if let Some(file) = sides.open(side, &packed) {
@@ -50,7 +54,7 @@ impl Refs {
                 if line.starts_with(b"#") || line.starts_with(b"^") || line.is_empty() {
                     continue;
                 }
-                let id = line.get(..40).and_then(Id::from_hex);
+                let id = line.get(..40).and_then(ObjectId::from_hex);
                 let name = line.get(41..).unwrap_or_default();
                 let id = id.ok_or("its packed refs are damaged")?;
                 let name = String::from_utf8_lossy(name).trim().to_owned();
@@ -69,7 +73,12 @@ impl Refs {
         Ok(())
     }
 
-    fn walk(&mut self, sides: &Sides<'_>, side: Side, repository: &Path) -> Result<(), String> {
+    fn walk(
+        &mut self,
+        sides: &ChangeSides<'_>,
+        side: Side,
+        repository: &Path,
+    ) -> Result<(), String> {
         let mut left: Vec<(PathBuf, usize)> = vec![(repository.join("refs"), 0)];
         while let Some((folder, depth)) = left.pop() {
             if depth > MAX_DEPTH {
@@ -82,9 +91,9 @@ impl Refs {
                 let shown = path.strip_prefix(repository).unwrap_or(&path);
                 let shown = shown.to_string_lossy().into_owned();
                 match kind {
-                    Kind::Directory => left.push((path, depth + 1)),
-                    Kind::File if is_lock(&shown) => {}
-                    Kind::File => {
+                    EntryKind::Directory => left.push((path, depth + 1)),
+                    EntryKind::File if is_lock(&shown) => {}
+                    EntryKind::File => {
                         let target = read_target(sides, side, &path);
                         let target = target.ok_or_else(|| format!("{shown:?} is damaged"))?;
                         self.insert(shown, target)?;
@@ -97,7 +106,7 @@ impl Refs {
     }
 
     /// Returns the object that a ref leads to; `None` if there is none or the refs lead in a circle.
-    pub(super) fn resolve(&self, target: &Target) -> Option<Id> {
+    pub(super) fn resolve(&self, target: &Target) -> Option<ObjectId> {
         let mut target = target;
         for _ in 0..=MAX_SYMBOLIC {
             match target {
@@ -109,7 +118,7 @@ impl Refs {
     }
 
     /// Returns the object of a ref.
-    pub(super) fn get(&self, name: &str) -> Option<Id> {
+    pub(super) fn get(&self, name: &str) -> Option<ObjectId> {
         self.resolve(self.all.get(name)?)
     }
 
@@ -119,15 +128,15 @@ impl Refs {
     }
 
     /// Returns the objects of the refs whose names begin so.
-    pub(super) fn below(&self, folder: &str) -> Vec<Id> {
+    pub(super) fn below(&self, folder: &str) -> Vec<ObjectId> {
         let all = self.all.iter();
         let inside = all.filter(|(name, _)| name.starts_with(folder));
         inside.filter_map(|(_, to)| self.resolve(to)).collect()
     }
 
     /// Returns the objects of all refs.
-    pub(super) fn ids(&self) -> Vec<Id> {
-        let mut ids: Vec<Id> = self
+    pub(super) fn ids(&self) -> Vec<ObjectId> {
+        let mut ids: Vec<ObjectId> = self
             .all
             .values()
             .filter_map(|to| self.resolve(to))
@@ -139,7 +148,7 @@ impl Refs {
 }
 
 /// Reads a file such as HEAD; `None` if it is damaged.
-pub(super) fn read_target(sides: &Sides<'_>, side: Side, path: &Path) -> Option<Target> {
+pub(super) fn read_target(sides: &ChangeSides<'_>, side: Side, path: &Path) -> Option<Target> {
     let bytes = sides.read(side, path, MAX_REF)?;
     let text = bytes.trim_ascii_end();
     if let Some(name) = text.strip_prefix(b"ref:") {
@@ -147,15 +156,15 @@ pub(super) fn read_target(sides: &Sides<'_>, side: Side, path: &Path) -> Option<
         return Some(Target::Ref(name));
     }
     // FETCH_HEAD and its like have more words.
-    Some(Target::Id(Id::from_hex(text.get(..40)?)?))
+    Some(Target::Id(ObjectId::from_hex(text.get(..40)?)?))
 }
 
 /// A ref that differs between the two sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RefUpdate {
     pub(super) name: String,
-    pub(super) old: Option<Id>,
-    pub(super) new: Option<Id>,
+    pub(super) old: Option<ObjectId>,
+    pub(super) new: Option<ObjectId>,
     /// The other ref that it leads to from now on.
     pub(super) leads_to: Option<String>,
 }

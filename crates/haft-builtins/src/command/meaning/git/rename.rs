@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::id::Id;
+use super::id::ObjectId;
 use super::object::MODE_SUBMODULE;
-use super::store::Store;
-use super::tree::{Difference, FileAt};
+use super::store::ObjectDatabase;
+use super::tree::{TreeDifference, TreeFile};
 use crate::command::meaning::budget::Budget;
 
 /// Maximum number of pairs whose contents are compared.
@@ -17,19 +17,19 @@ const SIMILAR: usize = 50;
 
 /// Joins each deleted file with the added one that it became.
 pub(super) fn join_renames(
-    store: &Store<'_>,
-    mut all: Vec<Difference>,
+    store: &ObjectDatabase<'_>,
+    mut all: Vec<TreeDifference>,
     budget: &mut Budget,
-) -> Vec<Difference> {
-    let is_file = |file: &Option<FileAt>| file.is_some_and(|(mode, _)| mode != MODE_SUBMODULE);
-    let places = |of: &dyn Fn(&Difference) -> bool| -> Vec<usize> {
+) -> Vec<TreeDifference> {
+    let is_file = |file: &Option<TreeFile>| file.is_some_and(|(mode, _)| mode != MODE_SUBMODULE);
+    let places = |of: &dyn Fn(&TreeDifference) -> bool| -> Vec<usize> {
         (0..all.len()).filter(|at| of(&all[*at])).collect()
     };
     let mut deleted = places(&|one| one.after.is_none() && is_file(&one.before));
     let mut added = places(&|one| one.before.is_none() && is_file(&one.after));
     let mut pairs = Vec::new();
     // First those with the same content.
-    let mut by_id: HashMap<Id, Vec<usize>> = HashMap::new();
+    let mut by_id: HashMap<ObjectId, Vec<usize>> = HashMap::new();
     for at in added.iter().rev() {
         if let Some((_, id)) = all[*at].after {
             by_id.entry(id).or_default().push(*at);
@@ -66,23 +66,23 @@ pub(super) fn join_renames(
 }
 
 /// A file at a place in the list of differences.
-type Placed = (usize, Option<FileAt>);
+type FilePosition = (usize, Option<TreeFile>);
 
-fn side(all: &[Difference], places: &[usize]) -> Vec<Placed> {
+fn side(all: &[TreeDifference], places: &[usize]) -> Vec<FilePosition> {
     let file = |at: &usize| (*at, all[*at].before.or(all[*at].after));
     places.iter().map(file).collect()
 }
 
 fn similar_pairs(
-    store: &Store<'_>,
-    deleted: &[Placed],
-    added: &[Placed],
+    store: &ObjectDatabase<'_>,
+    deleted: &[FilePosition],
+    added: &[FilePosition],
     budget: &mut Budget,
 ) -> Vec<(usize, usize)> {
     if deleted.is_empty() || added.is_empty() {
         return Vec::new();
     }
-    let mut lines = |(at, file): &Placed| {
+    let mut lines = |(at, file): &FilePosition| {
         let content = store
             .object(&file.as_ref()?.1, MAX_COMPARED)
             .ok()?

@@ -4,19 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use haft::approval::meaning::{Meaning, MeaningKind};
-use haft::workspace::Kind;
+use haft::workspace::EntryKind;
 
 use super::cached::cached_trees;
-use super::id::Id;
+use super::id::ObjectId;
 use super::internals::internals;
 use super::refs::{Refs, Target, read_target, updates};
-use super::staged::{Compared, Place, Selection, compare_worktree, staged, thrown_away};
+use super::staged::{
+    FileSelection, HeadLocation, WorktreeComparison, compare_worktree, staged, thrown_away,
+};
 use super::stash::{Stash, StashLists, log_lines, stash_meanings, stashes};
 use super::state::states;
-use super::store::Store;
-use super::update::{Head, Hint, Look};
+use super::store::ObjectDatabase;
+use super::update::{HeadUpdate, RefContext, ReflogHint};
 use crate::command::meaning::budget::Budget;
-use crate::command::meaning::sides::{Side, Sides};
+use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::name;
 use crate::lexical::normalize;
 
@@ -38,7 +40,7 @@ const MARKS: [&str; 7] = [
 ];
 
 /// Returns the folders of the repositories in which something changes.
-pub(in crate::command::meaning) fn find_repositories(sides: &Sides<'_>) -> BTreeSet<PathBuf> {
+pub(in crate::command::meaning) fn find_repositories(sides: &ChangeSides<'_>) -> BTreeSet<PathBuf> {
     let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for change in sides.changes() {
@@ -63,28 +65,28 @@ pub(in crate::command::meaning) fn find_repositories(sides: &Sides<'_>) -> BTree
     found
 }
 
-fn is_repository(sides: &Sides<'_>, folder: &Path) -> bool {
+fn is_repository(sides: &ChangeSides<'_>, folder: &Path) -> bool {
     [Side::Before, Side::After].into_iter().any(|side| {
         let kind = |name: &str| sides.kind(side, &folder.join(name));
         kind("HEAD").is_some()
-            && kind("objects") == Some(Kind::Directory)
-            && kind("refs") == Some(Kind::Directory)
+            && kind("objects") == Some(EntryKind::Directory)
+            && kind("refs") == Some(EntryKind::Directory)
     })
 }
 
 /// What the settings of a repository say about how it is stored.
-struct Layout {
+struct RepositoryLayout {
     /// Why objects may be missing.
     incomplete: Option<&'static str>,
     worktree: Option<PathBuf>,
 }
 
-impl Layout {
+impl RepositoryLayout {
     /// Reads the layout from the repository's settings, as they are before and after the changes.
     ///
     /// # Errors
     /// Why haft does not understand the repository.
-    fn read(sides: &Sides<'_>, folder: &Path) -> Result<Self, &'static str> {
+    fn read(sides: &ChangeSides<'_>, folder: &Path) -> Result<Self, &'static str> {
         let mut layout = Self {
             incomplete: None,
             worktree: None,
@@ -97,7 +99,7 @@ impl Layout {
                 return Err("it names its objects by SHA-256");
             }
             if lower.contains("reftable")
-                || sides.kind(side, &folder.join("reftable")) == Some(Kind::Directory)
+                || sides.kind(side, &folder.join("reftable")) == Some(EntryKind::Directory)
             {
                 return Err("it keeps its branches in a reftable");
             }
@@ -117,7 +119,7 @@ impl Layout {
     }
 }
 
-fn worktree_of(sides: &Sides<'_>, folder: &Path, config: &str) -> Option<PathBuf> {
+fn worktree_of(sides: &ChangeSides<'_>, folder: &Path, config: &str) -> Option<PathBuf> {
     let lines = config.lines().filter_map(|line| line.split_once('='));
     let named = lines
         .filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"))
@@ -132,7 +134,7 @@ fn worktree_of(sides: &Sides<'_>, folder: &Path, config: &str) -> Option<PathBuf
 }
 
 /// The folders with a HEAD: the repository's own, and those of its worktrees in which something changes.
-fn head_folders(sides: &Sides<'_>, repository: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
+fn head_folders(sides: &ChangeSides<'_>, repository: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
     let linked = repository.join("worktrees");
     let mut folders = BTreeSet::new();
     for change in sides.below(&linked) {
@@ -156,7 +158,7 @@ fn head_folders(sides: &Sides<'_>, repository: &Path) -> Vec<(PathBuf, Option<Pa
 
 /// Returns what changes in the repository in a folder mean. `select` says which of the changes are asked about.
 pub(in crate::command::meaning) fn read_repository(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     folder: &Path,
     select: &dyn Fn(&Path) -> bool,
     budget: &mut Budget,
@@ -175,7 +177,7 @@ pub(in crate::command::meaning) fn read_repository(
 }
 
 /// Returns the name of a repository that is not the workspace's own.
-fn elsewhere(sides: &Sides<'_>, folder: &Path) -> Option<String> {
+fn elsewhere(sides: &ChangeSides<'_>, folder: &Path) -> Option<String> {
     if folder == Path::new(".git") {
         return None;
     }
@@ -188,19 +190,21 @@ fn elsewhere(sides: &Sides<'_>, folder: &Path) -> Option<String> {
 }
 
 fn understood(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     folder: &Path,
     select: &dyn Fn(&Path) -> bool,
     budget: &mut Budget,
 ) -> Result<Vec<Meaning>, String> {
-    let layout = Layout::read(sides, folder)?;
-    let store = Store::new(sides, folder, layout.incomplete);
+    let layout = RepositoryLayout::read(sides, folder)?;
+    let store = ObjectDatabase::new(sides, folder, layout.incomplete);
     let before = Refs::read(sides, Side::Before, folder)?;
     let after = Refs::read(sides, Side::After, folder)?;
     let mut folders = vec![(folder.to_owned(), layout.worktree)];
     folders.extend(head_folders(sides, folder));
-    let heads = folders.iter().map(|(folder, _)| Head::read(sides, folder));
-    let heads: Vec<Head> = heads.collect::<Result<_, _>>()?;
+    let heads = folders
+        .iter()
+        .map(|(folder, _)| HeadUpdate::read(sides, folder));
+    let heads: Vec<HeadUpdate> = heads.collect::<Result<_, _>>()?;
     let lists = StashLists {
         before: stashes(sides, Side::Before, folder, &before),
         after: stashes(sides, Side::After, folder, &after),
@@ -209,7 +213,7 @@ fn understood(
     let heads_after = heads.iter().map(|head| head.after.as_ref());
     let roots_before = roots(&before, heads_before, &lists.before);
     let roots_after = roots(&after, heads_after, &lists.after);
-    let mut look = Look {
+    let mut look = RefContext {
         store: &store,
         after: &after,
         heads: &heads,
@@ -225,7 +229,7 @@ fn understood(
             let id = refs.resolve(target.as_ref()?)?;
             Some(store.peel(&id).ok()?.0.tree)
         };
-        let place = Place {
+        let place = HeadLocation {
             folder,
             worktree,
             before: tree(&head.before, &before),
@@ -238,7 +242,7 @@ fn understood(
         found.extend(cached_trees(sides, &place.folder));
         found.extend(staged(sides, &store, &place, budget)?);
         let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
-        let selection = Selection { select, goes_back };
+        let selection = FileSelection { select, goes_back };
         let compared = compare_worktree(sides, &store, &place, &selection, budget);
         add_worktree(&mut found, &compared);
     }
@@ -250,7 +254,7 @@ fn roots<'h>(
     refs: &Refs,
     heads: impl Iterator<Item = Option<&'h Target>>,
     stashes: &[Stash],
-) -> Vec<Id> {
+) -> Vec<ObjectId> {
     let mut roots = refs.ids();
     roots.extend(heads.flatten().filter_map(|target| refs.resolve(target)));
     roots.extend(stashes.iter().map(|stash| stash.id));
@@ -258,7 +262,7 @@ fn roots<'h>(
 }
 
 /// Adds a warning about the files of a worktree whose uncommitted changes are gone.
-fn add_worktree(found: &mut Vec<Meaning>, compared: &Compared) {
+fn add_worktree(found: &mut Vec<Meaning>, compared: &WorktreeComparison) {
     let is_stash = |meaning: &Meaning| meaning.kind == MeaningKind::Stash;
     let has_stash = found.iter().any(is_stash);
     if !compared.thrown_away.is_empty() && !has_stash {
@@ -277,8 +281,8 @@ fn add_worktree(found: &mut Vec<Meaning>, compared: &Compared) {
     }
 }
 
-impl Head {
-    fn read(sides: &Sides<'_>, folder: &Path) -> Result<Self, String> {
+impl HeadUpdate {
+    fn read(sides: &ChangeSides<'_>, folder: &Path) -> Result<Self, String> {
         Ok(Self {
             before: head(sides, Side::Before, folder)?,
             after: head(sides, Side::After, folder)?,
@@ -286,11 +290,11 @@ impl Head {
     }
 }
 
-fn head(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Option<Target>, String> {
+fn head(sides: &ChangeSides<'_>, side: Side, folder: &Path) -> Result<Option<Target>, String> {
     let path = folder.join("HEAD");
     match sides.kind(side, &path) {
         None => Ok(None),
-        Some(Kind::File) => match read_target(sides, side, &path) {
+        Some(EntryKind::File) => match read_target(sides, side, &path) {
             Some(target) => Ok(Some(target)),
             None => Err("its HEAD is damaged".to_owned()),
         },
@@ -299,7 +303,7 @@ fn head(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Option<Target>, 
 }
 
 /// Returns the lines that git added to the logs of HEADs.
-fn hints(sides: &Sides<'_>, folders: &[(PathBuf, Option<PathBuf>)]) -> Vec<Hint> {
+fn hints(sides: &ChangeSides<'_>, folders: &[(PathBuf, Option<PathBuf>)]) -> Vec<ReflogHint> {
     const MAX_HINTS: usize = 1_000;
     let mut hints = Vec::new();
     for (folder, _) in folders {
@@ -310,7 +314,7 @@ fn hints(sides: &Sides<'_>, folders: &[(PathBuf, Option<PathBuf>)]) -> Vec<Hint>
             continue;
         };
         let lines = log_lines(added).take(MAX_HINTS);
-        hints.extend(lines.map(|(new, text)| Hint { new, text }));
+        hints.extend(lines.map(|(new, text)| ReflogHint { new, text }));
     }
     hints
 }

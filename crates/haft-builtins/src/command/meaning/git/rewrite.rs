@@ -7,11 +7,11 @@ use std::rc::Rc;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{MAX_DETAILED, commit_meaning, compare, list, list_of, named, parts, subject};
-use super::history::{CommitRange, Exchange, exclusive};
-use super::id::Id;
+use super::history::{BranchCommits, CommitRange, exclusive};
+use super::id::ObjectId;
 use super::object::Commit;
-use super::tree::{Difference, differences};
-use super::update::Look;
+use super::tree::{TreeDifference, differences};
+use super::update::RefContext;
 use crate::command::meaning::words::{count, name};
 
 /// Maximum number of commits that a line names.
@@ -19,16 +19,16 @@ const MAX_NAMED: usize = 20;
 /// Maximum number of commits whose files are looked at to find those that come and go again.
 const MAX_BETWEEN: usize = 1_000;
 
-impl Look<'_, '_> {
+impl RefContext<'_, '_> {
     /// A branch loses commits, and may get others instead.
     pub(super) fn replaced(
         &mut self,
         name: &str,
-        old: Option<Id>,
+        old: Option<ObjectId>,
         tip: &Rc<Commit>,
-        exchange: &Exchange,
+        exchange: &BranchCommits,
     ) -> Meaning {
-        let Exchange { fresh, removed } = exchange;
+        let BranchCommits { fresh, removed } = exchange;
         if let ([only], [was]) = (&fresh.commits[..], &removed.commits[..])
             && only.parents == was.parents
         {
@@ -73,7 +73,7 @@ impl Look<'_, '_> {
     fn reset(
         &mut self,
         name: &str,
-        old: Option<Id>,
+        old: Option<ObjectId>,
         tip: &Rc<Commit>,
         removed: &CommitRange,
     ) -> Meaning {
@@ -97,7 +97,7 @@ impl Look<'_, '_> {
             was.subject() == is.subject() && was.author == is.author
         };
         let newest = removed.commits.first().map(|one| one.id);
-        let newest: Vec<Id> = newest.into_iter().collect();
+        let newest: Vec<ObjectId> = newest.into_iter().collect();
         let lost = exclusive(self.store, &newest, &self.roots_after);
         let dropped = lost.commits.into_iter();
         let dropped: Vec<Rc<Commit>> = dropped
@@ -117,7 +117,7 @@ impl Look<'_, '_> {
     pub(super) fn add_tips(
         &mut self,
         meaning: &mut Meaning,
-        old: Option<Id>,
+        old: Option<ObjectId>,
         tip: &Rc<Commit>,
         between: &[Rc<Commit>],
     ) {
@@ -159,7 +159,7 @@ impl Look<'_, '_> {
     ) -> Option<String> {
         const MAX_PATHS: usize = 20;
         let mut others: BTreeSet<Vec<u8>> = BTreeSet::new();
-        let is_at = |tip: &Commit, one: &Difference| {
+        let is_at = |tip: &Commit, one: &TreeDifference| {
             let entry = self.store.lookup(&tip.tree, &one.path).ok().flatten();
             entry.map(|entry| (entry.mode, entry.id)) == one.after
         };
@@ -203,7 +203,7 @@ impl Look<'_, '_> {
     }
 
     /// Adds the new commits that a ref leads to and no branch does.
-    pub(super) fn unseen(&mut self, meaning: Meaning, new: &Id) -> Meaning {
+    pub(super) fn unseen(&mut self, meaning: Meaning, new: &ObjectId) -> Meaning {
         let mut known = self.roots_before.clone();
         known.extend(&self.branches_after);
         let fresh = exclusive(self.store, &[*new], &known).commits;

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::compare_files;
-use super::id::Id;
+use super::id::ObjectId;
 use super::object::{ObjectKind, id_of};
-use super::store::{Store, Unreadable};
-use super::tree::{Difference, FileAt, differences};
-use crate::command::index::{MAX_INDEX, Recorded, flags_in, recorded_in};
+use super::store::{ObjectDatabase, ObjectError};
+use super::tree::{TreeDifference, TreeFile, differences};
+use crate::command::index::{IndexRecord, MAX_INDEX, flags_in, recorded_in};
 use crate::command::meaning::budget::Budget;
-use crate::command::meaning::sides::{Side, Sides};
+use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::{count, name};
 
 /// Maximum number of files that are compared with HEAD's.
@@ -24,23 +24,23 @@ const MAX_BYTES: u64 = 24 << 20;
 
 /// The folder and the commits of a HEAD.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct HeadLocation {
     /// The folder with HEAD and the index.
     pub(super) folder: PathBuf,
     /// The files that it is about; `None` for a bare repository.
     pub(super) worktree: Option<PathBuf>,
     /// The tree of HEAD before and after.
-    pub(super) before: Option<Id>,
-    pub(super) after: Option<Id>,
+    pub(super) before: Option<ObjectId>,
+    pub(super) after: Option<ObjectId>,
 }
 
-type Index = BTreeMap<Vec<u8>, Recorded>;
-type Names = BTreeSet<Vec<u8>>;
+type IndexEntries = BTreeMap<Vec<u8>, IndexRecord>;
+type PathSet = BTreeSet<Vec<u8>>;
 
-fn index(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Index, String> {
+fn index(sides: &ChangeSides<'_>, side: Side, folder: &Path) -> Result<IndexEntries, String> {
     let path = folder.join("index");
     if sides.kind(side, &path).is_none() {
-        return Ok(Index::new());
+        return Ok(IndexEntries::new());
     }
     let bytes = sides.read(side, &path, MAX_INDEX);
     let read = bytes.and_then(|bytes| recorded_in(&bytes));
@@ -50,7 +50,7 @@ fn index(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Index, String> 
 }
 
 /// Returns the files with conflicts.
-fn conflicts(sides: &Sides<'_>, folder: &Path) -> BTreeSet<Vec<u8>> {
+fn conflicts(sides: &ChangeSides<'_>, folder: &Path) -> BTreeSet<Vec<u8>> {
     let index = sides.read(Side::After, &folder.join("index"), MAX_INDEX);
     let flags = index.and_then(|index| flags_in(&index)).unwrap_or_default();
     let files = flags.into_iter().filter(|(_, flags)| flags.in_conflict);
@@ -59,10 +59,10 @@ fn conflicts(sides: &Sides<'_>, folder: &Path) -> BTreeSet<Vec<u8>> {
 
 /// Returns whether a file has the content of an object; `None` if it is too long to be told.
 pub(super) fn is_object(
-    sides: &Sides<'_>,
+    sides: &ChangeSides<'_>,
     side: Side,
     path: &Path,
-    object: Option<FileAt>,
+    object: Option<TreeFile>,
 ) -> Option<bool> {
     let Some(file) = sides.open(side, path) else {
         return Some(object.is_none());
@@ -74,22 +74,22 @@ pub(super) fn is_object(
 }
 
 /// The file of a path in HEAD's tree before and after.
-type InHead = (Option<FileAt>, Option<FileAt>);
+type HeadEntry = (Option<TreeFile>, Option<TreeFile>);
 
 /// How the index differs from HEAD, where it differs in another way than before.
 #[derive(Debug, Default)]
-struct Staged {
-    added: Vec<Difference>,
+struct StagedChanges {
+    added: Vec<TreeDifference>,
     /// Number of files whose staged changes are gone.
     removed: usize,
 }
 
-impl Staged {
+impl StagedChanges {
     fn of(
-        store: &Store<'_>,
-        heads: &Heads,
-        indexes: &[Index; 2],
-        skip: &Names,
+        store: &ObjectDatabase<'_>,
+        heads: &HeadComparison,
+        indexes: &[IndexEntries; 2],
+        skip: &PathSet,
     ) -> Result<Self, String> {
         let [before, after] = indexes;
         let differs = |path: &&Vec<u8>| before.get(*path) != after.get(*path);
@@ -97,7 +97,7 @@ impl Staged {
         // A commit may have moved away from what the index holds.
         let names: BTreeSet<&Vec<u8>> = changed.chain(heads.moved.keys()).collect();
         let names = names.into_iter().filter(|path| !skip.contains(*path));
-        let file_of = |recorded: &Recorded| (recorded.0, Id(recorded.1));
+        let file_of = |recorded: &IndexRecord| (recorded.0, ObjectId(recorded.1));
         let mut found = Self::default();
         for path in names.take(MAX_NAMES) {
             let (head_was, head) = heads.at(store, path)?;
@@ -107,7 +107,7 @@ impl Staged {
                 // Committed, or as HEAD has it. Changes that were staged are gone if HEAD did not move.
                 found.removed += usize::from(heads.before == heads.after && was != head_was);
             } else {
-                found.added.push(Difference {
+                found.added.push(TreeDifference {
                     path: path.clone(),
                     before: head,
                     after: is,
@@ -120,17 +120,17 @@ impl Staged {
 }
 
 /// What HEAD holds before and after.
-struct Heads {
-    before: Option<Id>,
-    after: Option<Id>,
+struct HeadComparison {
+    before: Option<ObjectId>,
+    after: Option<ObjectId>,
     /// The files that differ between the two.
-    moved: BTreeMap<Vec<u8>, InHead>,
+    moved: BTreeMap<Vec<u8>, HeadEntry>,
     /// Why that cannot be told.
     failure: Option<String>,
 }
 
-impl Heads {
-    fn read(store: &Store<'_>, place: &Place) -> Self {
+impl HeadComparison {
+    fn read(store: &ObjectDatabase<'_>, place: &HeadLocation) -> Self {
         let (before, after) = (place.before, place.after);
         let (moved, failure) = match differences(store, before.as_ref(), after.as_ref()) {
             Ok(moved) => (moved, None),
@@ -147,7 +147,7 @@ impl Heads {
         }
     }
 
-    fn at(&self, store: &Store<'_>, path: &[u8]) -> Result<InHead, String> {
+    fn at(&self, store: &ObjectDatabase<'_>, path: &[u8]) -> Result<HeadEntry, String> {
         if let Some(known) = self.moved.get(path) {
             return Ok(*known);
         }
@@ -161,9 +161,9 @@ impl Heads {
 /// # Errors
 /// Why the index is not understood.
 pub(super) fn staged(
-    sides: &Sides<'_>,
-    store: &Store<'_>,
-    place: &Place,
+    sides: &ChangeSides<'_>,
+    store: &ObjectDatabase<'_>,
+    place: &HeadLocation,
     budget: &mut Budget,
 ) -> Result<Option<Meaning>, String> {
     let has_index = |side| sides.kind(side, &place.folder.join("index")).is_some();
@@ -173,10 +173,10 @@ pub(super) fn staged(
     }
     let of_side = |side| index(sides, side, &place.folder);
     let indexes = [of_side(Side::Before)?, of_side(Side::After)?];
-    let heads = Heads::read(store, place);
+    let heads = HeadComparison::read(store, place);
     // Those with conflicts are said as what they are.
     let skip = conflicts(sides, &place.folder);
-    let Staged { added, removed } = Staged::of(store, &heads, &indexes, &skip)?;
+    let StagedChanges { added, removed } = StagedChanges::of(store, &heads, &indexes, &skip)?;
     let gone = (removed > 0).then(|| format!("{} taken out of the index", count(removed, "file")));
     let failure = heads
         .failure
@@ -202,7 +202,11 @@ pub(super) fn staged(
     Ok(Some(meaning))
 }
 
-fn in_tree(store: &Store<'_>, tree: Option<Id>, path: &[u8]) -> Result<Option<FileAt>, Unreadable> {
+fn in_tree(
+    store: &ObjectDatabase<'_>,
+    tree: Option<ObjectId>,
+    path: &[u8],
+) -> Result<Option<TreeFile>, ObjectError> {
     let Some(tree) = tree else {
         return Ok(None);
     };
@@ -212,7 +216,7 @@ fn in_tree(store: &Store<'_>, tree: Option<Id>, path: &[u8]) -> Result<Option<Fi
 }
 
 /// Which changed files are compared, and how.
-pub(super) struct Selection<'a> {
+pub(super) struct FileSelection<'a> {
     pub(super) select: &'a dyn Fn(&Path) -> bool,
     /// Whether HEAD was reset, so that no commit took the changes.
     pub(super) goes_back: bool,
@@ -220,20 +224,20 @@ pub(super) struct Selection<'a> {
 
 /// The changed files of a worktree, compared with HEAD.
 #[derive(Debug, Default)]
-pub(super) struct Compared {
+pub(super) struct WorktreeComparison {
     /// Files whose uncommitted changes are gone.
     pub(super) thrown_away: Vec<String>,
 }
 
 /// Compares the changed files of a worktree with HEAD's, before and after.
 pub(super) fn compare_worktree(
-    sides: &Sides<'_>,
-    store: &Store<'_>,
-    place: &Place,
-    of: &Selection<'_>,
+    sides: &ChangeSides<'_>,
+    store: &ObjectDatabase<'_>,
+    place: &HeadLocation,
+    of: &FileSelection<'_>,
     budget: &mut Budget,
-) -> Compared {
-    let mut compared = Compared::default();
+) -> WorktreeComparison {
+    let mut compared = WorktreeComparison::default();
     let Some(worktree) = &place.worktree else {
         return compared;
     };
@@ -254,8 +258,8 @@ pub(super) fn compare_worktree(
         ) else {
             continue;
         };
-        let is_file = |state: Option<&haft::change::State>| {
-            matches!(state, None | Some(haft::change::State::File { .. }))
+        let is_file = |state: Option<&haft::change::EntryState>| {
+            matches!(state, None | Some(haft::change::EntryState::File { .. }))
         };
         if !is_file(change.state(Side::Before)) || !is_file(change.state(Side::After)) {
             continue;

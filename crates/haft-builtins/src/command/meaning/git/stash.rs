@@ -5,13 +5,13 @@ use std::path::Path;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{compare, quoted};
-use super::id::Id;
+use super::id::ObjectId;
 use super::refs::Refs;
-use super::staged::{Place, is_object};
-use super::store::Store;
+use super::staged::{HeadLocation, is_object};
+use super::store::ObjectDatabase;
 use super::tree::differences;
 use crate::command::meaning::budget::Budget;
-use crate::command::meaning::sides::{Side, Sides};
+use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::count;
 
 /// The ref of the newest stash; its log has the others.
@@ -24,12 +24,17 @@ const MAX_STASHES: usize = 20;
 /// A stash and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stash {
-    pub(super) id: Id,
+    pub(super) id: ObjectId,
     message: String,
 }
 
 /// Returns the stashes of a repository, the oldest first.
-pub(super) fn stashes(sides: &Sides<'_>, side: Side, repository: &Path, refs: &Refs) -> Vec<Stash> {
+pub(super) fn stashes(
+    sides: &ChangeSides<'_>,
+    side: Side,
+    repository: &Path,
+    refs: &Refs,
+) -> Vec<Stash> {
     let Some(newest) = refs.get(STASH) else {
         return Vec::new();
     };
@@ -49,9 +54,9 @@ pub(super) fn stashes(sides: &Sides<'_>, side: Side, repository: &Path, refs: &R
 }
 
 /// Returns the new object and the message of each line of a log.
-pub(super) fn log_lines(log: &[u8]) -> impl Iterator<Item = (Id, String)> + '_ {
+pub(super) fn log_lines(log: &[u8]) -> impl Iterator<Item = (ObjectId, String)> + '_ {
     log.split(|byte| *byte == b'\n').filter_map(|line| {
-        let new = Id::from_hex(line.get(41..81)?)?;
+        let new = ObjectId::from_hex(line.get(41..81)?)?;
         let tab = memchr::memchr(b'\t', line)?;
         let message = String::from_utf8_lossy(&line[tab + 1..]).into_owned();
         Some((new, message))
@@ -67,9 +72,9 @@ pub(super) struct StashLists {
 
 /// Returns what happens to stashes.
 pub(super) fn stash_meanings(
-    sides: &Sides<'_>,
-    store: &Store<'_>,
-    place: &Place,
+    sides: &ChangeSides<'_>,
+    store: &ObjectDatabase<'_>,
+    place: &HeadLocation,
     lists: &StashLists,
     budget: &mut Budget,
 ) -> Vec<Meaning> {
@@ -98,7 +103,7 @@ pub(super) fn stash_meanings(
     found
 }
 
-fn meaning(store: &Store<'_>, head: &str, stash: &Stash, budget: &mut Budget) -> Meaning {
+fn meaning(store: &ObjectDatabase<'_>, head: &str, stash: &Stash, budget: &mut Budget) -> Meaning {
     let mut meaning = Meaning::new(
         MeaningKind::Stash,
         format!("{head} {}", quoted(&stash.message)),
@@ -129,7 +134,12 @@ fn meaning(store: &Store<'_>, head: &str, stash: &Stash, budget: &mut Budget) ->
 }
 
 /// Returns true if the worktree has all files as the stash has them.
-fn is_taken_back(sides: &Sides<'_>, store: &Store<'_>, place: &Place, stash: &Stash) -> bool {
+fn is_taken_back(
+    sides: &ChangeSides<'_>,
+    store: &ObjectDatabase<'_>,
+    place: &HeadLocation,
+    stash: &Stash,
+) -> bool {
     let Some(worktree) = &place.worktree else {
         return false;
     };
@@ -144,7 +154,7 @@ fn is_taken_back(sides: &Sides<'_>, store: &Store<'_>, place: &Place, stash: &St
     let Ok(all) = differences(store, base.as_ref(), Some(&tree)) else {
         return false;
     };
-    let same = |one: &super::tree::Difference| {
+    let same = |one: &super::tree::TreeDifference| {
         use std::os::unix::ffi::OsStrExt as _;
         let path = worktree.join(std::ffi::OsStr::from_bytes(&one.path));
         is_object(sides, Side::After, &path, one.after) == Some(true)

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use crate::command::index::{Flags, MAX_INDEX, flags_in};
-use crate::command::meaning::sides::{Side, Sides};
+use crate::command::index::{IndexFlags, MAX_INDEX, flags_in};
+use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::{count, name};
 
 /// What lies in a repository's folder while something is unfinished.
@@ -20,11 +20,11 @@ const UNFINISHED: [(&str, MeaningKind, &str); 5] = [
 /// Maximum number of files that a line names.
 const MAX_LISTED: usize = 10;
 
-type Files = BTreeMap<Vec<u8>, Flags>;
+type FlagsByPath = BTreeMap<Vec<u8>, IndexFlags>;
 
 /// Returns what a command leaves unfinished in the folder with a HEAD and an index, and what it hides from git.
-pub(super) fn states(sides: &Sides<'_>, folder: &Path) -> Vec<Meaning> {
-    let flags = |side| -> Files {
+pub(super) fn states(sides: &ChangeSides<'_>, folder: &Path) -> Vec<Meaning> {
+    let flags = |side| -> FlagsByPath {
         let index = sides.read(side, &folder.join("index"), MAX_INDEX);
         index.and_then(|index| flags_in(&index)).unwrap_or_default()
     };
@@ -42,7 +42,11 @@ pub(super) fn states(sides: &Sides<'_>, folder: &Path) -> Vec<Meaning> {
 }
 
 /// Returns the files that get a flag, named.
-fn fresh(before: &Files, after: &Files, has: fn(&Flags) -> bool) -> Option<(usize, String)> {
+fn fresh(
+    before: &FlagsByPath,
+    after: &FlagsByPath,
+    has: fn(&IndexFlags) -> bool,
+) -> Option<(usize, String)> {
     let files: Vec<&Vec<u8>> = after
         .iter()
         .filter(|(path, flags)| has(flags) && !before.get(*path).is_some_and(has))
@@ -62,7 +66,12 @@ fn fresh(before: &Files, after: &Files, has: fn(&Flags) -> bool) -> Option<(usiz
     Some((files.len(), names.join(", ")))
 }
 
-fn unfinished(sides: &Sides<'_>, folder: &Path, before: &Files, after: &Files) -> Option<Meaning> {
+fn unfinished(
+    sides: &ChangeSides<'_>,
+    folder: &Path,
+    before: &FlagsByPath,
+    after: &FlagsByPath,
+) -> Option<Meaning> {
     let is_new = |entry: &str| {
         let there = |side| sides.kind(side, &folder.join(entry)).is_some();
         there(Side::After) && !there(Side::Before)
@@ -82,8 +91,8 @@ fn unfinished(sides: &Sides<'_>, folder: &Path, before: &Files, after: &Files) -
     Some(Meaning::new(kind, title))
 }
 
-fn hidden(before: &Files, after: &Files) -> Vec<String> {
-    type Has = fn(&Flags) -> bool;
+fn hidden(before: &FlagsByPath, after: &FlagsByPath) -> Vec<String> {
+    type Has = fn(&IndexFlags) -> bool;
     let kinds: [(Has, &str, &str); 2] = [
         (
             |flags| flags.assume_unchanged,

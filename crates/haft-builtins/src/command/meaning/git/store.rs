@@ -1,15 +1,17 @@
-//! `Store`: the objects of a repository, in packs and alone, before and after the changes.
+//! `ObjectDatabase`: the objects of a repository, in packs and alone, before and after the changes.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use super::id::Id;
-use super::object::{Commit, Object, ObjectKind, TreeEntry, id_of, loose, parse_tag, parse_tree};
+use super::id::ObjectId;
+use super::object::{
+    Commit, GitObject, ObjectKind, TreeEntry, id_of, loose, parse_tag, parse_tree,
+};
 use super::pack::Pack;
 use crate::command::meaning::budget::Budget;
-use crate::command::meaning::sides::{Side, Sides};
+use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::lexical::normalize;
 
 /// Maximum size of a commit or tag, in bytes.
@@ -25,25 +27,25 @@ const MAX_ALTERNATES: u64 = 64 << 10;
 
 /// Why an object cannot be read, as the end of a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unreadable(pub(super) String);
+pub(super) struct ObjectError(pub(super) String);
 
 /// The objects of a repository.
-pub(super) struct Store<'s> {
-    sides: &'s Sides<'s>,
+pub(super) struct ObjectDatabase<'s> {
+    sides: &'s ChangeSides<'s>,
     repository: PathBuf,
     /// The folders with objects.
     folders: Vec<PathBuf>,
     packs: OnceCell<Vec<Pack>>,
-    commits: RefCell<HashMap<Id, Rc<Commit>>>,
-    trees: RefCell<HashMap<Id, Rc<Vec<TreeEntry>>>>,
+    commits: RefCell<HashMap<ObjectId, Rc<Commit>>>,
+    trees: RefCell<HashMap<ObjectId, Rc<Vec<TreeEntry>>>>,
     /// Why objects may be missing that are no damage: the clone is shallow or partial, or shares another's objects.
     incomplete: Option<&'static str>,
 }
 
-impl<'s> Store<'s> {
+impl<'s> ObjectDatabase<'s> {
     /// Returns the store of the repository in a folder.
     pub(super) fn new(
-        sides: &'s Sides<'s>,
+        sides: &'s ChangeSides<'s>,
         repository: &Path,
         incomplete: Option<&'static str>,
     ) -> Self {
@@ -73,18 +75,18 @@ impl<'s> Store<'s> {
     }
 
     /// Returns an object, with its content if it has at most `most` bytes. What is stored under another object's name is not believed.
-    pub(super) fn object(&self, id: &Id, most: u64) -> Result<Object, Unreadable> {
+    pub(super) fn object(&self, id: &ObjectId, most: u64) -> Result<GitObject, ObjectError> {
         let object = self.stored(id, most)?;
         let content = object.content.as_deref();
         if content.is_some_and(|content| id_of(object.kind, content) != *id) {
             let why = format!("object {} is not what its name says", id.short());
-            return Err(Unreadable(why));
+            return Err(ObjectError(why));
         }
         Ok(object)
     }
 
     /// Returns what is stored under a name. Like git, it looks into packs first.
-    fn stored(&self, id: &Id, most: u64) -> Result<Object, Unreadable> {
+    fn stored(&self, id: &ObjectId, most: u64) -> Result<GitObject, ObjectError> {
         for pack in self.packs.get_or_init(|| self.open_packs()) {
             if let Some(at) = pack.find(id) {
                 return pack.read(at, most).ok_or_else(|| damaged(id));
@@ -100,24 +102,24 @@ impl<'s> Store<'s> {
             }
         }
         let why = self.incomplete.unwrap_or("it is not in the repository");
-        Err(Unreadable(format!(
+        Err(ObjectError(format!(
             "object {} cannot be read: {why}",
             id.short()
         )))
     }
 
-    fn content(&self, id: &Id, kind: ObjectKind, most: u64) -> Result<Vec<u8>, Unreadable> {
+    fn content(&self, id: &ObjectId, kind: ObjectKind, most: u64) -> Result<Vec<u8>, ObjectError> {
         let object = self.object(id, most)?;
         if object.kind != kind {
             return Err(damaged(id));
         }
         object
             .content
-            .ok_or_else(|| Unreadable(format!("object {} is too long to be read", id.short())))
+            .ok_or_else(|| ObjectError(format!("object {} is too long to be read", id.short())))
     }
 
     /// Returns a commit.
-    pub(super) fn commit(&self, id: &Id) -> Result<Rc<Commit>, Unreadable> {
+    pub(super) fn commit(&self, id: &ObjectId) -> Result<Rc<Commit>, ObjectError> {
         if let Some(known) = self.commits.borrow().get(id) {
             return Ok(Rc::clone(known));
         }
@@ -131,7 +133,7 @@ impl<'s> Store<'s> {
     }
 
     /// Returns the entries of a tree.
-    pub(super) fn tree(&self, id: &Id) -> Result<Rc<Vec<TreeEntry>>, Unreadable> {
+    pub(super) fn tree(&self, id: &ObjectId) -> Result<Rc<Vec<TreeEntry>>, ObjectError> {
         if let Some(known) = self.trees.borrow().get(id) {
             return Ok(Rc::clone(known));
         }
@@ -145,7 +147,11 @@ impl<'s> Store<'s> {
     }
 
     /// Returns the entry of a path in a tree; `None` if it has none.
-    pub(super) fn lookup(&self, tree: &Id, path: &[u8]) -> Result<Option<TreeEntry>, Unreadable> {
+    pub(super) fn lookup(
+        &self,
+        tree: &ObjectId,
+        path: &[u8],
+    ) -> Result<Option<TreeEntry>, ObjectError> {
         let mut tree = *tree;
         let mut names = path.split(|byte| *byte == b'/').peekable();
         while let Some(name) = names.next() {
@@ -165,7 +171,7 @@ impl<'s> Store<'s> {
     }
 
     /// Returns the commit that a ref leads to, through tags, and the message of the first tag.
-    pub(super) fn peel(&self, id: &Id) -> Result<(Rc<Commit>, Option<String>), Unreadable> {
+    pub(super) fn peel(&self, id: &ObjectId) -> Result<(Rc<Commit>, Option<String>), ObjectError> {
         const MAX_TAGS: usize = 5;
         let (mut id, mut message) = (*id, None);
         for _ in 0..=MAX_TAGS {
@@ -180,7 +186,7 @@ impl<'s> Store<'s> {
                 _ => break,
             }
         }
-        Err(Unreadable(format!("{} is not a commit", id.short())))
+        Err(ObjectError(format!("{} is not a commit", id.short())))
     }
 
     /// Returns true if the loose object at a path of the repository is in a pack, with the content that its name says.
@@ -188,7 +194,7 @@ impl<'s> Store<'s> {
         let mut names = path.iter().rev().filter_map(|part| part.to_str());
         let (name, folder) = (names.next().unwrap_or_default(), names.next());
         let hex = format!("{}{name}", folder.unwrap_or_default());
-        let id = Id::from_hex(hex.as_bytes());
+        let id = ObjectId::from_hex(hex.as_bytes());
         let packs = self.packs.get_or_init(|| self.open_packs());
         id.is_some_and(|id| {
             let mut lasting = packs.iter().filter(|pack| pack.lasts);
@@ -222,7 +228,7 @@ impl<'s> Store<'s> {
         let pack = open(&index).zip(open(&path.with_extension("pack")));
         let pack = pack.and_then(|(index, pack)| Pack::open(index, pack, false));
         let packs = self.packs.get_or_init(|| self.open_packs());
-        let is_there = |id: &Id| {
+        let is_there = |id: &ObjectId| {
             let mut lasting = packs.iter().filter(|pack| pack.lasts);
             let hex = id.hex();
             let (folder, name) = hex.split_at(2);
@@ -260,12 +266,12 @@ impl<'s> Store<'s> {
     }
 }
 
-fn damaged(id: &Id) -> Unreadable {
-    Unreadable(format!("object {} is damaged", id.short()))
+fn damaged(id: &ObjectId) -> ObjectError {
+    ObjectError(format!("object {} is damaged", id.short()))
 }
 
 /// Returns the other folders with objects that a repository uses, and whether all of them are in the workspace.
-fn alternates(sides: &Sides<'_>, objects: &Path) -> (Vec<PathBuf>, bool) {
+fn alternates(sides: &ChangeSides<'_>, objects: &Path) -> (Vec<PathBuf>, bool) {
     let file = objects.join("info/alternates");
     let text = sides.read(Side::After, &file, MAX_ALTERNATES);
     let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::id::Id;
+use super::id::ObjectId;
 use super::object::TreeEntry;
-use super::store::{Store, Unreadable};
+use super::store::{ObjectDatabase, ObjectError};
 
 /// Maximum number of differences that are collected.
 const MAX_DIFFERENCES: usize = 200_000;
@@ -13,14 +13,14 @@ const MAX_DIFFERENCES: usize = 200_000;
 const MAX_DEPTH: usize = 256;
 
 /// The mode and the object of a file in a tree.
-pub(super) type FileAt = (u32, Id);
+pub(super) type TreeFile = (u32, ObjectId);
 
 /// A file that differs between two trees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct TreeDifference {
     pub(super) path: Vec<u8>,
-    pub(super) before: Option<FileAt>,
-    pub(super) after: Option<FileAt>,
+    pub(super) before: Option<TreeFile>,
+    pub(super) after: Option<TreeFile>,
     /// The path it was renamed to.
     pub(super) to: Option<Vec<u8>>,
 }
@@ -30,10 +30,10 @@ pub(super) struct Difference {
 /// # Errors
 /// A tree cannot be read, or there are too many differences.
 pub(super) fn differences(
-    store: &Store<'_>,
-    before: Option<&Id>,
-    after: Option<&Id>,
-) -> Result<Vec<Difference>, Unreadable> {
+    store: &ObjectDatabase<'_>,
+    before: Option<&ObjectId>,
+    after: Option<&ObjectId>,
+) -> Result<Vec<TreeDifference>, ObjectError> {
     let mut found = Vec::new();
     let mut left = vec![(Vec::new(), before.copied(), after.copied(), 0)];
     while let Some((prefix, before, after, depth)) = left.pop() {
@@ -41,7 +41,7 @@ pub(super) fn differences(
             continue;
         }
         if depth > MAX_DEPTH || found.len() > MAX_DIFFERENCES {
-            return Err(Unreadable("there are too many differences".to_owned()));
+            return Err(ObjectError("there are too many differences".to_owned()));
         }
         let (was, is) = (entries(store, before)?, entries(store, after)?);
         let names: std::collections::BTreeSet<&Vec<u8>> = was.keys().chain(is.keys()).collect();
@@ -57,7 +57,7 @@ pub(super) fn differences(
             path.extend_from_slice(name);
             let (file_was, file_is) = (file(was), file(is));
             if file_was != file_is {
-                found.push(Difference {
+                found.push(TreeDifference {
                     path: path.clone(),
                     before: file_was,
                     after: file_is,
@@ -78,7 +78,10 @@ pub(super) fn differences(
 }
 
 /// Returns the entries of a tree by their names; `None` is an empty tree.
-fn entries(store: &Store<'_>, id: Option<Id>) -> Result<BTreeMap<Vec<u8>, TreeEntry>, Unreadable> {
+fn entries(
+    store: &ObjectDatabase<'_>,
+    id: Option<ObjectId>,
+) -> Result<BTreeMap<Vec<u8>, TreeEntry>, ObjectError> {
     let Some(id) = id else {
         return Ok(BTreeMap::new());
     };
@@ -89,12 +92,12 @@ fn entries(store: &Store<'_>, id: Option<Id>) -> Result<BTreeMap<Vec<u8>, TreeEn
         .collect())
 }
 
-fn folder(entry: Option<&TreeEntry>) -> Option<Id> {
+fn folder(entry: Option<&TreeEntry>) -> Option<ObjectId> {
     let entry = entry.filter(|entry| entry.is_folder())?;
     Some(entry.id)
 }
 
-fn file(entry: Option<&TreeEntry>) -> Option<FileAt> {
+fn file(entry: Option<&TreeEntry>) -> Option<TreeFile> {
     let entry = entry.filter(|entry| !entry.is_folder())?;
     Some((entry.mode, entry.id))
 }

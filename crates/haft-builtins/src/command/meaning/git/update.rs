@@ -5,44 +5,44 @@ use std::rc::Rc;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{MAX_DETAILED, commit_meaning, compare, list, named, parts, quoted, subject};
-use super::history::{CommitRange, Exchange, exclusive, exit_of};
-use super::id::Id;
+use super::history::{BranchCommits, CommitRange, exclusive, exit_of};
+use super::id::ObjectId;
 use super::object::Commit;
 use super::refs::{RefUpdate, Refs, Target};
-use super::store::Store;
+use super::store::ObjectDatabase;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::words::{self, cited, count};
 
 /// A line that git added to a log: what it was doing when it moved HEAD. Anything may be written there.
 #[derive(Debug, Clone)]
-pub(super) struct Hint {
-    pub(super) new: Id,
+pub(super) struct ReflogHint {
+    pub(super) new: ObjectId,
     pub(super) text: String,
 }
 
 /// A HEAD before and after: the repository's, or a worktree's.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct HeadUpdate {
     pub(super) before: Option<Target>,
     pub(super) after: Option<Target>,
 }
 
 /// Everything that the changed refs are judged by.
-pub(super) struct Look<'r, 's> {
-    pub(super) store: &'r Store<'s>,
+pub(super) struct RefContext<'r, 's> {
+    pub(super) store: &'r ObjectDatabase<'s>,
     pub(super) after: &'r Refs,
-    pub(super) heads: &'r [Head],
-    pub(super) hints: Vec<Hint>,
+    pub(super) heads: &'r [HeadUpdate],
+    pub(super) hints: Vec<ReflogHint>,
     /// What was reachable before: all refs, HEADs and stashes.
-    pub(super) roots_before: Vec<Id>,
+    pub(super) roots_before: Vec<ObjectId>,
     /// The commits of branches afterwards.
-    pub(super) branches_after: Vec<Id>,
+    pub(super) branches_after: Vec<ObjectId>,
     /// What is reachable afterwards.
-    pub(super) roots_after: Vec<Id>,
+    pub(super) roots_after: Vec<ObjectId>,
     pub(super) budget: &'r mut Budget,
 }
 
-impl Look<'_, '_> {
+impl RefContext<'_, '_> {
     /// Returns the meanings of the changed refs and HEADs.
     pub(super) fn meanings(&mut self, updates: &[RefUpdate]) -> Vec<Meaning> {
         let mut found = Vec::new();
@@ -83,7 +83,7 @@ impl Look<'_, '_> {
     }
 
     fn is_current(&self, name: &str) -> bool {
-        let here = |head: &Head| matches!(&head.after, Some(Target::Ref(to)) if to == name);
+        let here = |head: &HeadUpdate| matches!(&head.after, Some(Target::Ref(to)) if to == name);
         self.heads.iter().any(here)
     }
 
@@ -134,7 +134,7 @@ impl Look<'_, '_> {
     }
 
     /// Returns what it means that a branch moves.
-    fn moved(&mut self, name: &str, old: Option<Id>, new: Id) -> Meaning {
+    fn moved(&mut self, name: &str, old: Option<ObjectId>, new: ObjectId) -> Meaning {
         let Ok((tip, _)) = self.store.peel(&new) else {
             let mut meaning = Meaning::new(
                 MeaningKind::Branch,
@@ -152,7 +152,7 @@ impl Look<'_, '_> {
             exclusive(self.store, &[old], &[new])
         });
         let incomplete = fresh.incomplete || removed.incomplete;
-        let exchange = Exchange { fresh, removed };
+        let exchange = BranchCommits { fresh, removed };
         let mut meaning = if exchange.removed.commits.is_empty() {
             self.forward(name, old, &tip, &exchange.fresh)
         } else {
@@ -169,7 +169,7 @@ impl Look<'_, '_> {
     fn forward(
         &mut self,
         name: &str,
-        old: Option<Id>,
+        old: Option<ObjectId>,
         tip: &Rc<Commit>,
         fresh: &CommitRange,
     ) -> Meaning {
@@ -239,11 +239,11 @@ impl Look<'_, '_> {
     }
 
     /// A branch moves to commits that are known already.
-    fn fast_forward(&mut self, name: &str, old: Option<Id>, tip: &Rc<Commit>) -> Meaning {
+    fn fast_forward(&mut self, name: &str, old: Option<ObjectId>, tip: &Rc<Commit>) -> Meaning {
         let before = old.and_then(|old| self.store.peel(&old).ok());
         let tree = before.map(|(commit, _)| commit.tree);
         let compared = compare(self.store, tree.as_ref(), Some(&tip.tree), self.budget);
-        let known: Vec<Id> = old.into_iter().collect();
+        let known: Vec<ObjectId> = old.into_iter().collect();
         let commits = exclusive(self.store, &[tip.id], &known).commits.len();
         let title = format!(
             "{name} moves forward to {}: {}, {}",
@@ -332,7 +332,7 @@ impl Look<'_, '_> {
     }
 
     /// Returns what it means that HEAD names another branch or commit.
-    fn head(&self, head: &Head) -> Option<Meaning> {
+    fn head(&self, head: &HeadUpdate) -> Option<Meaning> {
         let (before, after) = (head.before.as_ref()?, head.after.as_ref()?);
         let words = |target: &Target| match target {
             Target::Ref(name) => name_of_ref(split(name).1),
@@ -365,7 +365,7 @@ impl Look<'_, '_> {
     }
 
     /// Adds a warning about the commits that no branch or tag leads to any more.
-    pub(super) fn with_lost(&self, mut meaning: Meaning, old: &Id) -> Meaning {
+    pub(super) fn with_lost(&self, mut meaning: Meaning, old: &ObjectId) -> Meaning {
         let lost = exclusive(self.store, &[*old], &self.roots_after);
         if !lost.commits.is_empty() {
             let number = lost.commits.len();
@@ -383,11 +383,11 @@ impl Look<'_, '_> {
         meaning
     }
 
-    fn was_at(&self, old: &Id) -> String {
+    fn was_at(&self, old: &ObjectId) -> String {
         format!(" (it was at {})", self.name_of(old))
     }
 
-    pub(super) fn name_of(&self, id: &Id) -> String {
+    pub(super) fn name_of(&self, id: &ObjectId) -> String {
         match self.store.peel(id) {
             Ok((commit, _)) => named(&commit),
             Err(_) => id.short(),
@@ -395,7 +395,7 @@ impl Look<'_, '_> {
     }
 
     /// Returns what git's log says about a new commit.
-    fn hint(&self, id: &Id) -> &str {
+    fn hint(&self, id: &ObjectId) -> &str {
         let hint = self.hints.iter().find(|hint| hint.new == *id);
         hint.map_or("", |hint| &hint.text)
     }

@@ -2,13 +2,13 @@
 
 use toml::{Table, Value};
 
-use super::lock::Lock;
+use super::lock::Lockfile;
 use super::package::Package;
-use super::source::Source;
+use super::source::PackageSource;
 
 /// Reads the packages; `None` if it is not what these tools write.
-pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
-    let mut found = Lock::default();
+pub(super) fn parse(text: &str) -> Option<Lockfile<'_>> {
+    let mut found = Lockfile::default();
     for (header, chunk) in chunks(text)? {
         if header != "package" {
             // Packages in other words than the tools'.
@@ -61,7 +61,7 @@ fn chunks(text: &str) -> Option<Vec<(String, &str)>> {
 fn package(table: &Table) -> Package {
     let mut package = Package::default();
     match table.get("source") {
-        Some(Value::String(text)) => package.source = Source::index(text),
+        Some(Value::String(text)) => package.source = PackageSource::index(text),
         Some(Value::Table(source)) => package.source = source_of(source),
         _ => {}
     }
@@ -81,30 +81,30 @@ fn package(table: &Table) -> Package {
 }
 
 /// Reads `{ registry = "https://…" }`, `{ git = "…" }`, `{ editable = "." }` of uv, or `type` and `url` of poetry.
-fn source_of(table: &Table) -> Source {
+fn source_of(table: &Table) -> PackageSource {
     let text = |name: &str| table.get(name).and_then(Value::as_str);
     if let (Some(kind), Some(url)) = (text("type"), text("url")) {
         let commit = text("resolved_reference").or_else(|| text("reference"));
         return match kind {
             "git" => {
                 let commit = commit.map_or_else(String::new, |commit| format!("#{commit}"));
-                Source::Git(format!("{url}{commit}"))
+                PackageSource::Git(format!("{url}{commit}"))
             }
-            "file" | "directory" => Source::File(url.to_owned()),
-            "url" => Source::of(url),
-            _ => Source::index(url),
+            "file" | "directory" => PackageSource::File(url.to_owned()),
+            "url" => PackageSource::of(url),
+            _ => PackageSource::index(url),
         };
     }
     let Some((kind, value)) = table.iter().next() else {
-        return Source::Unknown;
+        return PackageSource::Unknown;
     };
     let value = value.as_str().unwrap_or_default();
     match &**kind {
-        "registry" => Source::index(value),
-        "url" => Source::of(value),
-        "git" => Source::Git(value.to_owned()),
-        "editable" | "virtual" if value == "." => Source::Own,
-        _ => Source::File(value.to_owned()),
+        "registry" => PackageSource::index(value),
+        "url" => PackageSource::of(value),
+        "git" => PackageSource::Git(value.to_owned()),
+        "editable" | "virtual" if value == "." => PackageSource::Own,
+        _ => PackageSource::File(value.to_owned()),
     }
 }
 

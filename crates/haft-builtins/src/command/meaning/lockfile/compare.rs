@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::go;
-use super::lock::Lock;
+use super::lock::Lockfile;
 use super::package::{Package, Packages, Versions};
-use super::source::{Source, usual};
+use super::source::{PackageSource, usual};
 use crate::command::meaning::words::{count, one_line};
 
 /// Maximum number of lines, and of warnings.
@@ -23,7 +23,7 @@ fn word(text: &str) -> String {
 }
 
 /// Returns what the change from one lockfile to another means.
-pub(super) fn compare(path: &str, before: &Lock<'_>, after: &Lock<'_>) -> Meaning {
+pub(super) fn compare(path: &str, before: &Lockfile<'_>, after: &Lockfile<'_>) -> Meaning {
     let mut of = Comparison::new(&before.packages, &after.packages);
     let (was, is) = (&before.packages, &after.packages);
     for name in &was.names() | &is.names() {
@@ -139,7 +139,7 @@ impl Comparison {
         was: &Versions<'_>,
         known: Option<&Package>,
     ) {
-        let old: BTreeSet<&Source> = match known {
+        let old: BTreeSet<&PackageSource> = match known {
             Some(known) => [&known.source].into(),
             None => was.iter().map(|(_, one)| &one.source).collect(),
         };
@@ -148,7 +148,7 @@ impl Comparison {
             return;
         }
         let nowhere = || "where the settings say".to_owned();
-        let words = |source: &Source| source.words().unwrap_or_else(nowhere);
+        let words = |source: &PackageSource| source.words().unwrap_or_else(nowhere);
         let oddity = source.oddity(self.usual.as_deref());
         let before: Vec<String> = old.into_iter().map(words).collect();
         let before = (!before.is_empty()).then(|| before.join(", "));

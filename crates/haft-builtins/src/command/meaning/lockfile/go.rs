@@ -1,6 +1,6 @@
 //! `go.sum`: a module, a version and a hash on each line.
 
-use super::lock::Lock;
+use super::lock::Lockfile;
 use super::package::Package;
 
 /// What stands before the hash of a module's `go.mod`.
@@ -12,8 +12,8 @@ pub(super) fn is_of_settings(hash: &str) -> bool {
 }
 
 /// Reads the modules; `None` if a line is none that go writes.
-pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
-    let mut found = Lock::default();
+pub(super) fn parse(text: &str) -> Option<Lockfile<'_>> {
+    let mut found = Lockfile::default();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let is_marker = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
         if is_marker.iter().any(|mark| line.starts_with(mark)) {

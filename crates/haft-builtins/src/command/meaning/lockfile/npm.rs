@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lock::{Key, Lock};
+use super::lock::{Lockfile, PackageKey};
 use super::package::Package;
-use super::source::{Source, tarball};
+use super::source::{PackageSource, tarball};
 
-type Members<'t> = BTreeMap<String, &'t RawValue>;
+type RawMembers<'t> = BTreeMap<String, &'t RawValue>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry<'t> {
+struct NpmEntry<'t> {
     name: Option<String>,
     version: Option<String>,
-    resolved: Option<Resolved>,
+    resolved: Option<NpmResolved>,
     integrity: Option<String>,
     #[serde(default)]
     has_install_script: bool,
@@ -29,12 +29,12 @@ struct Entry<'t> {
 /// npm writes `false` for a package that is bundled.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Resolved {
+enum NpmResolved {
     Text(String),
     Other(serde::de::IgnoredAny),
 }
 
-impl Entry<'_> {
+impl NpmEntry<'_> {
     fn package(&self, name: &str) -> Package {
         let mut package = Package {
             hashes: self.integrity.iter().cloned().collect(),
@@ -42,11 +42,11 @@ impl Entry<'_> {
             ..Package::default()
         };
         match &self.resolved {
-            Some(Resolved::Text(folder)) if self.link && folder.starts_with("..") => {
-                package.source = Source::File(folder.clone());
+            Some(NpmResolved::Text(folder)) if self.link && folder.starts_with("..") => {
+                package.source = PackageSource::File(folder.clone());
             }
-            _ if self.link => package.source = Source::Own,
-            Some(Resolved::Text(address)) => {
+            _ if self.link => package.source = PackageSource::Own,
+            Some(NpmResolved::Text(address)) => {
                 (package.source, package.alias) = tarball(name, address);
                 package.files.extend([address.clone()]);
             }
@@ -59,19 +59,19 @@ impl Entry<'_> {
 }
 
 /// Reads the packages.
-pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
-    let mut members: Members<'_> = serde_json::from_str(text).ok()?;
-    let mut found = Lock::default();
+pub(super) fn parse(text: &str) -> Option<Lockfile<'_>> {
+    let mut members: RawMembers<'_> = serde_json::from_str(text).ok()?;
+    let mut found = Lockfile::default();
     if let Some(packages) = members.remove("packages") {
-        let packages: Members<'_> = serde_json::from_str(packages.get()).ok()?;
+        let packages: RawMembers<'_> = serde_json::from_str(packages.get()).ok()?;
         for (path, raw) in packages {
             // Other paths are the workspace's own packages.
             let Some((_, name)) = path.rsplit_once("node_modules/") else {
                 found.add_text(format!("packages: {path:?}"), None, raw.get());
                 continue;
             };
-            let entry: Entry<'_> = serde_json::from_str(raw.get()).ok()?;
-            let key: Key = (name.to_owned(), entry.version.clone().unwrap_or_default());
+            let entry: NpmEntry<'_> = serde_json::from_str(raw.get()).ok()?;
+            let key: PackageKey = (name.to_owned(), entry.version.clone().unwrap_or_default());
             found.add(key.clone(), entry.package(name))?;
             found.add_text(path.clone(), Some(key), raw.get());
         }
@@ -87,18 +87,18 @@ pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
 }
 
 /// Reads the packages of version 1, which are nested.
-fn old_packages<'t>(found: &mut Lock<'t>, dependencies: &'t RawValue) -> Option<()> {
+fn old_packages<'t>(found: &mut Lockfile<'t>, dependencies: &'t RawValue) -> Option<()> {
     let mut left = vec![dependencies];
     while let Some(entries) = left.pop() {
-        let entries: Members<'t> = serde_json::from_str(entries.get()).ok()?;
+        let entries: RawMembers<'t> = serde_json::from_str(entries.get()).ok()?;
         for (name, raw) in entries {
-            let entry: Entry<'t> = serde_json::from_str(raw.get()).ok()?;
+            let entry: NpmEntry<'t> = serde_json::from_str(raw.get()).ok()?;
             let mut package = entry.package(&name);
             let mut version = entry.version.clone().unwrap_or_default();
             if let Some(real) = version.strip_prefix("npm:") {
                 package.alias = Some(real.to_owned());
             } else if version.contains(':') {
-                package.source = Source::of(&version);
+                package.source = PackageSource::of(&version);
                 version = String::new();
             }
             let key = (name.clone(), version);
@@ -109,7 +109,7 @@ fn old_packages<'t>(found: &mut Lock<'t>, dependencies: &'t RawValue) -> Option<
                 continue;
             };
             left.push(nested);
-            let members: Members<'t> = serde_json::from_str(raw.get()).ok()?;
+            let members: RawMembers<'t> = serde_json::from_str(raw.get()).ok()?;
             let compared = ["version", "resolved", "integrity", "dependencies"];
             let others = members.into_iter();
             let others = others.filter(|(member, _)| !compared.contains(&&**member));

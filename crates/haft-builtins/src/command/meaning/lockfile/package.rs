@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
-use super::source::Source;
+use super::source::PackageSource;
 
 /// Maximum number of packages of a lockfile, each at one version.
 const MAX_PACKAGES: usize = 200_000;
@@ -12,11 +12,11 @@ const MAX_PACKAGES: usize = 200_000;
 /// A package at one version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Package {
-    pub(super) source: Source,
+    pub(super) source: PackageSource,
     /// The addresses of its files, as far as they are named.
-    pub(super) files: Texts,
+    pub(super) files: TextSet,
     /// The hashes of its files.
-    pub(super) hashes: Texts,
+    pub(super) hashes: TextSet,
     /// Whether it runs a script when it is installed.
     pub(super) has_script: bool,
     /// The package that it really is, if that has another name.
@@ -25,12 +25,12 @@ pub(super) struct Package {
 
 /// Different texts, sorted: the first one is held beside the others, so that one alone needs no tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Texts {
+pub(super) struct TextSet {
     first: Option<Box<str>>,
     others: BTreeSet<Box<str>>,
 }
 
-impl Texts {
+impl TextSet {
     /// Adds a text.
     fn insert(&mut self, text: Box<str>) {
         match &mut self.first {
@@ -72,7 +72,7 @@ impl Texts {
     }
 }
 
-impl Extend<String> for Texts {
+impl Extend<String> for TextSet {
     fn extend<I: IntoIterator<Item = String>>(&mut self, texts: I) {
         for text in texts {
             self.insert(text.into_boxed_str());
@@ -80,7 +80,7 @@ impl Extend<String> for Texts {
     }
 }
 
-impl FromIterator<String> for Texts {
+impl FromIterator<String> for TextSet {
     fn from_iter<I: IntoIterator<Item = String>>(texts: I) -> Self {
         let mut all = Self::default();
         all.extend(texts);
@@ -110,7 +110,7 @@ impl Packages {
         }
         known.has_script |= package.has_script;
         known.alias = known.alias.take().or(package.alias);
-        if known.source == Source::Unknown {
+        if known.source == PackageSource::Unknown {
             known.source = package.source;
         }
         Some(())

@@ -1,13 +1,13 @@
 //! `pnpm-lock.yaml`: the section `packages`, and what else decides which packages are installed.
 
-use super::lock::{Key, Lock};
+use super::lock::{Lockfile, PackageKey};
 use super::package::Package;
-use super::source::Source;
-use super::yaml::{self, Node};
+use super::source::PackageSource;
+use super::yaml::{self, YamlValue};
 
 /// Reads the packages; `None` if it does not look as pnpm writes it.
-pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
-    let (mut found, mut is_one) = (Lock::default(), false);
+pub(super) fn parse(text: &str) -> Option<Lockfile<'_>> {
+    let (mut found, mut is_one) = (Lockfile::default(), false);
     for section in yaml::sections(text) {
         let head = section.split_inclusive('\n').next()?;
         if !head.trim_end().ends_with(':') || head.trim_start().starts_with('#') {
@@ -46,7 +46,7 @@ pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
 }
 
 /// Reads members of a section.
-fn read_section(found: &mut Lock<'_>, section: &str, members: &Node) -> Option<()> {
+fn read_section(found: &mut Lockfile<'_>, section: &str, members: &YamlValue) -> Option<()> {
     for (key, value) in members.members() {
         match section {
             "packages" => found.add(split(key)?, package(value))?,
@@ -69,7 +69,7 @@ fn read_section(found: &mut Lock<'_>, section: &str, members: &Node) -> Option<(
 }
 
 /// Finds what is installed from elsewhere than a registry.
-fn linked(name: &str, value: &Node, found: &mut Lock<'_>) {
+fn linked(name: &str, value: &YamlValue, found: &mut Lockfile<'_>) {
     let version = value.as_text().or_else(|| value.text("version"));
     let places = ["link:", "file:", "http:", "https:", "git", "ssh:"];
     if let Some(version) = version.filter(|text| places.iter().any(|place| text.starts_with(place)))
@@ -85,7 +85,7 @@ fn linked(name: &str, value: &Node, found: &mut Lock<'_>) {
 }
 
 /// Splits `/@scope/name@1.2.3(peer@1)`, `name@1.2.3` or, in old files, `/name/1.2.3_peer@1`.
-fn split(key: &str) -> Option<Key> {
+fn split(key: &str) -> Option<PackageKey> {
     let key = key.strip_prefix('/').unwrap_or(key);
     let key = key.split('(').next()?;
     let from = usize::from(key.starts_with('@'));
@@ -104,7 +104,7 @@ fn split(key: &str) -> Option<Key> {
 }
 
 /// Reads a package: where it comes from, and whether it runs scripts.
-fn package(node: &Node) -> Package {
+fn package(node: &YamlValue) -> Package {
     let mut package = Package {
         has_script: node.text("requiresBuild") == Some("true"),
         ..Package::default()
@@ -114,12 +114,12 @@ fn package(node: &Node) -> Package {
     package.hashes.extend(text("integrity").map(str::to_owned));
     package.files.extend(text("tarball").map(str::to_owned));
     if let Some(tarball) = text("tarball") {
-        package.source = Source::of(tarball);
+        package.source = PackageSource::of(tarball);
     } else if let Some(repository) = text("repo") {
         let commit = text("commit").map_or_else(String::new, |commit| format!("#{commit}"));
-        package.source = Source::Git(format!("{repository}{commit}"));
+        package.source = PackageSource::Git(format!("{repository}{commit}"));
     } else if let Some(folder) = text("directory") {
-        package.source = Source::File(folder.to_owned());
+        package.source = PackageSource::File(folder.to_owned());
     }
     package
 }

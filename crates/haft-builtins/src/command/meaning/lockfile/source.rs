@@ -1,10 +1,10 @@
-//! `Source`: where a package comes from.
+//! `PackageSource`: where a package comes from.
 
 use std::collections::BTreeMap;
 
 /// Where a package comes from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Source {
+pub(super) enum PackageSource {
     /// The lockfile does not say: the registry that the settings name.
     #[default]
     Unknown,
@@ -20,7 +20,7 @@ pub(super) enum Source {
     Plain(String),
 }
 
-impl Source {
+impl PackageSource {
     /// Reads the address of a file, such as `git+ssh://…`, `https://…` or `file:…`.
     pub(super) fn of(text: &str) -> Self {
         Self::read(text, |host, _| host)
@@ -104,9 +104,9 @@ impl Source {
 
 /// Reads the address of a package's file in a registry of npm's kind, `https://host/path/NAME/-/FILE`. Returns the registry and, if the
 /// address names another package, that one's name.
-pub(super) fn tarball(name: &str, address: &str) -> (Source, Option<String>) {
+pub(super) fn tarball(name: &str, address: &str) -> (PackageSource, Option<String>) {
     let Some((folder, _)) = address.split_once("/-/") else {
-        return (Source::of(address), None);
+        return (PackageSource::of(address), None);
     };
     let plain = folder.replace("%2f", "/").replace("%2F", "/");
     let (index, real) = match plain.strip_suffix(name) {
@@ -121,17 +121,17 @@ pub(super) fn tarball(name: &str, address: &str) -> (Source, Option<String>) {
             }
         }
     };
-    match Source::of(address) {
-        Source::Registry(_) => (Source::index(&index), real),
+    match PackageSource::of(address) {
+        PackageSource::Registry(_) => (PackageSource::index(&index), real),
         other => (other, real),
     }
 }
 
 /// Returns where most packages come from.
-pub(super) fn usual<'s>(all: impl Iterator<Item = &'s Source>) -> Option<String> {
+pub(super) fn usual<'s>(all: impl Iterator<Item = &'s PackageSource>) -> Option<String> {
     let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for source in all {
-        if let Source::Registry(place) = source {
+        if let PackageSource::Registry(place) = source {
             *places.entry(place).or_default() += 1;
         }
     }

@@ -7,15 +7,15 @@ const MAX_DEPTH: usize = 32;
 
 /// A value. Scalars are texts, whatever they stand for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
+pub(super) enum YamlValue {
     Text(String),
-    Map(Vec<(String, Node)>),
-    List(Vec<Node>),
+    Map(Vec<(String, YamlValue)>),
+    List(Vec<YamlValue>),
 }
 
-impl Node {
+impl YamlValue {
     /// Returns the value of a member; of several of one name the last one.
-    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+    pub(super) fn get(&self, name: &str) -> Option<&YamlValue> {
         let member = self.members().iter().rev().find(|(key, _)| key == name);
         member.map(|(_, value)| value)
     }
@@ -32,7 +32,7 @@ impl Node {
         }
     }
 
-    pub(super) fn members(&self) -> &[(String, Node)] {
+    pub(super) fn members(&self) -> &[(String, YamlValue)] {
         match self {
             Self::Map(members) => members,
             _ => &[],
@@ -41,7 +41,7 @@ impl Node {
 }
 
 /// Reads one document; `None` if it is none, or has what is not understood.
-pub(super) fn parse(text: &str) -> Option<Node> {
+pub(super) fn parse(text: &str) -> Option<YamlValue> {
     let mut parser = Parser::new_from_str(text);
     let mut events = std::iter::from_fn(|| parser.next())
         .map_while(Result::ok)
@@ -57,17 +57,17 @@ fn node<'e>(
     event: Event<'e>,
     events: &mut impl Iterator<Item = Event<'e>>,
     depth: usize,
-) -> Option<Node> {
+) -> Option<YamlValue> {
     if depth > MAX_DEPTH {
         return None;
     }
     match event {
-        Event::Scalar(text, _, 0, None) => Some(Node::Text(text.into_owned())),
+        Event::Scalar(text, _, 0, None) => Some(YamlValue::Text(text.into_owned())),
         Event::SequenceStart(0, None) => {
             let mut list = Vec::new();
             loop {
                 match events.next()? {
-                    Event::SequenceEnd => return Some(Node::List(list)),
+                    Event::SequenceEnd => return Some(YamlValue::List(list)),
                     event => list.push(node(event, events, depth + 1)?),
                 }
             }
@@ -76,7 +76,7 @@ fn node<'e>(
             let mut members = Vec::new();
             loop {
                 let key = match events.next()? {
-                    Event::MappingEnd => return Some(Node::Map(members)),
+                    Event::MappingEnd => return Some(YamlValue::Map(members)),
                     Event::Scalar(text, _, 0, None) => text.into_owned(),
                     _ => return None,
                 };

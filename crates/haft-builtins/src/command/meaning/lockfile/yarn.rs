@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::lock::Lock;
+use super::lock::Lockfile;
 use super::package::Package;
-use super::source::{Source, tarball};
-use super::yaml::{self, Node};
+use super::source::{PackageSource, tarball};
+use super::yaml::{self, YamlValue};
 
 /// Reads the packages; `None` if it does not look as yarn writes it.
-pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
+pub(super) fn parse(text: &str) -> Option<Lockfile<'_>> {
     let is_later = text
         .lines()
         .any(|line| line.trim_matches('"').starts_with("__metadata"));
-    let mut found = Lock::default();
+    let mut found = Lockfile::default();
     for section in yaml::sections(text) {
         let says = |line: &str| !line.trim().is_empty() && !line.trim().starts_with('#');
         let marks = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
@@ -45,7 +45,12 @@ pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
 }
 
 /// Reads an entry of a later version.
-fn entry<'t>(found: &mut Lock<'t>, section: &'t str, key: &str, node: &Node) -> Option<()> {
+fn entry<'t>(
+    found: &mut Lockfile<'t>,
+    section: &'t str,
+    key: &str,
+    node: &YamlValue,
+) -> Option<()> {
     if key == "__metadata" {
         found.add_text(key.to_owned(), None, section);
         return Some(());
@@ -74,28 +79,28 @@ fn entry<'t>(found: &mut Lock<'t>, section: &'t str, key: &str, node: &Node) -> 
 }
 
 /// Reads `name@npm:1.2.3`, `name@workspace:.`, `name@patch:…` or `name@https://…`.
-fn source_of(text: &str) -> Source {
+fn source_of(text: &str) -> PackageSource {
     const ARCHIVE: &str = "__archiveUrl=";
     if let Some((_, address)) = text.split_once(ARCHIVE) {
         let address = address.replace("%3A", ":").replace("%2F", "/");
-        return Source::of(&address);
+        return PackageSource::of(&address);
     }
     let from = usize::from(text.starts_with('@'));
     let Some(at) = text.get(from..).and_then(|rest| rest.find('@')) else {
-        return Source::Unknown;
+        return PackageSource::Unknown;
     };
     let source = text.get(from + at + 1..).unwrap_or_default();
     match source.split_once(':') {
-        Some(("npm", _)) => Source::Unknown,
+        Some(("npm", _)) => PackageSource::Unknown,
         // Yarn's own repairs of some packages.
-        Some(("patch", rest)) if rest.contains("builtin<") => Source::Unknown,
-        Some(("workspace", _)) => Source::Own,
-        _ => Source::of(source),
+        Some(("patch", rest)) if rest.contains("builtin<") => PackageSource::Unknown,
+        Some(("workspace", _)) => PackageSource::Own,
+        _ => PackageSource::of(source),
     }
 }
 
 /// Reads an entry of yarn 1: its keys, and the members that are not nested.
-fn old_entry(section: &str) -> Option<(Vec<String>, Node)> {
+fn old_entry(section: &str) -> Option<(Vec<String>, YamlValue)> {
     let mut lines = section.lines();
     let mut keys = Vec::new();
     let mut rest = lines.next()?.trim_end();
@@ -119,9 +124,9 @@ fn old_entry(section: &str) -> Option<(Vec<String>, Node)> {
         } else {
             token(value, &[])?.0
         };
-        members.push((key, Node::Text(value)));
+        members.push((key, YamlValue::Text(value)));
     }
-    Some((keys, Node::Map(members)))
+    Some((keys, YamlValue::Map(members)))
 }
 
 /// Reads a word, which may be in quotes, up to one of these characters. A key such as `a@npm:b@1` has colons inside, but none at its end.
@@ -139,7 +144,7 @@ fn token<'t>(text: &'t str, ends: &[char]) -> Option<(String, &'t str)> {
     Some((text[..end].to_owned(), &text[end..]))
 }
 
-fn old_package(name: &str, node: &Node) -> Package {
+fn old_package(name: &str, node: &YamlValue) -> Package {
     let mut package = Package {
         hashes: node
             .text("integrity")

@@ -3,13 +3,13 @@
 use haft::plural::counted;
 use haft_app::app::App;
 
-use crate::commands::Done;
+use crate::commands::ExitResult;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
 
 /// Signs in to a server. Prints the page's address and opens nothing: the user chooses the browser in which to agree.
-pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
+pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> ExitResult {
     let screen = at.screen;
     let say = move |page: &str, issuer: &str| {
         screen.err(&format!(
@@ -36,7 +36,7 @@ pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
 }
 
 /// Removes a login.
-pub(super) async fn logout(at: &Invocation, app: &App, name: &str) -> Done {
+pub(super) async fn logout(at: &Invocation, app: &App, name: &str) -> ExitResult {
     let logout = app.servers().logout(name).await?;
     if at.screen.json {
         at.screen.document(&logout)?;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::audit::verify::verify;
 
-fn resumed(run: &RunId) -> Event {
+fn resumed(run: &RunId) -> AuditEvent {
     let start = RunStart {
         principal: Principal::local("ada"),
         entry_point: "resume".into(),

@@ -88,7 +88,7 @@ fn sparse_files_when_collected_are_neither_read_nor_shown_whole() {
     let unhashed = collected
         .changes
         .iter()
-        .filter(|change| matches!(change.after, Some(State::File { sha256: None, .. })));
+        .filter(|change| matches!(change.after, Some(EntryState::File { sha256: None, .. })));
     assert!(unhashed.count() > 990);
     let shown = collected.preview(&scene.workspace, &|_| true, &|_| false, &|_| false);
     assert_eq!(shown.len(), 1_001);

@@ -53,7 +53,7 @@ fn child_that_applies() {
     let log = Arc::new(ChangeLog::new(base.join("home")));
     let since = fs::read(base.join("home/since")).unwrap();
     let since = serde_json::from_slice(&since).unwrap();
-    let collected = Collected::collect(&workspace, &base.join("view/upper"), since).unwrap();
+    let collected = CollectedChanges::collect(&workspace, &base.join("view/upper"), since).unwrap();
     let changer = Changer::of(&workspace, &log, &RunId::new("r1"), &CallId::new("call-1"));
     collected.apply(&workspace, &changer, &|_| true).unwrap();
 }

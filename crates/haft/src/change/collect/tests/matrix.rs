@@ -171,7 +171,8 @@ fn a_folder_that_is_redirected_is_not_guessed_at() {
     fs::create_dir(scene.upper("d")).unwrap();
     set_mark(&scene.upper("d"), "user.overlay.redirect");
     let upper = scene.upper("");
-    let error = Collected::collect(&scene.workspace, &upper, scene.since.unwrap()).unwrap_err();
+    let error =
+        CollectedChanges::collect(&scene.workspace, &upper, scene.since.unwrap()).unwrap_err();
     assert!(matches!(error, CollectError::Incomplete { .. }), "{error}");
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::approval::preview::Aspect;
 
-fn dropped(collected: &Collected) -> Vec<(String, &'static str)> {
+fn dropped(collected: &CollectedChanges) -> Vec<(String, &'static str)> {
     let all = collected.dropped.iter();
     all.map(|dropped| (dropped.path.to_string_lossy().into_owned(), dropped.why))
         .collect()
@@ -228,7 +228,7 @@ fn more_files_than_the_bound_are_refused() {
         }
     }
     let since = scene.since.unwrap();
-    let error = Collected::collect(&scene.workspace, fast.path(), since).unwrap_err();
+    let error = CollectedChanges::collect(&scene.workspace, fast.path(), since).unwrap_err();
     assert!(matches!(error, CollectError::TooMany), "{error}");
     assert!(scene.tree().is_empty());
 }
@@ -241,7 +241,7 @@ fn a_mount_point_is_refused() {
     fs::create_dir(scene.upper("proc")).unwrap();
     let root = Workspace::open(Path::new("/")).unwrap();
     let upper = scene.upper("");
-    let error = Collected::collect(&root, &upper, scene.since.unwrap()).unwrap_err();
+    let error = CollectedChanges::collect(&root, &upper, scene.since.unwrap()).unwrap_err();
     assert!(matches!(error, CollectError::Mount { .. }), "{error}");
 }
 
@@ -322,7 +322,7 @@ fn a_view_on_another_file_system_is_copied() {
         "echo new > a; chmod 4640 a; echo c > c; truncate -s 5M c; echo b > b; chmod 600 b";
     assert!(shell(upper.path(), command));
     let collected =
-        Collected::collect(&scene.workspace, upper.path(), scene.since.unwrap()).unwrap();
+        CollectedChanges::collect(&scene.workspace, upper.path(), scene.since.unwrap()).unwrap();
     assert_eq!(actions(&collected), ["modify a", "chmod b", "create c"]);
     let before = scene.tree();
     scene.apply(&collected).unwrap();

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use crate::change::State;
-use crate::change::collect::walk::{CHANGED, Walk};
-use crate::change::collect::{ChangeList, Dropped, ViewChange};
+use crate::change::EntryState;
+use crate::change::collect::walk::{CHANGED, UpperWalk};
+use crate::change::collect::{ChangeList, DroppedEntry, ViewChange};
 
 const HOLDS_CHANGED: &str = "it holds a file that was changed while the command ran";
 const BELOW_CHANGED: &str = "the folder above it was changed while the command ran";
 const HOLDS_DROPPED: &str = "it holds something that is not deleted";
 
-impl Walk<'_> {
+impl UpperWalk<'_> {
     /// Returns the changes, sorted by path, and what is not applied. A folder with an entry that remains is not deleted either; a
     /// conflict also concerns the folders that would be deleted with it, and the entries below it.
-    pub(in crate::change::collect) fn finish(mut self) -> (ChangeList, Vec<Dropped>) {
+    pub(in crate::change::collect) fn finish(mut self) -> (ChangeList, Vec<DroppedEntry>) {
         self.found.sort();
         self.mark_moved();
         self.find_vanished();
@@ -30,7 +30,7 @@ impl Walk<'_> {
         }
         found.retain(|path| !remaining.contains(path));
         let why = HOLDS_DROPPED;
-        dropped.extend(remaining.into_iter().map(|path| Dropped { path, why }));
+        dropped.extend(remaining.into_iter().map(|path| DroppedEntry { path, why }));
         mark_folders_above(&mut found);
         mark_below(&mut found);
         (found, dropped)
@@ -94,6 +94,6 @@ fn is_folder_made(change: &ViewChange<'_>) -> bool {
     !is_folder(change.before.as_ref()) && is_folder(change.after.as_ref())
 }
 
-fn is_folder(state: Option<&State>) -> bool {
-    matches!(state, Some(State::Folder { .. }))
+fn is_folder(state: Option<&EntryState>) -> bool {
+    matches!(state, Some(EntryState::Folder { .. }))
 }

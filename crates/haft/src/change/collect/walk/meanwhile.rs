@@ -3,18 +3,18 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
-use crate::change::collect::walk::{Entry, Walk, created_at, failed};
-use crate::change::collect::{CollectError, Since};
-use crate::workspace::Kind;
+use crate::change::collect::walk::{OverlayEntry, UpperWalk, created_at, failed};
+use crate::change::collect::{CollectError, ViewCreation};
+use crate::workspace::EntryKind;
 
-impl Walk<'_> {
+impl UpperWalk<'_> {
     /// Whether another program changed an entry of the workspace since the view was created. A folder changes with its
     /// content, which is compared itself: it counts only if it is new, where the file system knows that.
-    pub(super) fn is_later(&self, entry: &Entry<'_>) -> Result<bool, CollectError> {
-        if Since::changed(&entry.stat) <= self.since {
+    pub(super) fn is_later(&self, entry: &OverlayEntry<'_>) -> Result<bool, CollectError> {
+        if ViewCreation::changed(&entry.stat) <= self.since {
             return Ok(false);
         }
-        if entry.kind() != Kind::Directory {
+        if entry.kind() != EntryKind::Directory {
             return Ok(true);
         }
         let born = created_at(entry.folder.as_fd(), entry.name).map_err(entry.failed("look at"))?;
@@ -32,13 +32,14 @@ impl Walk<'_> {
             return Ok(false);
         };
         let stat = rustix::fs::fstat(folder).map_err(|e| failed("look at", path, e))?;
-        if Since::changed(&stat) <= self.since || Since::modified(&stat) > self.since {
+        if ViewCreation::changed(&stat) <= self.since || ViewCreation::modified(&stat) > self.since
+        {
             return Ok(false);
         }
         let Some(parent) = self.lower_folder(path.parent().unwrap_or(Path::new("")))? else {
             return Ok(true);
         };
         let parent = rustix::fs::fstat(&parent).map_err(|e| failed("look at", path, e))?;
-        Ok(Since::modified(&parent) > self.since)
+        Ok(ViewCreation::modified(&parent) > self.since)
     }
 }

@@ -11,16 +11,16 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::change::collect::upper::{failed, is_copied_up};
-use crate::change::collect::walk::{Entry, Walk};
-use crate::change::collect::{CollectError, Since, ViewChange};
-use crate::change::{FileHash, State};
-use crate::workspace::{FileStamp, Kind};
+use crate::change::collect::walk::{OverlayEntry, UpperWalk};
+use crate::change::collect::{CollectError, ViewChange, ViewCreation};
+use crate::change::{EntryState, FileHash};
+use crate::workspace::{EntryKind, FileStamp};
 
 const GONE: &str = "it was deleted while the command ran";
 
 /// What was copied up, as evidence for deletions.
 #[derive(Default)]
-pub(super) struct Vanished {
+pub(super) struct DeletionEvidence {
     /// Whether changes may already be applied, so a missing file proves nothing.
     ignored: bool,
     /// Whether something may have been deleted in the current folder.
@@ -28,7 +28,7 @@ pub(super) struct Vanished {
     /// Marked folders without a lower one.
     folders: BTreeSet<PathBuf>,
     /// Marked files without a lower one, by inode.
-    files: BTreeMap<u64, Marked>,
+    files: BTreeMap<u64, MarkedFile>,
     /// Inodes of marked files with another name that has a lower file.
     in_place: HashSet<u64>,
     /// Files that the command put in place of others.
@@ -37,7 +37,7 @@ pub(super) struct Vanished {
     deleted: usize,
 }
 
-impl Vanished {
+impl DeletionEvidence {
     pub(super) fn new(ignored: bool) -> Self {
         Self {
             ignored,
@@ -48,13 +48,13 @@ impl Vanished {
 
 /// A marked file without a lower one.
 #[derive(Default)]
-struct Marked {
+struct MarkedFile {
     paths: Vec<PathBuf>,
     /// Whether nothing was deleted at its place.
     moved: bool,
 }
 
-impl Walk<'_> {
+impl UpperWalk<'_> {
     /// Records whether something in a folder may have been deleted.
     pub(super) fn enter(
         &mut self,
@@ -67,7 +67,7 @@ impl Walk<'_> {
         let possible = if self.vanished.ignored || opaque {
             false
         } else if let Some(lower) = lower {
-            Since::modified(&rustix::fs::fstat(lower).map_err(to_error)?) > self.since
+            ViewCreation::modified(&rustix::fs::fstat(lower).map_err(to_error)?) > self.since
         } else {
             is_copied_up(folder.as_fd()).map_err(to_error)?
         };
@@ -79,7 +79,7 @@ impl Walk<'_> {
     }
 
     /// Adds the deletion that a whiteout stands for.
-    pub(super) fn whiteout(&mut self, below: Option<Entry<'_>>) -> Result<(), CollectError> {
+    pub(super) fn whiteout(&mut self, below: Option<OverlayEntry<'_>>) -> Result<(), CollectError> {
         if let Some(below) = below {
             return self.delete(&below);
         }
@@ -90,16 +90,16 @@ impl Walk<'_> {
     /// Records whether a file was copied up.
     pub(super) fn record_copy_up(
         &mut self,
-        entry: &Entry<'_>,
+        entry: &OverlayEntry<'_>,
         file: &File,
-        below: Option<&Entry<'_>>,
+        below: Option<&OverlayEntry<'_>>,
     ) -> Result<(), CollectError> {
         if self.vanished.ignored {
             return Ok(());
         }
         let marked = is_copied_up(file.as_fd()).map_err(entry.failed("read"))?;
         let inode = FileStamp::of(&entry.stat).inode;
-        let in_place = below.is_some_and(|below| below.kind() == Kind::File);
+        let in_place = below.is_some_and(|below| below.kind() == EntryKind::File);
         let vanished = &mut self.vanished;
         match (marked, in_place) {
             (true, true) => _ = vanished.in_place.insert(inode),
@@ -142,7 +142,7 @@ impl Walk<'_> {
     fn vanished_files(&self) -> Vec<PathBuf> {
         let all = self.vanished.files.iter();
         let all = all.filter(|(inode, _)| !self.vanished.in_place.contains(inode));
-        let mut marked: Vec<&Marked> = all.map(|(_, marked)| marked).collect();
+        let mut marked: Vec<&MarkedFile> = all.map(|(_, marked)| marked).collect();
         if marked.iter().all(|marked| marked.moved) {
             return Vec::new();
         }
@@ -164,9 +164,9 @@ impl Walk<'_> {
     fn sources(&self) -> (Vec<FileHash>, usize) {
         let (mut known, mut unknown) = (Vec::new(), 0);
         let is_missing =
-            |change: &ViewChange<'_>| !matches!(change.after, Some(State::File { .. }));
+            |change: &ViewChange<'_>| !matches!(change.after, Some(EntryState::File { .. }));
         for change in self.found.iter() {
-            let Some(State::File { sha256, .. }) = &change.before else {
+            let Some(EntryState::File { sha256, .. }) = &change.before else {
                 continue;
             };
             if !is_missing(&change) && !self.vanished.replaced.contains(change.path) {
@@ -188,7 +188,7 @@ impl Walk<'_> {
 
     fn hash_at(&self, path: &Path) -> Option<FileHash> {
         match self.found.get(self.found.position(path)?)?.after {
-            Some(State::File { sha256, .. }) => sha256,
+            Some(EntryState::File { sha256, .. }) => sha256,
             _ => None,
         }
     }
