@@ -6,9 +6,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use haft::change::{FileHash, State};
+use haft::change::{EntryState, FileHash};
 use haft::workspace::Workspace;
-use haft_builtins::command::meaning::{Content, PathChange, ReadOptions, Side, Sides, read};
+use haft_builtins::command::meaning::{
+    ChangeSides, PathChange, PathContent, ReadOptions, Side, read,
+};
 use measure::{Row, interleave, wall_ms};
 
 /// A commit of 100 files of 100 lines, each with one changed line.
@@ -31,9 +33,9 @@ pub(crate) fn measure(rounds: usize) {
     let of = || {
         let open = |change: &PathChange<'_>, side| {
             let root = &roots[usize::from(side == Side::After)];
-            File::open(root.join(change.path)).map(Content::File)
+            File::open(root.join(change.path)).map(PathContent::File)
         };
-        let sides = Sides::new(&workspace, changes(&was, &is), open);
+        let sides = ChangeSides::new(&workspace, changes(&was, &is), open);
         let (ms, found) = wall_ms(|| read(&sides, ReadOptions::default(), &|_| true));
         assert_eq!(found[0].title, "commit 'two' on main: 100 files, +100 −100");
         ms
@@ -44,8 +46,8 @@ pub(crate) fn measure(rounds: usize) {
 
 /// Returns the files that differ.
 fn changes<'a>(
-    was: &'a BTreeMap<PathBuf, State>,
-    is: &'a BTreeMap<PathBuf, State>,
+    was: &'a BTreeMap<PathBuf, EntryState>,
+    is: &'a BTreeMap<PathBuf, EntryState>,
 ) -> Vec<PathChange<'a>> {
     let all: BTreeSet<&PathBuf> = was.keys().chain(is.keys()).collect();
     let differ = all
@@ -61,7 +63,7 @@ fn changes<'a>(
 }
 
 /// Returns the files below a folder. Their content decides whether they changed.
-fn files(root: &Path) -> BTreeMap<PathBuf, State> {
+fn files(root: &Path) -> BTreeMap<PathBuf, EntryState> {
     let (mut found, mut left) = (BTreeMap::new(), vec![root.to_owned()]);
     while let Some(folder) = left.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
@@ -71,7 +73,7 @@ fn files(root: &Path) -> BTreeMap<PathBuf, State> {
                 continue;
             }
             let content = fs::read(&path).expect("a file");
-            let state = State::File {
+            let state = EntryState::File {
                 bytes: content.len() as u64,
                 sha256: Some(FileHash::of(&content)),
                 mode: Some(0o644),

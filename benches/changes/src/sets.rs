@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use haft::change::collect::{Collected, Since};
+use haft::change::collect::{CollectedChanges, ViewCreation};
 use haft::workspace::Workspace;
 use measure::{Row, interleave, wall_ms};
 
@@ -48,10 +48,10 @@ fn of(make: &dyn Fn(&Path, &Path), applying: bool) -> f64 {
     assert!(synced.is_ok_and(|status| status.success()), "sync");
     let since = folder.path().join("since");
     fs::create_dir(&since).expect("a folder");
-    let since = Since::of(&since).expect("a time");
+    let since = ViewCreation::of(&since).expect("a time");
     let workspace = Workspace::open(&root).expect("a workspace");
     let (collecting, collected) =
-        wall_ms(|| Collected::collect(&workspace, &upper, since).expect("changes"));
+        wall_ms(|| CollectedChanges::collect(&workspace, &upper, since).expect("changes"));
     if !applying {
         return collecting;
     }

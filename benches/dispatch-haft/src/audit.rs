@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use haft::audit::archive::Archive;
 use haft::audit::redact::Redactor;
-use haft::audit::{AuditSink, CallRecord, Event, EventKind};
-use haft::budget::Uses;
+use haft::audit::{AuditEvent, AuditSink, CallRecord, EventKind};
+use haft::budget::EffectCounts;
 use haft::{CallId, Executor, Origin, Session, Verdict, clock};
 use measure::{Row, Step, case, each};
 use tempfile::TempDir;
@@ -111,9 +111,9 @@ impl<'r> Recorded<'r> {
                     decided_by: None,
                     approval: None,
                     untrusted: Vec::new(),
-                    uses: Uses::default(),
+                    uses: EffectCounts::default(),
                 };
-                let event = Event {
+                let event = AuditEvent {
                     run: self.session.run().clone(),
                     at: clock::now(),
                     what: EventKind::CallStarted(Arc::new(record)),

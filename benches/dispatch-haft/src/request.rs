@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use haft::change::collect::{Collected, Since};
+use haft::change::collect::{CollectedChanges, ViewCreation};
 use haft::workspace::Workspace;
 use measure::{Row, Step, wall_ms};
 
@@ -15,7 +15,7 @@ const LINES: usize = 200;
 /// A workspace, and the upper folder of the copy on which a command changed its files.
 pub(crate) struct ChangeSet {
     workspace: Workspace,
-    since: Since,
+    since: ViewCreation,
     folder: tempfile::TempDir,
 }
 
@@ -31,7 +31,7 @@ impl ChangeSet {
         for number in 0..FILES {
             write(&root, number, "before");
         }
-        let since = Since::of(&at("since")).expect("a time");
+        let since = ViewCreation::of(&at("since")).expect("a time");
         for number in 0..FILES {
             write(&upper, number, "after");
         }
@@ -46,7 +46,7 @@ impl ChangeSet {
     /// Returns the bytes of the request's changes as they are stored.
     fn request(&self) -> usize {
         let upper = self.folder.path().join("upper");
-        let collected = Collected::collect(&self.workspace, &upper, self.since);
+        let collected = CollectedChanges::collect(&self.workspace, &upper, self.since);
         let collected = collected.expect("changes");
         let hash = collected.sha256(&|_| true);
         let shown = collected.preview(&self.workspace, &|_| true, &|_| false, &|_| false);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Filter, Inbox, Submission};
-use haft::approval::{ApprovalId, ApprovalRequest, Decision, Snapshot};
+use haft::approval::inbox::{Inbox, RequestFilter, Submission};
+use haft::approval::{ApprovalId, ApprovalRequest, CallSnapshot, Decision};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::policy::Safeguards;
@@ -49,7 +49,7 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         args_digest: format!("{n:064x}"),
         bound: serde_json::Map::new(),
         unstated: String::new(),
-        snapshot: Snapshot::default(),
+        snapshot: CallSnapshot::default(),
         risk: Risk::High,
         reason: "it writes a file".into(),
         rule: "profile workspace".into(),
@@ -249,10 +249,10 @@ impl Full {
     }
 
     fn list(&self, runtime: &Runtime) -> f64 {
-        let filter = Filter {
+        let filter = RequestFilter {
             tenant: "t".into(),
             limit: usize::MAX,
-            ..Filter::default()
+            ..RequestFilter::default()
         };
         let (ms, listed) = wall_ms(|| runtime.block_on(self.0.list(&filter)).expect("an inbox"));
         assert_eq!(listed.len(), 10_000);

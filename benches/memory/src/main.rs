@@ -1,7 +1,10 @@
 //! Recall among 100,000 memories of one project: rare words, words of one in ten, sentences; milliseconds per search.
 
 use haft::call::Principal;
-use haft::memory::{Asker, Draft, MemoryStore, Provenance, Query, Shelf, State, Step};
+use haft::memory::{
+    MemoryAccess, MemoryDraft, MemoryOperation, MemoryQuery, MemoryState, MemoryStore, Provenance,
+    Shelf,
+};
 use haft_store::sqlite::SqliteStore;
 use measure::random::Random;
 use measure::{Row, Step as Measured, fact, interleave, wall_ms};
@@ -62,8 +65,8 @@ impl Here {
     /// Returns the milliseconds per search, over a round of different ones.
     fn search(&self, random: &mut Random, ask: fn(&mut Random) -> String) -> f64 {
         let asker = asker(1);
-        let queries: Vec<Query> = (0..SEARCHES)
-            .map(|_| Query {
+        let queries: Vec<MemoryQuery> = (0..SEARCHES)
+            .map(|_| MemoryQuery {
                 text: ask(random),
                 shelves: vec![Shelf::project("/w"), Shelf::user(), Shelf::agent("call")],
                 run: None,
@@ -82,8 +85,8 @@ impl Here {
     }
 }
 
-fn asker(at: i128) -> Asker {
-    Asker {
+fn asker(at: i128) -> MemoryAccess {
+    MemoryAccess {
         principal: Principal::local("ada"),
         at,
     }
@@ -92,13 +95,13 @@ fn asker(at: i128) -> Asker {
 async fn fill(store: &SqliteStore) {
     let mut random = Random::new(1);
     for batch in 0..MEMORIES / BATCH {
-        let steps = (0..BATCH).map(|_| Step::Put(memory(&mut random)));
+        let steps = (0..BATCH).map(|_| MemoryOperation::Put(memory(&mut random)));
         let at = asker(i128::try_from(batch).unwrap_or_default());
         store.apply(&at, steps.collect()).await.expect("a write");
     }
 }
 
-fn memory(random: &mut Random) -> Draft {
+fn memory(random: &mut Random) -> MemoryDraft {
     let length = 10 + random.below(30);
     let words: Vec<String> = (0..length).map(|_| word(draw(random))).collect();
     let provenance = Provenance {
@@ -107,9 +110,9 @@ fn memory(random: &mut Random) -> Draft {
         agent: Some("call".into()),
         author: "model".into(),
     };
-    let draft = Draft::new(Shelf::project("/w"), words.join(" "), provenance);
-    Draft {
-        state: State::Accepted,
+    let draft = MemoryDraft::new(Shelf::project("/w"), words.join(" "), provenance);
+    MemoryDraft {
+        state: MemoryState::Accepted,
         ..draft.expect("an id")
     }
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use haft::progress::hub::{Hub, Listener};
-use haft::progress::{Pace, Progress, Stream};
+use haft::progress::{Pace, Progress, ProgressStream};
 use haft::testing::TestTool;
 use haft::toolset::registry::ToolRegistry;
 use haft::{Executor, Policy, Session, ToolCall, ToolResult};
@@ -146,7 +146,7 @@ fn show(file: &str, progress: &Progress) {
             rest = bytes.split_off(whole);
             String::from_utf8(bytes).expect("text")
         });
-        progress.send(Stream::Stdout, text);
+        progress.send(ProgressStream::Stdout, text);
     });
     assert!(rest.is_empty(), "half a character is left");
 }
@@ -161,7 +161,7 @@ async fn hear(mut listener: Listener, json: bool) -> usize {
             event.write_json(&mut line);
             assert!(line.len() > event.text.len());
         }
-        if event.stream == Stream::Stdout {
+        if event.stream == ProgressStream::Stdout {
             heard += event.text.len();
             if event.closed {
                 return heard;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use haft::audit::RunStart;
 use haft::audit::index::{
-    CallCount, CallTally, ChangeCount, Closed, FirstCall, NoteEntry, RunIndex, RunNotes,
+    CallCount, CallTally, ChangeCount, ClosedEvent, FirstCall, NoteEntry, RunIndex, RunNotes,
 };
 use haft::call::{Principal, RunId};
 use haft::clock;
@@ -74,7 +74,7 @@ async fn write(store: &SqliteStore, nth: u64, at: i128) {
     let notes = note(nth, at);
     let calls = notes.tallies.iter().map(|tally| tally.count.calls).sum();
     store.note(&run, &notes).await.expect("noted");
-    let closed = Closed {
+    let closed = ClosedEvent {
         count: 2 * calls,
         head: format!("{nth:064x}"),
         calls,

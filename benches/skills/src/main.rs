@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use haft::skill::set::{Filter, Root, SkillSet};
+use haft::skill::set::{SkillFilter, SkillRoot, SkillSet};
 use measure::{Row, Step, fact, interleave, wall_ms};
 
 /// Number of skills below the root; each has a script and a reference beside it.
@@ -21,7 +21,12 @@ fn main() {
     }
     // A file that changed a moment ago is read again, because its next change might keep its timestamp.
     std::thread::sleep(Duration::from_millis(200));
-    let set = || SkillSet::new(vec![Root::configured(folder.path())], Filter::default());
+    let set = || {
+        SkillSet::new(
+            vec![SkillRoot::configured(folder.path())],
+            SkillFilter::default(),
+        )
+    };
     let kept = set();
     assert_eq!(kept.current().skills().len(), SKILLS);
     fact("skills discovered", SKILLS);

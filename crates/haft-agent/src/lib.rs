@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use haft::{Executor, Policy, Session, ToolRegistry, tool};
-//! use haft_agent::{Agent, End, testing::ScriptedModel};
+//! use haft_agent::{Agent, RunEnd, testing::ScriptedModel};
 //!
 //! /// Add two numbers.
 //! #[tool]
@@ -22,7 +22,7 @@
 //! let session = Session::new(ToolRegistry::new().with(add)?);
 //! let mut agent = Agent::new(model, Executor::new(Policy::workspace()), session);
 //! let finished = agent.run("What is 2 + 3?").await?;
-//! assert!(matches!(finished.end, End::Done));
+//! assert!(matches!(finished.end, RunEnd::Done));
 //! assert_eq!(finished.text, "It is 5.");
 //! # Ok(()) }
 //! ```

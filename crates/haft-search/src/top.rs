@@ -14,9 +14,9 @@ pub struct Hit {
 /// Collects hits and returns the best few, in linear time and with memory for twice the limit.
 ///
 /// ```
-/// use haft_search::{Hit, Top};
+/// use haft_search::{Hit, TopHits};
 ///
-/// let mut top = Top::new(2);
+/// let mut top = TopHits::new(2);
 /// for (document, score) in [0.5, 2.0, 1.0].into_iter().enumerate() {
 ///     top.push(Hit { document, score });
 /// }

@@ -28,12 +28,12 @@ use crate::tabs::Tabs;
 /// ```no_run
 /// use axum::Router;
 /// use haft_app::Haft;
-/// use haft_server::{Access, Caller, HostGuard, Mcp};
+/// use haft_server::{Access, TokenOwner, HostGuard, Mcp};
 ///
 /// # async fn example(haft: Haft) -> Result<(), Box<dyn std::error::Error>> {
 /// let listener = tokio::net::TcpListener::bind("127.0.0.1:7421").await?;
 /// let hosts = HostGuard::new(listener.local_addr()?);
-/// let access = Access::bearer(hosts, |token| -> Option<Caller> { None });
+/// let access = Access::bearer(hosts, |token| -> Option<TokenOwner> { None });
 /// let mcp = Mcp::new(&haft).named("mine", "My product").http(access);
 /// axum::serve(listener, Router::new().route_service("/mcp", mcp)).await?;
 /// # Ok(()) }

@@ -97,13 +97,13 @@ pub type ArtifactFuture<'a, T> = BoxFuture<'a, Result<T, ArtifactError>>;
 /// ```
 /// use std::sync::Arc;
 ///
-/// use haft::artifact::source::Source;
-/// use haft::artifact::{Answer, ArtifactError, ArtifactRef, Owner};
-/// # async fn upload(owner: Owner, media_type: String, source: Arc<dyn Source>) -> Result<ArtifactRef, ArtifactError> {
+/// use haft::artifact::source::ByteSource;
+/// use haft::artifact::{ArtifactFuture, ArtifactError, ArtifactRef, ArtifactOwner};
+/// # async fn upload(owner: ArtifactOwner, media_type: String, source: Arc<dyn ByteSource>) -> Result<ArtifactRef, ArtifactError> {
 /// #     ArtifactRef::of_source(&*source).map_err(ArtifactError::from)
 /// # }
 ///
-/// fn put_from<'a>(owner: &Owner, media_type: &str, source: Arc<dyn Source>) -> Answer<'a, ArtifactRef> {
+/// fn put_from<'a>(owner: &ArtifactOwner, media_type: &str, source: Arc<dyn ByteSource>) -> ArtifactFuture<'a, ArtifactRef> {
 ///     let upload = tokio::spawn(upload(owner.clone(), media_type.to_owned(), source));
 ///     Box::pin(async move { upload.await.map_err(std::io::Error::other)? })
 /// }

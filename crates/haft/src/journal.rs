@@ -30,14 +30,14 @@ pub type JournalFuture<'a, T> = BoxFuture<'a, Result<T, JournalError>>;
 ///
 /// ```
 /// use haft::call::{CallId, RunId};
-/// use haft::journal::{Answer, JournalError};
+/// use haft::journal::{JournalFuture, JournalError};
 /// use haft::result::Status;
 /// use tokio::sync::{mpsc, oneshot};
 ///
 /// struct Close(RunId, CallId, Status, oneshot::Sender<Result<(), JournalError>>);
 ///
 /// /// One task takes entries in their order, and answers each.
-/// fn close<'a>(entries: &mpsc::UnboundedSender<Close>, run: &RunId, chain: &CallId, status: Status) -> Answer<'a, ()> {
+/// fn close<'a>(entries: &mpsc::UnboundedSender<Close>, run: &RunId, chain: &CallId, status: Status) -> JournalFuture<'a, ()> {
 ///     let (run, chain) = (run.clone(), chain.clone());
 ///     let (answer, answered) = oneshot::channel();
 ///     let _ = entries.send(Close(run.clone(), chain, status, answer));

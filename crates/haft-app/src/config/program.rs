@@ -12,9 +12,9 @@ use crate::problem::Problem;
 /// "always" apply, unless the program also wants the machine's settings.
 ///
 /// ```
-/// use haft_app::config::program::Program;
+/// use haft_app::config::program::ProgramSettings;
 ///
-/// let program = Program::default().set("limits.max_calls", 50).set("tools.enable", vec!["delete_file"]);
+/// let program = ProgramSettings::default().set("limits.max_calls", 50).set("tools.enable", vec!["delete_file"]);
 /// assert!(!program.reads_machine());
 /// ```
 #[derive(Clone, Default)]

@@ -66,16 +66,16 @@ impl Settings {
     /// Returns the value of a setting that always has one.
     ///
     /// ```
-    /// use haft_app::config::program::Program;
+    /// use haft_app::config::program::ProgramSettings;
     /// use haft_app::config::typed::MAX_CALLS;
-    /// use haft_app::config::{Inputs, Settings};
+    /// use haft_app::config::{LayerInputs, Settings};
     /// use haft_app::environment::Environment;
     ///
-    /// let program = Program::default().set("limits.max_calls", 50);
+    /// let program = ProgramSettings::default().set("limits.max_calls", 50);
     /// let (environment, workspace) = (Environment::default(), std::path::Path::new("/srv/work"));
-    /// let settings = Settings::resolve(&Inputs {
+    /// let settings = Settings::resolve(&LayerInputs {
     ///     program: Some(&program),
-    ///     ..Inputs::new(&environment, workspace)
+    ///     ..LayerInputs::new(&environment, workspace)
     /// })?;
     /// assert_eq!(settings.get(MAX_CALLS), 50);
     /// assert_eq!(settings.source(MAX_CALLS).unwrap().layer.as_str(), "program");

@@ -9,16 +9,16 @@ use crate::future::BoxFuture;
 ///
 /// ```
 /// use haft::approval::AsyncApprover;
-/// use haft::{Answer, ApprovalRequest, Decision, Executor, Policy, Risk};
+/// use haft::{ApproverReply, ApprovalRequest, Decision, Executor, Policy, Risk};
 ///
 /// struct Chat;
 ///
 /// impl AsyncApprover for Chat {
-///     async fn ask(&self, request: &ApprovalRequest) -> Answer {
+///     async fn ask(&self, request: &ApprovalRequest) -> ApproverReply {
 ///         if request.risk < Risk::Critical {
 ///             return Decision::approve("ann", "chat").into();
 ///         }
-///         Answer::Nobody
+///         ApproverReply::Nobody
 ///     }
 /// }
 ///

@@ -12,10 +12,10 @@ use std::sync::Arc;
 /// ```
 /// use std::error::Error;
 ///
-/// use haft::error::Failure;
+/// use haft::error::HostFailure;
 ///
 /// let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-/// let failure = Failure::new("haft.db: the disk is full; make room").with_source(full);
+/// let failure = HostFailure::new("haft.db: the disk is full; make room").with_source(full);
 /// assert_eq!(failure.to_string(), "haft.db: the disk is full; make room");
 /// assert!(failure.source().is_some_and(|source| source.is::<std::io::Error>()));
 /// ```

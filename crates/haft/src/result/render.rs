@@ -130,11 +130,11 @@ impl<'a> RenderedOutcome<'a> {
     /// that looks like a head, all parts get heads with more dashes: the lines with the most dashes are the heads.
     ///
     /// ```
-    /// use haft::result::{Mark, Part, Rendered};
+    /// use haft::result::{PartMark, RenderedPart, RenderedOutcome};
     ///
-    /// let part = |mark, text: &'static str| Part { mark, text: text.into() };
-    /// let rendered = Rendered {
-    ///     parts: vec![part(Mark::Status, "failed: exit code 1"), part(Mark::Stdout, "2 failed\n"), part(Mark::Note, ".env looks empty")],
+    /// let part = |mark, text: &'static str| RenderedPart { mark, text: text.into() };
+    /// let rendered = RenderedOutcome {
+    ///     parts: vec![part(PartMark::Status, "failed: exit code 1"), part(PartMark::Stdout, "2 failed\n"), part(PartMark::Note, ".env looks empty")],
     /// };
     /// assert_eq!(rendered.to_text(), "failed: exit code 1\n--- stdout ---\n2 failed\n--- note ---\n.env looks empty");
     /// ```

@@ -11,14 +11,14 @@ use crate::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use haft::toolset::{Toolset, registry::ToolRegistry, view::Replaceable};
+/// use haft::toolset::{Toolset, registry::ToolRegistry, view::ReplaceableToolset};
 /// use haft::tool;
 ///
 /// /// Add two numbers.
 /// #[tool]
 /// fn add(a: i64, b: i64) -> i64 { a + b }
 ///
-/// let tools = Replaceable::new(Arc::new(ToolRegistry::new()));
+/// let tools = ReplaceableToolset::new(Arc::new(ToolRegistry::new()));
 /// let before = tools.version();
 /// tools.replace(Arc::new(ToolRegistry::new().with(add)?));
 /// assert!(tools.version() > before && tools.snapshot().entry("add").is_some());
