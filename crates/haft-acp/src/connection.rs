@@ -62,7 +62,7 @@ pub async fn serve(
         () = stop => {}
     }
     lines.close();
-    connection.shut().await;
+    connection.shut_down().await;
     outbox.finish();
     // Do not wait long for a client that does not read the last messages.
     let _late = tokio::time::timeout(LAST, async {
@@ -187,7 +187,7 @@ impl Connection {
     }
 
     /// Cancels everything that runs, and closes every session.
-    async fn shut(&mut self) {
+    async fn shut_down(&mut self) {
         let sessions: Vec<_> = {
             let mut slots = self.server.slots.lock();
             slots.open.drain().map(|(_, session)| session).collect()

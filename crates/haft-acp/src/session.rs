@@ -117,7 +117,7 @@ impl Opener<'_> {
         let agent = match app.agent(settings, self.task(run, &updates)).await {
             Ok(agent) => agent,
             Err(problem) => {
-                app.shut().await;
+                app.shut_down().await;
                 return Err(problem);
             }
         };
@@ -297,7 +297,7 @@ impl Session {
             agent.release().await;
         }
         self.sweeper.abort();
-        self.app.shut().await;
+        self.app.shut_down().await;
         self.updates.detach();
     }
 }

@@ -210,7 +210,7 @@ impl Agent {
         if self.options.suggest {
             self.suggest().await;
         }
-        self.go_on(stop).await
+        self.run_loop(stop).await
     }
 
     /// Continues where an earlier run ended: with calls that waited for a decision, or with a request that failed.
@@ -222,7 +222,7 @@ impl Agent {
     /// As for [`run`](Self::run).
     pub async fn resume(&mut self) -> Result<RunResult, AgentError> {
         let stop = self.control.begin();
-        self.go_on(stop).await
+        self.run_loop(stop).await
     }
 
     fn check_closed(&self) -> Result<(), AgentError> {
@@ -249,7 +249,7 @@ impl Agent {
     }
 
     /// Takes turns until the run ends, within the time limit.
-    async fn go_on(&mut self, stop: CancellationToken) -> Result<RunResult, AgentError> {
+    async fn run_loop(&mut self, stop: CancellationToken) -> Result<RunResult, AgentError> {
         let deadline = self.options.budget.time.map(|time| Instant::now() + time);
         self.restore_skills().await?;
         self.instruct().await?;

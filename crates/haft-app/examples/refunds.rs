@@ -34,6 +34,6 @@ pub(crate) async fn main() -> Result<(), Problem> {
         );
     }
     agent.release().await;
-    haft.shut().await;
+    haft.shut_down().await;
     Ok(())
 }

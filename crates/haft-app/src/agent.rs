@@ -11,7 +11,7 @@
 //! let finished = run.run("Which files are here?").await?;
 //! println!("{}", finished.text);
 //! run.release().await;
-//! haft.shut().await;
+//! haft.shut_down().await;
 //! # Ok(()) }
 //! ```
 

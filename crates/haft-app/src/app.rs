@@ -472,7 +472,7 @@ impl App {
     }
 
     /// Describes how memory is stored.
-    pub fn memory_told(&self) -> &str {
+    pub fn memory_description(&self) -> &str {
         &self.0.memory_told
     }
 
@@ -571,12 +571,12 @@ impl App {
     }
 
     /// Suspends or finishes the remaining runs and writes what is buffered; nothing is recorded afterwards.
-    pub async fn shut(&self) {
+    pub async fn shut_down(&self) {
         self.0.runs.release_all().await;
-        self.0.code.shut().await;
+        self.0.code.shut_down().await;
         self.0.inventory.close().await;
         let archive = Arc::clone(&self.0.archive);
-        if tokio::task::spawn_blocking(move || archive.shut())
+        if tokio::task::spawn_blocking(move || archive.shut_down())
             .await
             .is_err()
         {

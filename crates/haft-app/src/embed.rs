@@ -54,7 +54,7 @@ use new_run::ENTRY;
 ///     assert_eq!(outcome.to_model(), r#"{"result":5}"#);
 /// }
 /// run.finish().await?;
-/// haft.shut().await;
+/// haft.shut_down().await;
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
@@ -155,8 +155,8 @@ impl Haft {
 
     /// Suspends or finishes the remaining runs and writes what is buffered. Nothing is recorded afterwards: a program calls it once, when
     /// it exits.
-    pub async fn shut(&self) {
-        self.0.app.shut().await;
+    pub async fn shut_down(&self) {
+        self.0.app.shut_down().await;
     }
 }
 

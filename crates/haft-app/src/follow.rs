@@ -232,7 +232,7 @@ impl App {
         let call =
             ToolCall::new(TOOL_CHAIN, recorded.start.arguments).with_id(recorded.chain.as_str());
         if suspended {
-            self.executor().go_on(session, call).await
+            self.executor().resume_suspended(session, call).await
         } else {
             self.executor().recover(session, call).await
         }

@@ -122,8 +122,8 @@ impl Hooks {
     }
 
     /// Ends all sessions: their runs are finished, or suspended where a decision is pending.
-    pub async fn shut(&self) {
-        self.folders.shut().await;
+    pub async fn shut_down(&self) {
+        self.folders.shut_down().await;
     }
 
     /// Locates a call and judges it there.

@@ -29,7 +29,7 @@
 //! assert_eq!(outcomes[0].to_model(), "closed bob");
 //! assert_eq!(outcomes[1].status, Status::Denied);
 //! run.finish().await?;
-//! haft.shut().await;
+//! haft.shut_down().await;
 //! # Ok(()) }
 //! ```
 //!

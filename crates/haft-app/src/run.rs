@@ -268,7 +268,7 @@ impl Runs {
                 .with_untrusted(vec![elsewhere]);
             let handle = self.handle(builder, false)?;
             handle.record(&mut *handle.life.phase.lock().await).await?;
-            self.tally_on(run, known);
+            self.resume_tally(run, known);
             return Ok(handle);
         }
         let calls = runs::last_call(home, run.as_str()).map_err(unreadable)?;
@@ -283,7 +283,7 @@ impl Runs {
             handle.record(&mut phase).await?;
             phase.transition(PhaseEvent::Start);
         }
-        self.tally_on(run, known);
+        self.resume_tally(run, known);
         let noted = self.parts.index.progress(run, calls, false).await;
         if let Err(error) = noted {
             tracing::warn!(%run, %error, "note that a run is resumed");
@@ -292,7 +292,7 @@ impl Runs {
     }
 
     /// Starts to gather figures about a resumed run, from those noted before.
-    fn tally_on(&self, run: &RunId, known: Option<RunEntry>) {
+    fn resume_tally(&self, run: &RunId, known: Option<RunEntry>) {
         let started = known.as_ref().map(|entry| entry.started.parse());
         let started = started.and_then(|time: Result<jiff::Timestamp, _>| time.ok());
         let started = started.map_or_else(clock::now, jiff::Timestamp::as_nanosecond);

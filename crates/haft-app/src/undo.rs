@@ -174,7 +174,7 @@ impl Approver for PresetApprover {
         Box::pin(async { ApproverReply::Nobody })
     }
 
-    fn decided_elsewhere(&self, _: &ApprovalRequest) -> Option<Decision> {
+    fn existing_decision(&self, _: &ApprovalRequest) -> Option<Decision> {
         Some(Decision::approve(self.0.by.clone(), self.0.from.clone()))
     }
 }

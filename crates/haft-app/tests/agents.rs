@@ -71,7 +71,7 @@ async fn a_call_like_one_that_another_run_waits_to_resume_is_suspended_at_once()
     let second = call(&haft).await;
     assert_eq!(second.status, Status::Suspended, "{second:?}");
     assert_eq!(approval(&second), id);
-    haft.shut().await;
+    haft.shut_down().await;
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_suspended_agent_goes_on_in_its_run_after_the_call_ran_elsewhere() {
     let busy = haft.agent(task()).await.unwrap_err();
     assert!(busy.to_string().contains("in use in this"), "{busy}");
     agent.release().await;
-    haft.shut().await;
+    haft.shut_down().await;
 
     let other = build().build().unwrap();
     let decision = Decision::approve("ann", "chat");
@@ -137,5 +137,5 @@ async fn a_suspended_agent_goes_on_in_its_run_after_the_call_ran_elsewhere() {
         assert_eq!(text(&pair[1], "continues"), pair[0].as_str());
     }
     assert_eq!(SENT.load(Ordering::Relaxed), 1);
-    other.shut().await;
+    other.shut_down().await;
 }

@@ -103,10 +103,10 @@ async fn without_an_approver_a_call_that_needs_approval_is_denied_at_once() {
         .build()
         .unwrap();
     assert_eq!(call(&never, of_ann()).await.status, Status::Denied);
-    never.shut().await;
+    never.shut_down().await;
     drop(never);
     assert!(requests.next().await.is_none());
-    haft.shut().await;
+    haft.shut_down().await;
 }
 
 #[tokio::test]
@@ -122,13 +122,13 @@ async fn an_approver_decides_while_the_call_waits_and_no_request_outlives_it() {
         assert!(pending.decide(Decision::approve("ann", "chat")));
     });
     assert_eq!(outcome.to_model(), "closed ann");
-    haft.shut().await;
+    haft.shut_down().await;
     let later = build()
         .when_asked(PendingCallMode::Suspend)
         .build()
         .unwrap();
     assert!(later.approvals().pending().await.unwrap().is_empty());
-    later.shut().await;
+    later.shut_down().await;
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn an_approval_holds_only_in_the_application_it_was_asked_for_in() {
     let id = approval(&asked);
     let decision = || Decision::approve("ann", "chat");
     asking.approvals().decide(&id, decision()).await.unwrap();
-    asking.shut().await;
+    asking.shut_down().await;
 
     fs::create_dir(at.join("elsewhere")).unwrap();
     let denying = Policy::builder(Profile::Workspace).deny("close(account:ann)");
@@ -176,7 +176,7 @@ async fn an_approval_holds_only_in_the_application_it_was_asked_for_in() {
             entry.status == RequestStatus::Approved && !entry.claimed,
             "{what}: {entry:?}"
         );
-        other.shut().await;
+        other.shut_down().await;
     }
 
     let same = build().tool(close).tool(add).build().unwrap();
@@ -185,7 +185,7 @@ async fn an_approval_holds_only_in_the_application_it_was_asked_for_in() {
     assert_eq!(outcome.run, asked.run);
     let twice = same.resume(&id).await.unwrap_err();
     assert!(twice.to_string().contains("has already run"), "{twice}");
-    same.shut().await;
+    same.shut_down().await;
 }
 
 #[tokio::test]
@@ -194,7 +194,7 @@ async fn a_decision_is_checked_when_it_is_made() {
     let build = || on(folder.path()).when_asked(PendingCallMode::Suspend);
     let haft = build().tool(close).build().unwrap();
     let asked = call(&haft, of_ann()).await;
-    haft.shut().await;
+    haft.shut_down().await;
     let id = approval(&asked);
     let other = build().tool(other::close).build().unwrap();
     let pending = other.resume(&id).await.unwrap_err();
@@ -205,7 +205,7 @@ async fn a_decision_is_checked_when_it_is_made() {
     assert_eq!(entry.status, RequestStatus::Pending);
     let none = ApprovalId::new("ap-none");
     other.resume(&none).await.unwrap_err();
-    other.shut().await;
+    other.shut_down().await;
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn a_follower_acts_on_decisions_about_suspended_calls() {
         changes.recv().await.unwrap();
     }
     following.stop().await;
-    haft.shut().await;
+    haft.shut_down().await;
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ async fn a_dropped_run_is_suspended_where_it_waits() {
     let run = haft.run(ann()).await.unwrap();
     let asked = run.call(of_ann()).await;
     drop(run);
-    haft.shut().await;
+    haft.shut_down().await;
     drop(haft);
     let haft = on(folder.path())
         .tool(close)
@@ -252,7 +252,7 @@ async fn a_dropped_run_is_suspended_where_it_waits() {
     let decision = Decision::approve("ann", "chat");
     haft.approvals().decide(&id, decision).await.unwrap();
     assert_eq!(haft.resume(&id).await.unwrap().to_model(), "closed ann");
-    haft.shut().await;
+    haft.shut_down().await;
 }
 
 #[tokio::test]
@@ -327,7 +327,7 @@ async fn no_tool_reads_or_changes_the_state_folder_in_the_workspace() {
         fs::read_to_string(ws.join("state/token")).unwrap(),
         "needle"
     );
-    haft.shut().await;
+    haft.shut_down().await;
 }
 
 #[tokio::test]
@@ -345,13 +345,13 @@ async fn the_machine_s_settings_count_where_the_program_wants_them() {
     assert_eq!(alone.settings().whole("limits.max_calls"), Some(10_000));
     let profile = alone.settings().entry(&["policy", "profile"]).unwrap();
     assert_eq!(profile.layer().as_str(), "program");
-    alone.shut().await;
+    alone.shut_down().await;
 
     let both = build().machine_settings().set("limits.call_timeout_s", 9);
     let both = both.build().unwrap();
     assert_eq!(call(&both, of_ann()).await.status, Status::Denied);
     assert_eq!(both.settings().whole("limits.max_calls"), Some(2));
-    both.shut().await;
+    both.shut_down().await;
 }
 
 #[tokio::test]
@@ -393,7 +393,7 @@ async fn rules_and_guards_of_the_program_s_policy_hold() {
     let policy = haft_app::view::policy::overview(haft.app());
     let rules = serde_json::to_string(&policy).unwrap();
     assert!(rules.contains(r#""layer":"program""#), "{rules}");
-    haft.shut().await;
+    haft.shut_down().await;
 }
 
 #[tokio::test]
@@ -446,7 +446,7 @@ async fn a_state_that_was_not_named_goes_with_the_application() {
     let home = haft.app().home().to_owned();
     let run = haft.run(ann()).await.unwrap();
     run.call(ToolCall::new("add", r#"{"a":1,"b":2}"#)).await;
-    haft.shut().await;
+    haft.shut_down().await;
     drop(haft);
     assert!(home.is_dir(), "a run still stands in it");
     drop(run);
@@ -497,7 +497,7 @@ async fn a_run_of_few_tools_is_resumed_with_those_alone() {
     approval(&run.call(of_ann()).await);
     let id = run.id().clone();
     run.suspend().await.unwrap();
-    haft.shut().await;
+    haft.shut_down().await;
 
     let again = program();
     let options = RunOptions::new("test");
@@ -517,7 +517,7 @@ async fn a_run_of_few_tools_is_resumed_with_those_alone() {
     let options = RunOptions::new("test");
     let refused = again.app().runs().resume(&id, 0, options).await;
     assert!(refused.is_err_and(|e| e.to_string().contains("which tools run")));
-    again.shut().await;
+    again.shut_down().await;
 }
 
 #[tokio::test]
@@ -538,5 +538,5 @@ async fn a_rule_for_good_is_not_taken_from_another_tenant_s_request() {
     // The request is still undecided and can be approved once.
     let once = Decision::approve("eve", "chat");
     haft.approvals().decide(&id, once).await.unwrap();
-    haft.shut().await;
+    haft.shut_down().await;
 }

@@ -77,7 +77,7 @@ async fn a_released_run_is_finished_and_so_is_a_dropped_one() {
     assert_eq!(state(&app, &dropped).await, "closed");
     let verified = runs::verify(&app, dropped.run.as_str()).await.unwrap();
     assert!(verified.ok, "{verified:?}");
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_finished_run_withdraws_what_it_asked() {
         app.decide(id, late).await.unwrap_err();
     }
     assert!(!folder.path().join("ws/b.txt").exists());
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn a_run_is_suspended_where_something_of_it_waits_and_finished_elsewhere()
     let done = run.call(read()).await;
     run.suspend().await.unwrap();
     assert_eq!(state(&app, &done).await, "closed");
-    app.shut().await;
+    app.shut_down().await;
 }
 
 /// As for the one of two processes that comes second.
@@ -132,7 +132,7 @@ async fn a_run_that_has_ended_is_refused_as_ended() {
     let refused = app.runs().resume(&done.run, 0, options()).await;
     let refused = refused.unwrap_err().to_string();
     assert!(refused.contains("has ended"), "{refused}");
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_parent_s_token_ends_a_run() {
     assert_eq!(late.status, Status::Cancelled, "{late:?}");
     run.finish().await.unwrap();
     assert_eq!(state(&app, &late).await, "closed");
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn a_prepared_run_leaves_nothing_and_a_started_one_starts_once() {
         (1, 1),
         "{events:?}"
     );
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn a_run_is_resumed_for_whom_it_was_started() {
     assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
     assert_eq!(fs::read(folder.path().join("ws/b.txt")).unwrap(), b"new");
     assert_eq!(state(&app, &asked).await, "closed");
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn a_run_with_a_pending_request_is_suspended_and_resumed_after_the_decisio
 
     let again = app.resume(&asked.run, options(), never()).await;
     assert!(again.unwrap_err().to_string().contains("has ended"));
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -294,7 +294,7 @@ async fn a_row_says_who_made_a_run_what_it_began_with_and_what_came_of_it() {
     let text = haft_app::view::metrics::text(&app).await.unwrap();
     assert!(text.contains("haft_calls_total{tool=\"(unknown)\",status=\"error\"} 1"));
     assert!(!text.contains("no_such_tool"), "{text}");
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -324,7 +324,7 @@ async fn what_a_resumed_run_does_is_added_to_its_row() {
     // One decision, and how long it took.
     let shown = overview::overview(&app, haft::clock::now()).await.unwrap();
     assert_eq!(shown.today.decided, 1);
-    app.shut().await;
+    app.shut_down().await;
 }
 
 #[tokio::test]
@@ -363,5 +363,5 @@ async fn pages_follow_one_another_and_hold_archives_that_the_database_lost() {
     expect.push(copied.to_owned());
     expect.sort_unstable();
     assert_eq!(found, expect);
-    app.shut().await;
+    app.shut_down().await;
 }

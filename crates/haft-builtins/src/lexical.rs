@@ -19,7 +19,7 @@ pub fn normalize(path: &Path) -> PathBuf {
 }
 
 /// Returns true if a path goes down and then up again, so that links on the way may lead elsewhere.
-pub(crate) fn goes_down_and_up(path: &Path) -> bool {
+pub(crate) fn has_inner_parent(path: &Path) -> bool {
     let mut parts = path
         .components()
         .skip_while(|part| !matches!(part, Component::Normal(_)));
@@ -30,7 +30,7 @@ pub(crate) fn goes_down_and_up(path: &Path) -> bool {
 pub(crate) fn target_of_link(root: &Path, path: &Path, text: &Path) -> Option<String> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let whole = root.join(folder).join(text);
-    if goes_down_and_up(text) {
+    if has_inner_parent(text) {
         // The target depends on other links, so its text alone does not tell.
         return Some(whole.to_string_lossy().into_owned());
     }

@@ -96,7 +96,7 @@ fn resolved(command: Command, at: &Invocation) -> ExitResult {
                 return Ok(Exit::Done);
             }
             let name = server.name;
-            in_house(
+            run_with_app(
                 Command::Mcp(args::Mcp {
                     action: McpAction::Pin { name, yes: false },
                 }),
@@ -116,12 +116,12 @@ fn resolved(command: Command, at: &Invocation) -> ExitResult {
         Command::Tools(tools) if tools::refuse(&tools).is_some() => {
             Err(tools::refuse(&tools).unwrap_or_else(|| Problem::usage("see `haft help tools`")))
         }
-        command => in_house(command, at),
+        command => run_with_app(command, at),
     }
 }
 
 /// Runs the commands that need the assembled application.
-fn in_house(command: Command, at: &Invocation) -> ExitResult {
+fn run_with_app(command: Command, at: &Invocation) -> ExitResult {
     if runs_tools(&command) {
         at.site.check_workspace()?;
     }
@@ -165,7 +165,7 @@ fn in_house(command: Command, at: &Invocation) -> ExitResult {
             Command::Mcp(args) => mcp::servers::run(at, &app, &args.action).await,
             _ => Ok(Exit::Done),
         };
-        app.shut().await;
+        app.shut_down().await;
         done
     });
     // A thread may still wait for a line that is never typed; it ends with the process.

@@ -106,7 +106,7 @@ impl Approver for ClientApprover {
         })
     }
 
-    fn patience(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
+    fn wait_limit(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
         let waits = self.elsewhere && self.line.is_none();
         // A client that is sent a question may take its time.
         let sends = !self.era.is_modern() && self.notes.is_some();

@@ -320,7 +320,7 @@ impl Client {
         ClientError::Late {
             method: method.to_owned(),
             limit,
-            said: self.wire.last_words(),
+            said: self.wire.stderr_tail(),
         }
     }
 }

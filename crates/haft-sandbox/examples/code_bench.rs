@@ -109,7 +109,7 @@ async fn measure(rounds: usize) -> Fallible<()> {
     }
     idle_memory(&warm).await?;
     sustained(&warm, rounds).await?;
-    warm.shut().await;
+    warm.shut_down().await;
     on_demand(rounds).await?;
     let fresh = jail(0, true);
     fresh.probe().await;
@@ -196,7 +196,7 @@ async fn on_demand(rounds: usize) -> Fallible<()> {
         times.push(started.elapsed());
     }
     say("kill to the end of its tree", &mut times)?;
-    cold.shut().await;
+    cold.shut_down().await;
     Ok(())
 }
 

@@ -165,7 +165,7 @@ impl CodeJail {
     ///
     /// # Errors
     /// [`StartError::NoInterpreter`] if this machine has none, [`StartError::TooWeak`] if the jail is weaker than required,
-    /// [`StartError::Shut`] after [`shut`](Self::shut), [`StartError::Interpreter`] if it does not start.
+    /// [`StartError::Shut`] after [`shut_down`](Self::shut_down), [`StartError::Interpreter`] if it does not start.
     pub async fn take(&self, kind: LibrarySet) -> Result<Script, StartError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(StartError::NoRuntime);
@@ -176,8 +176,8 @@ impl CodeJail {
     }
 
     /// Kills zygotes and idle children, and returns when they are gone. Scripts already handed out are killed too.
-    pub async fn shut(&self) {
-        self.inner.shut().await;
+    pub async fn shut_down(&self) {
+        self.inner.shut_down().await;
     }
 
     fn refill(&self, kind: LibrarySet) {

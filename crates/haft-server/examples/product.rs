@@ -81,6 +81,6 @@ async fn app() -> Result<(), Box<dyn Error + Send + Sync>> {
         }
         http.shutdown();
     }
-    haft.shut().await;
+    haft.shut_down().await;
     Ok(())
 }

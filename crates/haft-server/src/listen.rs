@@ -141,7 +141,7 @@ async fn accept(stream: TcpStream, served: ConnectionContext) {
     let guest = Arc::clone(&served.guest);
     tokio::select! {
         () = serve_stream(stream, served) => {}
-        () = guest.put_out() => tracing::debug!("a connection without a token made room"),
+        () = guest.wait_for_eviction() => tracing::debug!("a connection without a token made room"),
     }
 }
 

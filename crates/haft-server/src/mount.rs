@@ -108,7 +108,7 @@ impl Mcp {
     }
 
     /// Returns the HTTP service for callers that `access` admits: it checks Host, Origin and token before anything else in a request.
-    /// Clones share their sessions. When the program stops, it must call [`McpService::shutdown`] first, then [`Haft::shut`].
+    /// Clones share their sessions. When the program stops, it must call [`McpService::shutdown`] first, then [`Haft::shut_down`].
     pub fn http(&self, access: Access) -> McpService {
         let runs = Arc::clone(&self.runs);
         McpServer::new(&self.info, self.limits.clone(), runs as _).http(access)
@@ -227,6 +227,6 @@ mod tests {
         let outcome = run.call(ToolCall::new("hello", "{}")).await;
         assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
         run.finish().await.unwrap();
-        haft.shut().await;
+        haft.shut_down().await;
     }
 }

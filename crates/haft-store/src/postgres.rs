@@ -116,7 +116,7 @@ impl PostgresStore {
     }
 
     /// Removes this process and closes the connections. Dropping without it loses nothing.
-    pub async fn shut(&self) {
+    pub async fn shut_down(&self) {
         if let Some(pool) = self.0.pool.get() {
             // If this fails, others notice within seconds.
             let _ = timeout(OPERATION_TIMEOUT, self.0.beat.leave(pool)).await;

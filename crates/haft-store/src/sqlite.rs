@@ -37,7 +37,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// The database's error, such as a full disk.
-    pub async fn shut(&self) -> Result<(), StoreError> {
+    pub async fn shut_down(&self) -> Result<(), StoreError> {
         self.worker.close().await
     }
 }

@@ -272,7 +272,7 @@ pub trait Approver: Send + Sync {
 
     /// Returns how long it lets a call wait from now on before it answers [`ApproverReply::Later`]; `None` if it does not limit the wait. `now`:
     /// for a call that is asked about by [`ask_now`](Self::ask_now). The request states it.
-    fn patience(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
+    fn wait_limit(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
         let _ = (request, now);
         None
     }
@@ -286,7 +286,7 @@ pub trait Approver: Send + Sync {
 
     /// Returns the decision that a person has already made about this very call, or makes at a prompt outside haft; such a request is
     /// not stored.
-    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
+    fn existing_decision(&self, request: &ApprovalRequest) -> Option<Decision> {
         let _ = request;
         None
     }
@@ -309,16 +309,16 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
         T::ask_now(self, request)
     }
 
-    fn patience(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
-        T::patience(self, request, now)
+    fn wait_limit(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
+        T::wait_limit(self, request, now)
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
         T::automatic(self, request)
     }
 
-    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
-        T::decided_elsewhere(self, request)
+    fn existing_decision(&self, request: &ApprovalRequest) -> Option<Decision> {
+        T::existing_decision(self, request)
     }
 
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {

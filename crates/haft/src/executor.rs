@@ -227,11 +227,11 @@ impl Executor {
 
     /// Resumes a suspended call under its own id, in its run, which the session resumes. The outcome is stored for the client
     /// until it makes the call again. A call that is no longer suspended is a conflict.
-    pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {
+    pub async fn resume_suspended(&self, session: &Session, call: ToolCall) -> Outcome {
         execute(&self.parts, session, CallMode::Resumed.incoming(call)).await
     }
 
-    /// Like [`go_on`](Self::go_on), but for an interrupted call, whether or not it had been suspended before.
+    /// Like [`resume_suspended`](Self::resume_suspended), but for an interrupted call, whether or not it had been suspended before.
     pub async fn recover(&self, session: &Session, call: ToolCall) -> Outcome {
         execute(&self.parts, session, CallMode::Recovered.incoming(call)).await
     }
@@ -486,7 +486,7 @@ async fn execute(parts: &Arc<ExecutorParts>, session: &Session, incoming: Incomi
     let incoming = incoming.resolved(session);
     let mut open = OpenCall::new(parts, session, incoming);
     let end = run_in_span(&mut open, &mut settlement).await;
-    if settlement.is_owing() {
+    if settlement.needs_settling() {
         let heard = open.how() == CallMode::Asked;
         // Boxed: few calls have anything to settle, and the future of every call would be as large.
         return Box::pin(settlement.settle(&mut open, end, heard)).await;

@@ -299,8 +299,8 @@ impl Policy {
     }
 
     /// Whether a rule covers a single approved call of this tool: only then does the digest of the unstated arguments matter.
-    pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
-        self.rules.keeps_calls_of(tool)
+    pub(crate) fn covers_saved_calls_of(&self, tool: &str) -> bool {
+        self.rules.covers_saved_calls_of(tool)
     }
 
     /// Binds this policy to a workspace: takes over its root and its hidden paths.

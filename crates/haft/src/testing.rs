@@ -79,7 +79,7 @@ impl Approver for ConsentingPerson {
         Box::pin(async { ApproverReply::Nobody })
     }
 
-    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
+    fn existing_decision(&self, request: &ApprovalRequest) -> Option<Decision> {
         (!request.is_question()).then(|| Decision::approve("ann", "test"))
     }
 }

@@ -197,12 +197,12 @@ impl Inbox for Durable {
         self.0.deliver(id)
     }
 
-    fn attend<'a>(
+    fn set_attended<'a>(
         &'a self,
         id: &'a ApprovalId,
         attended: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        self.0.attend(id, attended)
+        self.0.set_attended(id, attended)
     }
 
     fn end<'a>(

@@ -341,11 +341,11 @@ mod tests {
         ] {
             assert!(!on.contains(&name.to_owned()), "{name}: {on:?}");
         }
-        haft.shut().await;
+        haft.shut_down().await;
         // A tool that the program names itself is on.
         let haft = build().set("tools.fetch_url.enabled", true);
         let haft = haft.build().unwrap();
         assert!(names(&haft).contains(&"fetch_url".to_owned()));
-        haft.shut().await;
+        haft.shut_down().await;
     }
 }

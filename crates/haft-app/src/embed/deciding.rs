@@ -71,6 +71,6 @@ mod tests {
         run.finish().await.unwrap();
         let calls = haft.calls(&id).await.unwrap();
         assert_eq!(calls[0]["decided_by"], "olga", "{calls:?}");
-        haft.shut().await;
+        haft.shut_down().await;
     }
 }

@@ -45,7 +45,7 @@ pub fn enter() -> Option<ExitCode> {
 /// async fn app() -> Result<(), Problem> {
 ///     let haft = Haft::builder().workspace("work").standard(Standard::COMMANDS).build()?;
 ///     // Runs, calls.
-///     haft.shut().await;
+///     haft.shut_down().await;
 ///     Ok(())
 /// }
 /// ```

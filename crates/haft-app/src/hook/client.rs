@@ -88,7 +88,7 @@ impl HookProcess {
                 headless: self.headless,
             })
             .await;
-        hooks.shut().await;
+        hooks.shut_down().await;
         reply
     }
 

@@ -123,14 +123,14 @@ impl AgentFolder {
     }
 
     /// Ends all sessions and the application.
-    pub(super) async fn shut(&self) {
+    pub(super) async fn shut_down(&self) {
         self.watching.abort();
         self.app.runs().stop_waiting();
         let all = std::mem::take(&mut *self.sessions.lock());
         for slot in all.into_values() {
             end(slot).await;
         }
-        self.app.shut().await;
+        self.app.shut_down().await;
     }
 
     /// How long no call has come; `None` while a session is open.

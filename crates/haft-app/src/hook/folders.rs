@@ -80,7 +80,7 @@ impl AgentFolders {
     }
 
     /// Closes all folders. Their sessions end.
-    pub(super) async fn shut(&self) {
+    pub(super) async fn shut_down(&self) {
         let all = std::mem::take(&mut *self.slots.lock());
         for slot in all.into_values() {
             close(slot).await;
@@ -131,6 +131,6 @@ fn make_room(slots: &mut HashMap<PathBuf, FolderSlot>) -> bool {
 
 async fn close(slot: FolderSlot) {
     if let Some(folder) = slot.get() {
-        folder.shut().await;
+        folder.shut_down().await;
     }
 }

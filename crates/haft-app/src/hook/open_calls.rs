@@ -140,7 +140,7 @@ impl OpenAgentCalls {
     }
 
     /// Stops waiting for reports: the agent sends no more of them.
-    pub(super) fn hang_up(&self) {
+    pub(super) fn stop_waiting_for_reports(&self) {
         for call in self.0.lock().iter() {
             call.abandon();
         }

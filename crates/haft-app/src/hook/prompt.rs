@@ -19,7 +19,7 @@ impl Approver for AgentPrompt {
         Box::pin(async { ApproverReply::Nobody })
     }
 
-    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
+    fn existing_decision(&self, request: &ApprovalRequest) -> Option<Decision> {
         if request.is_question() {
             return None;
         }

@@ -132,7 +132,7 @@ impl AgentSession {
     /// Ends the session: the agent sends nothing more. When this value is dropped its runs are finished, or suspended where a decision is
     /// pending.
     pub(super) async fn end(&self) {
-        self.at.calls.hang_up();
+        self.at.calls.stop_waiting_for_reports();
         self.runs.suspend().await;
     }
 

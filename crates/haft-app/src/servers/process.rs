@@ -130,7 +130,7 @@ struct StdioServer {
 }
 
 impl ServerProcess for StdioServer {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         let log = self.running.stderr();
         let from = log.total().saturating_sub(REDACTION_WINDOW as u64);
         let bytes = log.read(from, REDACTION_WINDOW).bytes;

@@ -336,7 +336,7 @@ async fn inbox(app: &App) -> HealthCheck {
 }
 
 async fn memory(app: &App) -> HealthCheck {
-    let summary = app.memory_told();
+    let summary = app.memory_description();
     match app
         .memory()
         .counts(&MemoryAccess::now(app.principal()))

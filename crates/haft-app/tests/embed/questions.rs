@@ -19,17 +19,17 @@ async fn an_answer_is_kept_where_the_tool_that_asked_is_missing() {
     assert_eq!(asked.status, Status::Suspended, "{asked:?}");
     let id = approval(&asked);
     haft.approvals().decide(&id, chosen()).await.unwrap();
-    haft.shut().await;
+    haft.shut_down().await;
 
     let without = with(Standard::FILES);
     let refused = without.resume(&id).await.unwrap_err();
     assert!(refused.to_string().contains("ask_user"), "{refused}");
-    without.shut().await;
+    without.shut_down().await;
 
     let again = with(Standard::QUESTIONS);
     let outcome = again.resume(&id).await.unwrap();
     assert!(outcome.is_ok(), "{outcome:?}");
-    again.shut().await;
+    again.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -59,7 +59,7 @@ async fn a_question_keeps_no_other_call_of_its_run_waiting() {
     assert!(answered.is_ok(), "{answered:?}");
     assert!(answered.to_model().contains("which"), "{answered:?}");
     drop(run);
-    haft.shut().await;
+    haft.shut_down().await;
 }
 
 /// A person's answer to the question `which`.

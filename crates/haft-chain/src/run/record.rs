@@ -351,7 +351,7 @@ impl Drop for ChainRecord {
             return;
         }
         let resumption = self.resumption.as_ref();
-        let stays = resumption.is_some_and(Resumption::is_left_when_dropped);
+        let stays = resumption.is_some_and(Resumption::is_resumable_on_drop);
         let ended = if self.replay.is_some() && (stays || !self.sent) {
             self.suspend()
         } else {

@@ -47,7 +47,7 @@ fn check(config: &Config, code: &CodeConfig, strength: &str) {
     let outcome = wait(scene().chain("tools.echo(a=1)\nimport os\nos._exit(1)"));
     assert_eq!(trace(&outcome), ["echo:ok"], "{}", pretty(&outcome));
     assert!(outcome.error.is_some());
-    wait(engine.jail().shut());
+    wait(engine.jail().shut_down());
 }
 
 fn fresh() {

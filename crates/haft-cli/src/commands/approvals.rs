@@ -312,7 +312,7 @@ async fn decide(at: &Invocation, app: &App, id: &str, choice: Choice, yes: bool)
         let settings = there.settings()?;
         let app = App::build(&there.site, &settings, there.host(false))?;
         let settled = settle::settle(&there, &app, id, decision).await;
-        app.shut().await;
+        app.shut_down().await;
         settled?
     } else {
         settle::settle(at, app, id, decision).await?

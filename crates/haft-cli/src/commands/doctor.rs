@@ -37,7 +37,7 @@ pub(crate) async fn run(at: &Invocation) -> ExitResult {
     } else {
         at.screen.out(&render(&report))
     };
-    app.shut().await;
+    app.shut_down().await;
     printed?;
     Ok(if report.is_broken() {
         Exit::Failed

@@ -203,7 +203,7 @@ pub(crate) fn end(lab: &Lab, id: &str, ending: RequestEnding, why: &str) {
     let id = ApprovalId::new(id);
     runtime.block_on(async {
         inbox.end(&id, ending, why).await.unwrap();
-        inbox.shut().await;
+        inbox.shut_down().await;
     });
 }
 

@@ -170,7 +170,7 @@ impl Wire for HttpWire {
         }
     }
 
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 

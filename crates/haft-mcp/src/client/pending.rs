@@ -95,7 +95,7 @@ impl AwaitedResponses {
                     let _gone = entry.answer.send(Ok(bytes));
                 }
             }
-            ServerMessage::Request(request) => return Some((self.called_for(), request)),
+            ServerMessage::Request(request) => return Some((self.call_of_server_request(), request)),
             ServerMessage::News(news) => self.bulletin.post(news),
             ServerMessage::Progress(id, line) => {
                 let progress = self
@@ -105,7 +105,7 @@ impl AwaitedResponses {
                     .and_then(|e| e.progress.clone());
                 speech::pass_on(progress.as_ref(), line);
             }
-            ServerMessage::Notification(method, params) => self.called_for().hear(&method, params),
+            ServerMessage::Notification(method, params) => self.call_of_server_request().hear(&method, params),
             ServerMessage::Unread(id, why) => {
                 let entry = self.entries.lock().remove(&id);
                 if let Some(entry) = entry {
@@ -123,7 +123,7 @@ impl AwaitedResponses {
 
     /// Returns the call that a server's request is for. The request does not name its call, so if several are possible, it is for
     /// none.
-    fn called_for(&self) -> Arc<Inquiry> {
+    fn call_of_server_request(&self) -> Arc<Inquiry> {
         let entries = self.entries.lock();
         let mut able = entries.values().filter(|entry| entry.inquiry.can_respond());
         match (able.next(), able.next()) {

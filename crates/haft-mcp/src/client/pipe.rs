@@ -27,7 +27,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// The process behind a wire.
 pub trait ServerProcess: Send + Sync {
     /// Returns the end of what it wrote to its standard error.
-    fn last_words(&self) -> String;
+    fn stderr_tail(&self) -> String;
 
     /// Ends it: its input has already ended. It gets some time, then a termination signal, then is killed.
     fn end(&self) -> BoxFuture<'_, ()>;
@@ -76,7 +76,7 @@ impl PipeWire {
 
     fn closed(&self) -> ClientError {
         ClientError::Closed {
-            said: self.process.last_words(),
+            said: self.process.stderr_tail(),
         }
     }
 
@@ -155,8 +155,8 @@ impl Wire for PipeWire {
         self.pending.news()
     }
 
-    fn last_words(&self) -> String {
-        self.process.last_words()
+    fn stderr_tail(&self) -> String {
+        self.process.stderr_tail()
     }
 
     fn may_ignore_discover(&self) -> bool {

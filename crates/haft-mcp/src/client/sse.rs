@@ -145,7 +145,7 @@ impl Wire for SseWire {
         self.pending.news()
     }
 
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 

@@ -16,7 +16,7 @@ use crate::era::{Era, Revision};
 struct Gone;
 
 impl ServerProcess for Gone {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         "out of disk".into()
     }
 

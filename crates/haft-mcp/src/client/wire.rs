@@ -69,7 +69,7 @@ pub trait Wire: Send + Sync {
     fn news(&self) -> broadcast::Receiver<ServerChange>;
 
     /// Returns the end of the server's error output; empty if there is none.
-    fn last_words(&self) -> String;
+    fn stderr_tail(&self) -> String;
 
     /// Returns whether a server that does not know `server/discover` may leave it unanswered.
     fn may_ignore_discover(&self) -> bool;

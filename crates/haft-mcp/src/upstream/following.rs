@@ -238,7 +238,7 @@ impl UpstreamSubscriptions {
     }
 
     /// Maintains the subscriptions over one connection, until it ends or nothing is wanted.
-    async fn attend(&self, link: &UpstreamLink, live: &Arc<LiveConnection>) {
+    async fn set_attended(&self, link: &UpstreamLink, live: &Arc<LiveConnection>) {
         let mut news = live.client.news();
         let mut wishes = self.wishes.subscribe();
         let mut orders = ConnectionSubscriptions::default();
@@ -338,7 +338,7 @@ async fn keep(following: Arc<UpstreamSubscriptions>) {
         let link = Arc::clone(&following.state.lock().link);
         let began = Instant::now();
         match link.open_connection().await {
-            Ok(live) => following.attend(&link, &live).await,
+            Ok(live) => following.set_attended(&link, &live).await,
             Err(error) => following.refuse_open(&error),
         }
         if began.elapsed() > MAX_PAUSE {

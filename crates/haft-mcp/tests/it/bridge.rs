@@ -38,7 +38,7 @@ const STATE: &str = "s-\u{e4}\"12345678901234567890123";
 struct Inside;
 
 impl ServerProcess for Inside {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 

@@ -18,7 +18,7 @@ use crate::support::until_async;
 struct Inside;
 
 impl ServerProcess for Inside {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 

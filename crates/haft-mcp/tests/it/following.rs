@@ -37,7 +37,7 @@ struct State {
 struct Inside;
 
 impl ServerProcess for Inside {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 

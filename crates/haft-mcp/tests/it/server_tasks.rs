@@ -24,7 +24,7 @@ const ERROR: &str = r#"{"code":-32050,"message":"the printer is on fire","data":
 struct Inside;
 
 impl ServerProcess for Inside {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 

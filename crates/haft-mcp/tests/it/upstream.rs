@@ -46,7 +46,7 @@ struct Backend(Arc<Mutex<State>>);
 struct End(Backend);
 
 impl ServerProcess for End {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         "out of disk".into()
     }
 

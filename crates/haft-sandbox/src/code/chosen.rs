@@ -261,9 +261,9 @@ impl CodeJailState {
         }
     }
 
-    pub(super) async fn shut(&self) {
-        self.plain.shut().await;
-        self.data.shut().await;
+    pub(super) async fn shut_down(&self) {
+        self.plain.shut_down().await;
+        self.data.shut_down().await;
     }
 }
 

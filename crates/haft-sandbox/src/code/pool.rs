@@ -159,7 +159,7 @@ impl Pool {
     }
 
     /// Kills everything; returns when it is gone.
-    pub(super) async fn shut(&self) {
+    pub(super) async fn shut_down(&self) {
         let (zygote, idle) = {
             let mut state = self.state();
             state.closed = true;

@@ -168,7 +168,7 @@ impl<'a> Finder<'a> {
         let mut all = Vec::new();
         if let Some(workspace) = &self.search.workspace {
             for (file, tool) in files {
-                all.extend(wishes_in(&workspace.join(file), tool));
+                all.extend(requested_versions(&workspace.join(file), tool));
             }
         }
         let path = self.search.variables.get("PATH");
@@ -233,7 +233,7 @@ pub(super) fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Returns the versions that a file asks for: those of a tool in a table or list, or of the whole file if `tool` is empty.
-pub(super) fn wishes_in(file: &Path, tool: &str) -> Vec<String> {
+pub(super) fn requested_versions(file: &Path, tool: &str) -> Vec<String> {
     let text = short_text(file).unwrap_or_default();
     let lines = text
         .lines()

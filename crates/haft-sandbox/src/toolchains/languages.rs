@@ -94,7 +94,7 @@ fn nvm(finder: &mut Finder<'_>) {
     let mut alias = "default".to_owned();
     for _ in 0..ALIASES {
         let plain = !alias.starts_with('/') && !alias.split('/').any(|part| part == "..");
-        let wish = wishes_in(&kit.root().join("alias").join(&alias), "");
+        let wish = requested_versions(&kit.root().join("alias").join(&alias), "");
         let Some(wish) = wish.into_iter().next().filter(|_| plain) else {
             break;
         };
@@ -158,7 +158,7 @@ fn pyenv(finder: &mut Finder<'_>) {
     let Some(kit) = finder.kit("pyenv", &folder) else {
         return;
     };
-    let global = wishes_in(&kit.root().join("version"), "");
+    let global = requested_versions(&kit.root().join("version"), "");
     let versions = kit.root().join("versions");
     let version = finder.version(&versions, &[(".python-version", "")], global);
     if let Some(version) = version {

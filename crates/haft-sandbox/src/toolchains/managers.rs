@@ -35,7 +35,7 @@ fn installs(finder: &mut Finder<'_>, mut kit: ToolchainBuilder, files: &[&str]) 
         let global = home
             .iter()
             .flat_map(|home| config.map(|file| home.join(file)));
-        let global = global.flat_map(|file| wishes_in(&file, &tool)).collect();
+        let global = global.flat_map(|file| requested_versions(&file, &tool)).collect();
         if let Some(version) = finder.version(&installs.join(&tool), &files, global) {
             let folder = format!("installs/{tool}/{version}");
             finder.add_installation(&mut kit, &folder);

@@ -375,7 +375,7 @@ async fn scripts(sandbox: &Sandbox, ground: &Ground, name: &str, force_fresh: bo
             .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(run(&script, &source).await, "done", "{name} {kind:?}");
     }
-    code.shut().await;
+    code.shut_down().await;
 }
 
 /// The home, the folders that contain it, and links to either are refused.

@@ -87,7 +87,7 @@ fn ends() {
             );
             drop(script);
             wait_for(watch.unwrap()).await;
-            jail.shut().await;
+            jail.shut_down().await;
         }
     });
 }
@@ -183,7 +183,7 @@ fn at_once() {
                 assert_eq!(run(script, "go on").await, "done");
             }
             drop(scripts);
-            jail.shut().await;
+            jail.shut_down().await;
         });
         settles(before);
     }
@@ -201,7 +201,7 @@ fn in_a_row() {
         }
         // One zygote with its jail, the idle children, and nothing else.
         assert!(held()[2] <= 8, "{} processes", held()[2]);
-        jail.shut().await;
+        jail.shut_down().await;
     });
     settles(before);
 }

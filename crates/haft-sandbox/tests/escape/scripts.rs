@@ -197,7 +197,7 @@ fn every(setting: Setting) {
                 wrong.push(format!("{name}: {said:?}"));
             }
         }
-        jail.shut().await;
+        jail.shut_down().await;
         wrong
     });
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -269,7 +269,7 @@ fn apart(setting: Setting) {
         assert_eq!(run(&take(&jail).await, look).await, "done");
         drop(first);
         assert_eq!(run(&take(&jail).await, look).await, "done");
-        jail.shut().await;
+        jail.shut_down().await;
     });
 }
 
@@ -285,6 +285,6 @@ fn differ() {
             assert_ne!(one, other);
         }
         assert!(one.starts_with('['), "{one}");
-        jail.shut().await;
+        jail.shut_down().await;
     });
 }

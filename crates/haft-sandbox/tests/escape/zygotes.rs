@@ -45,7 +45,7 @@ fn imported(strength: Strength) {
         assert!(probe.zygote, "{probe:?}");
         let script = code.take(LibrarySet::Plain).await.unwrap();
         assert_eq!(run(&script, "-").await, "[]", "{strength}");
-        code.shut().await;
+        code.shut_down().await;
     });
     assert!(secret.path().exists());
 }

@@ -199,6 +199,6 @@ fn cpus() {
         let first = if own > 1 { own - 1 } else { own };
         assert_eq!(said, [first, own, own]);
         drop(script);
-        code.shut().await;
+        code.shut_down().await;
     });
 }

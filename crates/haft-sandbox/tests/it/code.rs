@@ -104,7 +104,7 @@ fn bridge() {
             Mode::RUSR,
         )
         .unwrap();
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -134,7 +134,7 @@ fn frames() {
         assert_eq!(script.recv(&mut frame).await.unwrap(), 4);
         assert_eq!(script.recv(&mut frame).await.unwrap(), 0);
         assert!(script.send(b"x").await.is_err());
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -160,7 +160,7 @@ fn full() {
         assert!(waiting.is_err());
         script.kill();
         script.ended().await;
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -172,7 +172,7 @@ fn probe() {
         assert!(probe.python.as_ref().unwrap().is_absolute());
         assert!(probe.version.starts_with("cpython 3."), "{probe:?}");
         assert_eq!(probe.strength, Strength::Full);
-        code.shut().await;
+        code.shut_down().await;
         let fresh = CodeJail::new(
             jail(),
             CodeConfig {
@@ -270,7 +270,7 @@ fn dead_zygote() {
         assert_eq!(ask(&next, "hello").await, "HELLO");
         assert_ne!(parent(next.pid()), zygote);
         assert!(next.engine().ends_with(" (zygote)"), "{}", next.engine());
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -305,7 +305,7 @@ fn dead_child() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_eq!(ask(&take(&code).await, "hello").await, "HELLO");
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -337,7 +337,7 @@ fn recycled_with(idle: usize) {
         assert_ne!(other, zygote);
         // A script of the old one keeps running.
         assert_eq!(ask(&first, "still").await, "STILL");
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -360,7 +360,7 @@ fn given_up() {
             script.engine()
         );
         assert_eq!(ask(&script, "hello").await, "HELLO");
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -373,14 +373,14 @@ fn runtimes() {
     for _ in 0..5 {
         wait(async { assert_eq!(ask(&take(&code).await, "two").await, "TWO") });
     }
-    wait(async { code.shut().await });
+    wait(async { code.shut_down().await });
 }
 
 fn shut() {
     wait(async {
         let code = code(config());
         let script = take(&code).await;
-        code.shut().await;
+        code.shut_down().await;
         script.ended().await;
         let error = code.take(LibrarySet::Plain).await.unwrap_err();
         assert!(matches!(error, StartError::Shut), "{error}");
@@ -407,7 +407,7 @@ fn data() {
                        link.send(b'there')";
             assert_eq!(ask(&script, sum).await, "there");
         }
-        code.shut().await;
+        code.shut_down().await;
     });
 }
 
@@ -437,6 +437,6 @@ fn floor() {
         assert!(script.folder().as_fd().try_clone_to_owned().is_ok());
         drop(script);
         assert!(!std::path::Path::new(&path).exists());
-        code.shut().await;
+        code.shut_down().await;
     });
 }

@@ -56,7 +56,7 @@ impl Api {
     pub(crate) async fn release(&self) {
         self.own.release().await;
         if let Some(hooks) = &self.hooks {
-            hooks.shut().await;
+            hooks.shut_down().await;
         }
     }
 

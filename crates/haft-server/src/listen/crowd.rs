@@ -113,7 +113,7 @@ impl ConnectionSlot {
     }
 
     /// Waits until it must make room.
-    pub(crate) async fn put_out(&self) {
+    pub(crate) async fn wait_for_eviction(&self) {
         self.evicted.notified().await;
     }
 }
@@ -141,7 +141,7 @@ mod tests {
 
     fn is_out(guest: &ConnectionSlot) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
-        pin!(guest.put_out()).poll(&mut cx).is_ready()
+        pin!(guest.wait_for_eviction()).poll(&mut cx).is_ready()
     }
 
     #[test]

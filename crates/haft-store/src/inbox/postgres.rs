@@ -426,7 +426,7 @@ impl Inbox for PostgresStore {
         }))
     }
 
-    fn attend<'a>(
+    fn set_attended<'a>(
         &'a self,
         id: &'a ApprovalId,
         attended: bool,

@@ -114,7 +114,7 @@ impl SqliteInbox {
     }
 
     /// Ends the threads once the queue is done; later operations start new ones. Dropping without it loses nothing.
-    pub async fn shut(&self) {
+    pub async fn shut_down(&self) {
         let (done, heard) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
         let leave = self
@@ -342,7 +342,7 @@ impl Inbox for SqliteInbox {
         })
     }
 
-    fn attend<'a>(
+    fn set_attended<'a>(
         &'a self,
         id: &'a ApprovalId,
         attended: bool,

@@ -246,7 +246,7 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
     assert_eq!(inbox.claim(&none).await.unwrap_err(), not_found);
     assert_eq!(inbox.finish(&none, "", true).await.unwrap_err(), not_found);
     assert_eq!(inbox.deliver(&none).await.unwrap_err(), not_found);
-    assert_eq!(inbox.attend(&none, true).await.unwrap_err(), not_found);
+    assert_eq!(inbox.set_attended(&none, true).await.unwrap_err(), not_found);
     let ended = inbox.end(&none, RequestEnding::Expired, "").await;
     assert_eq!(ended.unwrap_err(), not_found);
 }
@@ -539,7 +539,7 @@ async fn whoever_waits_is_alive_for_as_long(place: &dyn Place) {
         renewed(&place.address()).await;
     }
     assert!(other.get(&id("a")).await.unwrap().unwrap().attended);
-    asker.attend(&id("a"), false).await.unwrap();
+    asker.set_attended(&id("a"), false).await.unwrap();
     assert!(!other.get(&id("a")).await.unwrap().unwrap().attended);
 }
 
@@ -557,9 +557,9 @@ async fn an_outcome_is_delivered_once(place: &dyn Place) {
     assert_eq!(first, 1);
     // A request that its process has released is not attended.
     bring(&inboxes[0], "b", Did::Nothing).await;
-    inboxes[0].attend(&id("b"), false).await.unwrap();
+    inboxes[0].set_attended(&id("b"), false).await.unwrap();
     assert!(!inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
-    inboxes[2].attend(&id("b"), true).await.unwrap();
+    inboxes[2].set_attended(&id("b"), true).await.unwrap();
     assert!(inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
 }
 

@@ -117,7 +117,7 @@ async fn what_was_kept_is_there_after_a_restart_and_private() {
         let path = entry.unwrap().path();
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
-    second.shut().await.unwrap();
+    second.shut_down().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -165,7 +165,7 @@ async fn a_database_that_is_none_or_newer_is_an_error_and_stays_as_it_is() {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
     store.list(&RunFilter::newest(1)).await.unwrap();
-    store.shut().await.unwrap();
+    store.shut_down().await.unwrap();
     // The schema's version is the big-endian word at byte 60 of the file's header.
     let file = home.path().join("haft.db");
     let mut bytes = std::fs::read(&file).unwrap();

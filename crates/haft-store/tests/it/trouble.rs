@@ -87,10 +87,10 @@ async fn a_full_disk_is_said_and_with_room_it_goes_on() {
     let filed = inbox.submit(&request("after", "after")).await.unwrap();
     assert_eq!(filed, Submission::New);
     inbox.decide(&id("first"), &yes("bob")).await.unwrap();
-    inbox.shut().await;
+    inbox.shut_down().await;
     let again = SqliteInbox::new(&home);
     assert_eq!(again.list(&all()).await.unwrap().len(), kept + 1);
-    again.shut().await;
+    again.shut_down().await;
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
             inbox.end(&id(name), ending, "").await.unwrap();
         }
     }
-    inbox.shut().await;
+    inbox.shut_down().await;
     // Opening the database sweeps.
     let inbox = SqliteInbox::new(home.path());
     inbox.submit(&request("last", "last")).await.unwrap();

@@ -43,8 +43,8 @@ async fn a_file_of_the_driver_before_opens_unchanged() {
     suspended(&store).await;
     let inbox = SqliteInbox::new(home.path());
     inbox_works(&inbox).await;
-    inbox.shut().await;
-    store.shut().await.unwrap();
+    inbox.shut_down().await;
+    store.shut_down().await.unwrap();
     let connection = Connection::open(home.path().join("haft.db")).unwrap();
     // Later versions add tables; the existing ones stay as they were.
     let after = schema(&connection);

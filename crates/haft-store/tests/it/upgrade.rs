@@ -164,5 +164,5 @@ async fn an_older_server_keeps_what_waits_in_it() {
             "{wrong}"
         );
     }
-    inbox.shut().await;
+    inbox.shut_down().await;
 }

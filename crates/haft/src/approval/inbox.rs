@@ -128,7 +128,7 @@ pub trait Inbox: Send + Sync {
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>>;
 
     /// Sets whether this process attends the request. If no process does, the one that decides it also runs its call.
-    fn attend<'a>(
+    fn set_attended<'a>(
         &'a self,
         id: &'a ApprovalId,
         attended: bool,

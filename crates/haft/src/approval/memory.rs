@@ -287,7 +287,7 @@ impl Inbox for MemoryInbox {
         Box::pin(async move { self.change(id, deliver) })
     }
 
-    fn attend<'a>(
+    fn set_attended<'a>(
         &'a self,
         id: &'a ApprovalId,
         attended: bool,

@@ -116,8 +116,8 @@ impl Archive {
     }
 
     /// Writes the queued events and ends the writer; later events are refused.
-    pub fn shut(&self) {
-        self.queue.shut();
+    pub fn shut_down(&self) {
+        self.queue.shut_down();
         let mut writer = self.writer.lock();
         if let Some(Err(_)) = writer.take().map(JoinHandle::join) {
             tracing::error!("the audit writer panicked");
@@ -147,6 +147,6 @@ impl AuditSink for Archive {
 
 impl Drop for Archive {
     fn drop(&mut self) {
-        self.shut();
+        self.shut_down();
     }
 }

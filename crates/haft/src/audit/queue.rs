@@ -164,7 +164,7 @@ impl EventQueue {
     }
 
     /// Refuses further messages; the writer ends once it has written the queued ones.
-    pub(super) fn shut(&self) {
+    pub(super) fn shut_down(&self) {
         self.state().shut = true;
         self.work.notify_all();
         self.room.notify_all();
@@ -172,7 +172,7 @@ impl EventQueue {
 
     /// For a writer that has ended: shuts the queue and drops its messages, so that no sender waits for an answer.
     pub(super) fn abandon(&self) {
-        self.shut();
+        self.shut_down();
         self.state().waiting.clear();
     }
 }
@@ -286,7 +286,7 @@ mod tests {
                 received += batch.len();
                 batch.clear();
             }
-            queue.shut();
+            queue.shut_down();
             assert!(!queue.receive(&mut batch));
         });
     }

@@ -31,7 +31,7 @@ impl Resumption {
 
     /// Returns whether the call can be resumed again if it is cancelled or dropped now: because the process shuts down, or because
     /// the host resumes the call without its client. A client that disconnects cancels its call.
-    pub fn is_left_when_dropped(&self) -> bool {
+    pub fn is_resumable_on_drop(&self) -> bool {
         self.by_host || self.is_leaving()
     }
 

@@ -24,7 +24,7 @@ impl Executor {
         let mut open = OpenCall::new(&self.parts, session, CallMode::Asked.incoming(call));
         let end = clear_ahead(&mut open, &mut settlement).await;
         let end = end.unwrap_or_else(OutcomeContent::from);
-        if settlement.is_owing() {
+        if settlement.needs_settling() {
             return settlement.settle(&mut open, end, true).await;
         }
         open.close(end)

@@ -160,7 +160,7 @@ pub(super) fn automatic(
 ) -> Option<Decision> {
     let mut approvers = approvers(parts, session);
     approvers.find_map(|approver| {
-        let elsewhere = approver.decided_elsewhere(request);
+        let elsewhere = approver.existing_decision(request);
         let may = !request.needs_person();
         elsewhere.or_else(|| approver.automatic(request).filter(|_| may))
     })
@@ -203,7 +203,7 @@ pub(super) async fn ask(
     if let Submission::Existing(entry) = filed.map_err(|e| not_recorded(&e))? {
         if entry.status == RequestStatus::Pending {
             // The request stays valid even if this process cannot note that it waits, too.
-            let _ = inbox.attend(&entry.request.id, true).await;
+            let _ = inbox.set_attended(&entry.request.id, true).await;
         }
         open_request.request = entry.request;
     }
@@ -419,7 +419,7 @@ impl OpenRequest<'_> {
     /// Leaves the request pending for a later decision; one made at this very moment is still claimed.
     async fn suspend(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
         self.waits = false;
-        let left = self.inbox.attend(&self.request.id, false).await;
+        let left = self.inbox.set_attended(&self.request.id, false).await;
         left.map_err(|e| not_recorded(&e))?;
         self.deadline = Instant::now();
         match self.look().await? {
@@ -470,7 +470,7 @@ impl Drop for OpenRequest<'_> {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 if left {
-                    inbox.attend(&id, false).await
+                    inbox.set_attended(&id, false).await
                 } else {
                     inbox.end(&id, RequestEnding::Withdrawn, &gone).await
                 }

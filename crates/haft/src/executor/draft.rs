@@ -91,7 +91,7 @@ fn timed(
     let now = mode == WaitMode::WaitThenWithdraw;
     let approvers = parts.approver.iter().chain(session.approver());
     let patience = approvers
-        .filter_map(|approver| approver.patience(&request, now))
+        .filter_map(|approver| approver.wait_limit(&request, now))
         .min();
     let limit = session.limits().approval_timeout;
     let waits = patience.map_or(limit, |patience| patience.min(limit));

@@ -198,7 +198,7 @@ pub(super) fn judgement(
     let (permissions, intent) = input.judged_intent(&moment, Depth::Permissions)?;
     let stated = intent.stated;
     let unstated = policy
-        .keeps_calls_of(spec.name.as_str())
+        .covers_saved_calls_of(spec.name.as_str())
         .then(|| effects::unstated(admitted.written(), &permissions, stated));
     let call = JudgedCall {
         unstated: unstated.as_deref(),

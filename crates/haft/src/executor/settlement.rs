@@ -71,7 +71,7 @@ impl Settlement {
     }
 
     /// Returns whether anything must be settled when the call has ended.
-    pub(super) fn is_owing(&self) -> bool {
+    pub(super) fn needs_settling(&self) -> bool {
         self.claimed.is_some()
             || self.journaled.is_some()
             || matches!(self.ticket, Some(ResumeDecision::Claimed(_)))

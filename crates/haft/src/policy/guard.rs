@@ -156,7 +156,7 @@ pub trait Guard: Send + Sync {
     }
 
     /// Whether a rule that names the exact host and port of this connection overrides this guard.
-    fn yields_to_named_place(&self, effect: &Effect) -> bool {
+    fn yields_to_exact_host(&self, effect: &Effect) -> bool {
         let _ = effect;
         false
     }
@@ -189,8 +189,8 @@ impl<G: Guard + ?Sized> Guard for Arc<G> {
         (**self).concerns(effect)
     }
 
-    fn yields_to_named_place(&self, effect: &Effect) -> bool {
-        (**self).yields_to_named_place(effect)
+    fn yields_to_exact_host(&self, effect: &Effect) -> bool {
+        (**self).yields_to_exact_host(effect)
     }
 }
 
@@ -377,7 +377,7 @@ impl Guard for PrivateAddresses {
         matches!(effect, Effect::Connect { .. })
     }
 
-    fn yields_to_named_place(&self, effect: &Effect) -> bool {
+    fn yields_to_exact_host(&self, effect: &Effect) -> bool {
         let Effect::Connect { host, leads_to, .. } = effect else {
             return false;
         };
@@ -407,7 +407,7 @@ impl Guard for PrivateAddresses {
         };
         // A call of another program's tool needs approval before it runs: haft cannot hold its connection.
         let is_asked = call.spec.class == Some(ToolClass::Network) || call.spec.is_foreign();
-        if !is_asked || !self.yields_to_named_place(&permission.effect) {
+        if !is_asked || !self.yields_to_exact_host(&permission.effect) {
             return Ok(MinimumVerdict::deny(refusal(what, why)).advise("use a public address"));
         }
         let rule = rule_for(host, port_of(url), leads_to);

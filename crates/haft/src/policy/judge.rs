@@ -248,7 +248,7 @@ impl Policy {
                 continue;
             }
             if matches!(judged.source, VerdictSource::Rule(rule) if rule.names_place())
-                && guard.yields_to_named_place(&permission.effect)
+                && guard.yields_to_exact_host(&permission.effect)
             {
                 continue;
             }

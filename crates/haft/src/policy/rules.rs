@@ -544,7 +544,7 @@ impl Rules {
     }
 
     /// Whether a rule covers a single approved call of the tool.
-    pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
+    pub(crate) fn covers_saved_calls_of(&self, tool: &str) -> bool {
         !self.saved_call_tools.is_empty() && self.saved_call_tools.contains(tool)
     }
 

@@ -43,7 +43,7 @@ impl Policy {
             let critical = permission.risk == Risk::Critical && !is_private_place(permission);
             critical || matches!(permission.effect, Effect::Remove(_))
         };
-        if each_time(&own) || call.permissions.iter().any(each_time) || is_fed_or_moved(call) {
+        if each_time(&own) || call.permissions.iter().any(each_time) || has_hidden_inputs(call) {
             return Vec::new();
         }
         let rules = self.suggest_for(self.profile, call);
@@ -103,7 +103,7 @@ fn is_private_place(permission: &Permission) -> bool {
 }
 
 /// Whether a command gets input, a folder or variables that its words do not show. A rule for its words would say too little.
-fn is_fed_or_moved(call: &JudgedCall<'_>) -> bool {
+fn has_hidden_inputs(call: &JudgedCall<'_>) -> bool {
     let runs = |permission: &Permission| matches!(permission.effect, Effect::Run { .. });
     if !call.permissions.iter().any(runs) {
         return false;

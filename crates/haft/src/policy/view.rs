@@ -149,7 +149,7 @@ impl CommandView {
         let known = inner.words.first().is_some_and(AsWord::is_known);
         let reach = if !known || !are_harmless(assigned) || all.truncated {
             CoverageKind::Nothing
-        } else if is_shy(inner) || needs_exact_rule(inner) {
+        } else if may_expand_to_option(inner) || needs_exact_rule(inner) {
             CoverageKind::Exact
         } else {
             CoverageKind::Pattern
@@ -230,7 +230,7 @@ fn needs_exact_rule<W: AsWord>(layer: Layer<'_, W>) -> bool {
 }
 
 /// Whether a glob pattern among the words could become an option that writes or runs something.
-fn is_shy<W: AsWord>(layer: Layer<'_, W>) -> bool {
+fn may_expand_to_option<W: AsWord>(layer: Layer<'_, W>) -> bool {
     let pattern = |word: &W| {
         word.expansions()
             .intersects(Expansions::GLOB | Expansions::BRACE)

@@ -131,7 +131,7 @@ impl ReaderBacklog {
         }
         let ready = |held: &StreamBatch| all || held.is_ready(now, pace);
         let first = (0..self.waiting.len())
-            .find(|&nth| ready(&self.waiting[nth]) && !self.is_last_word(nth));
+            .find(|&nth| ready(&self.waiting[nth]) && !self.is_message_end(nth));
         if let Some(gathered) = first.and_then(|nth| self.waiting.remove(nth)) {
             self.charge.shrink(gathered.len());
             return NextEvent::Event(self.deliver(gathered));
@@ -141,13 +141,13 @@ impl ReaderBacklog {
         {
             return NextEvent::Event(left_out(&event, "of streams", bytes));
         }
-        let timed = (0..self.waiting.len()).filter(|&nth| !self.is_last_word(nth));
+        let timed = (0..self.waiting.len()).filter(|&nth| !self.is_message_end(nth));
         let soonest = timed.map(|nth| self.waiting[nth].since + pace.gather);
         soonest.min().map_or(NextEvent::Nothing, NextEvent::At)
     }
 
     /// Returns whether this is the end of the messages, which must come after the streams that they may refer to.
-    fn is_last_word(&self, nth: usize) -> bool {
+    fn is_message_end(&self, nth: usize) -> bool {
         let event = &self.waiting[nth].event;
         event.closed
             && event.stream == ProgressStream::Info

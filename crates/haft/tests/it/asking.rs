@@ -285,7 +285,7 @@ impl haft::Approver for Impatient {
         Box::pin(std::future::pending())
     }
 
-    fn patience(&self, _: &haft::ApprovalRequest, _: bool) -> Option<Duration> {
+    fn wait_limit(&self, _: &haft::ApprovalRequest, _: bool) -> Option<Duration> {
         Some(PATIENCE)
     }
 }

@@ -83,8 +83,8 @@ impl Inbox for Mute {
         self.0.deliver(id)
     }
 
-    fn attend<'a>(&'a self, id: &'a ApprovalId, attended: bool) -> InboxFuture<'a, ()> {
-        self.0.attend(id, attended)
+    fn set_attended<'a>(&'a self, id: &'a ApprovalId, attended: bool) -> InboxFuture<'a, ()> {
+        self.0.set_attended(id, attended)
     }
 
     fn end<'a>(

@@ -30,7 +30,7 @@ pub(super) fn report(
     let whole = json!({
         "changes": changes, "asked": notes.asked, "refused": notes.refused, "left_out": dry.left_out(),
     });
-    if view.would_have(whole) {
+    if view.accept_dry_run_report(whole) {
         return Ok(());
     }
     at.screen.out(&files(&changes))?;

@@ -72,7 +72,7 @@ impl RunView for Ndjson {
         self.line(json!({"type": "notice", "text": text}));
     }
 
-    fn would_have(&self, report: Value) -> bool {
+    fn accept_dry_run_report(&self, report: Value) -> bool {
         let Some(held) = &self.held else {
             return false;
         };

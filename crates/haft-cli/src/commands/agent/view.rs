@@ -18,7 +18,7 @@ pub(super) trait RunView: Watcher + ProgressSink {
     fn works(&self, _works: bool) {}
 
     /// Takes the report of a dry run, to show it with the end of the run; returns false if the caller has to show it.
-    fn would_have(&self, _report: Value) -> bool {
+    fn accept_dry_run_report(&self, _report: Value) -> bool {
         false
     }
 

@@ -69,7 +69,7 @@ pub(super) async fn run(at: &Invocation, app: &App) -> ExitResult {
     }
     inbox.followed.shutdown().await;
     for folder in inbox.folders.into_values().flatten() {
-        folder.app.shut().await;
+        folder.app.shut_down().await;
     }
     exit
 }

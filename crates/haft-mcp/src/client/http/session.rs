@@ -253,7 +253,7 @@ impl StreamableSession {
 
     /// Returns the call that a request on the server's own stream is for. The request does not name its call, so if several are
     /// possible, it is for none.
-    pub(super) fn called_for(&self) -> Arc<Inquiry> {
+    pub(super) fn call_of_server_request(&self) -> Arc<Inquiry> {
         let inquiry = self.inquiries.lock();
         let mut calls = inquiry.iter().filter_map(Weak::upgrade);
         match (calls.next(), calls.next()) {

@@ -106,7 +106,7 @@ impl Strange {
 struct Inside;
 
 impl ServerProcess for Inside {
-    fn last_words(&self) -> String {
+    fn stderr_tail(&self) -> String {
         String::new()
     }
 

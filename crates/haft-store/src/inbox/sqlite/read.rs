@@ -107,7 +107,7 @@ pub(super) fn run(shared: &SharedInbox, jobs: &Jobs<ReadJob>) {
         failing: false,
     };
     loop {
-        let next = jobs.next(reader.patience());
+        let next = jobs.next(reader.wait_limit());
         // Before the job: a read made after a listener was added is no older than the changes that it receives.
         reader.look();
         match next {
@@ -125,7 +125,7 @@ pub(super) fn run(shared: &SharedInbox, jobs: &Jobs<ReadJob>) {
 
 impl InboxReader<'_> {
     /// Returns how long to wait for a job.
-    fn patience(&self) -> Option<Duration> {
+    fn wait_limit(&self) -> Option<Duration> {
         if self.shared.changes.receiver_count() == 0 {
             return None;
         }
@@ -143,7 +143,7 @@ impl InboxReader<'_> {
             self.seen = None;
             return;
         }
-        if self.seen.is_some() && self.patience().is_some_and(|left| !left.is_zero()) {
+        if self.seen.is_some() && self.wait_limit().is_some_and(|left| !left.is_zero()) {
             return;
         }
         self.looked = Instant::now();

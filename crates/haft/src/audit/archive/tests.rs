@@ -217,7 +217,7 @@ async fn events_of_a_run_that_is_not_open_are_refused() {
             "{id}"
         );
     }
-    archive.shut();
+    archive.shut_down();
     assert!(archive.record(Scene::start("late")).is_err());
     assert!(archive.record_durably(Scene::start("late")).await.is_err());
 }

@@ -145,13 +145,13 @@ impl RefContext<'_, '_> {
         let shown: BTreeSet<Vec<u8>> = shown.into_iter().map(|one| one.path).collect();
         meaning
             .lines
-            .extend(self.come_and_gone(tip, &shown, between));
+            .extend(self.describe_transient_files(tip, &shown, between));
         compared.shown.fill(meaning);
         meaning.warnings.extend(compared.failure);
     }
 
     /// Returns a line on the files that only the commits in between change: they stay in the history.
-    fn come_and_gone(
+    fn describe_transient_files(
         &self,
         tip: &Commit,
         shown: &BTreeSet<Vec<u8>>,

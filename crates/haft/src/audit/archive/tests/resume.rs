@@ -26,7 +26,7 @@ async fn left_behind() -> Scene {
     let doubt = EventKind::CallStarted(call("c3", "{}"));
     scene.archive.record(event(&scene.run, doubt)).unwrap();
     scene.archive.flush().await.unwrap();
-    scene.archive.shut();
+    scene.archive.shut_down();
     scene
 }
 
