@@ -95,7 +95,9 @@ impl AwaitedResponses {
                     let _gone = entry.answer.send(Ok(bytes));
                 }
             }
-            ServerMessage::Request(request) => return Some((self.call_of_server_request(), request)),
+            ServerMessage::Request(request) => {
+                return Some((self.call_of_server_request(), request));
+            }
             ServerMessage::News(news) => self.bulletin.post(news),
             ServerMessage::Progress(id, line) => {
                 let progress = self
@@ -105,7 +107,9 @@ impl AwaitedResponses {
                     .and_then(|e| e.progress.clone());
                 speech::pass_on(progress.as_ref(), line);
             }
-            ServerMessage::Notification(method, params) => self.call_of_server_request().hear(&method, params),
+            ServerMessage::Notification(method, params) => {
+                self.call_of_server_request().hear(&method, params);
+            }
             ServerMessage::Unread(id, why) => {
                 let entry = self.entries.lock().remove(&id);
                 if let Some(entry) = entry {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::finder::{Finder, ToolchainBuilder, names, short_text, wishes_in};
+use super::finder::{Finder, ToolchainBuilder, names, requested_versions, short_text};
 
 /// Maximum number of aliases followed in a row.
 const ALIASES: usize = 4;

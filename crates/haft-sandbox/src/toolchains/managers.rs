@@ -1,6 +1,6 @@
 //! The managers of many tools: asdf, mise and sdkman.
 
-use super::finder::{Finder, ToolchainBuilder, names, wishes_in};
+use super::finder::{Finder, ToolchainBuilder, names, requested_versions};
 
 /// Maximum number of tools per manager.
 const MOST_TOOLS: usize = 32;
@@ -35,7 +35,9 @@ fn installs(finder: &mut Finder<'_>, mut kit: ToolchainBuilder, files: &[&str]) 
         let global = home
             .iter()
             .flat_map(|home| config.map(|file| home.join(file)));
-        let global = global.flat_map(|file| requested_versions(&file, &tool)).collect();
+        let global = global
+            .flat_map(|file| requested_versions(&file, &tool))
+            .collect();
         if let Some(version) = finder.version(&installs.join(&tool), &files, global) {
             let folder = format!("installs/{tool}/{version}");
             finder.add_installation(&mut kit, &folder);

@@ -246,7 +246,10 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
     assert_eq!(inbox.claim(&none).await.unwrap_err(), not_found);
     assert_eq!(inbox.finish(&none, "", true).await.unwrap_err(), not_found);
     assert_eq!(inbox.deliver(&none).await.unwrap_err(), not_found);
-    assert_eq!(inbox.set_attended(&none, true).await.unwrap_err(), not_found);
+    assert_eq!(
+        inbox.set_attended(&none, true).await.unwrap_err(),
+        not_found
+    );
     let ended = inbox.end(&none, RequestEnding::Expired, "").await;
     assert_eq!(ended.unwrap_err(), not_found);
 }

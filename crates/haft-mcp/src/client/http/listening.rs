@@ -75,7 +75,9 @@ async fn listen_until_end(
             heard = true;
             match speech::hear(&event.data) {
                 ServerMessage::News(news) => session.bulletin.post(news),
-                ServerMessage::Request(ask) => session.answer(&session.call_of_server_request(), ask, era),
+                ServerMessage::Request(ask) => {
+                    session.answer(&session.call_of_server_request(), ask, era);
+                }
                 ServerMessage::Notification(method, params) => {
                     session.call_of_server_request().hear(&method, params);
                 }
