@@ -49,9 +49,7 @@ impl Shaper<'_> {
     }
 
     async fn move_to_artifact(&mut self, data: &str, mime_type: &str) -> Content {
-        let mime_type = mime_type
-            .get(..mime_type.len().min(MAX_TYPE))
-            .unwrap_or_default();
+        let mime_type = &mime_type[..mime_type.floor_char_boundary(MAX_TYPE)];
         let bytes = STANDARD.decode(data);
         let bytes = bytes.map_or_else(|_| Bytes::copy_from_slice(data.as_bytes()), Bytes::from);
         match self.keep(mime_type, &bytes).await {

@@ -312,6 +312,16 @@ fn media_over_its_limit_is_linked() {
 }
 
 #[test]
+fn a_media_type_that_is_too_long_is_cut_before_a_character() {
+    let image = Content::Image {
+        data: STANDARD.encode([9; 9_000]),
+        mime_type: format!("image/{}ü", "x".repeat(121)),
+    };
+    let (_, kept) = run(vec![image], None, &TOKENS, 900, Overflow::Store);
+    assert_eq!(kept[0].0, format!("image/{}", "x".repeat(121)));
+}
+
+#[test]
 fn without_a_store_or_with_a_full_one_it_is_cut() {
     let run = RunId::new("r1");
     let bounds = InlineLimits {
