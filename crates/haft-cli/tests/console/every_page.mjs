@@ -26,10 +26,10 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
   await server.call("read_file", { path: "none.txt" });
   await server.call("write_memory", { content: "The tests need Python 3.12", scope: "project", tags: [] });
   const waits = server.call("write_file", { path: "b.txt", content: "two\n" });
-  // Of a single request, no link says that all could be approved together.
+  // They are listed in the order in which they came.
+  await page.locator(".queue-row", { hasText: "b.txt" }).waitFor();
   const more = server.call("write_file", { path: "c.txt", content: "three\n" });
   await page.locator(".queue-row", { hasText: "c.txt" }).waitFor();
-  await page.locator(".queue-row", { hasText: "b.txt" }).waitFor();
 
   const pathname = () => new URL(page.url()).pathname;
   const blur = () => page.evaluate(() => document.activeElement?.blur?.());
