@@ -287,7 +287,7 @@ mod tests {
                 r#"Out { err: false, text: b"hi\xff" }"#,
                 r#"Put { id: 2, media_type: "text/plain", bytes: b"abc" }"#,
                 r#"Read { id: 3, reference: "sha256-0", offset: 5, length: 18446744073709551615 }"#,
-                "Done(Done { value: Some(RawValue([1])), error: None })",
+                "Done(ScriptReport { value: Some(RawValue([1])), error: None })",
             ]
         );
     }

@@ -271,7 +271,7 @@ import time, datetime, random, uuid, os, secrets
 for n in range(4):
     tools.append(n=[time.time(), time.monotonic(), time.time_ns(), str(datetime.datetime.now()), str(datetime.date.today()),
         random.random(), random.Random().random(), random.SystemRandom().random(), str(uuid.uuid4()), str(uuid.uuid1()),
-        os.urandom(4).hex(), secrets.token_hex(4), time.strftime('%H:%M:%S'), time.perf_counter(), random.sample(range(99), 3)])
+        os.urandom(4).hex(), secrets.token_hex(4), time.strftime('%H:%M:%S'), time.perf_counter(), random.sample(range(10**9), 3)])
 'done'
 ";
     let world = World::new();
