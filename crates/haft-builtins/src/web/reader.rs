@@ -111,14 +111,16 @@ fn read_here(task: &ReadTask, file: &[u8]) -> Result<ReadPage, String> {
             ..ReadPage::default()
         },
         #[cfg(not(feature = "pdf"))]
-        Task::Pdf => return Err("PDF files are not read here (feature `pdf` is off)".to_owned()),
+        ReadTask::Pdf => {
+            return Err("PDF files are not read here (feature `pdf` is off)".to_owned());
+        }
         #[cfg(feature = "images")]
         ReadTask::Picture => ReadPage {
             text: crate::image::thumbnail(file)?,
             ..ReadPage::default()
         },
         #[cfg(not(feature = "images"))]
-        Task::Picture => {
+        ReadTask::Picture => {
             return Err("pictures are not read here (feature `images` is off)".to_owned());
         }
         ReadTask::Html { url, format } => {
