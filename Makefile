@@ -5,7 +5,7 @@ WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
 # Tests wait for the processes that they start most of the time.
-TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
+TEST_THREADS := $(shell echo $$(($$(nproc) + 1)))
 
 .PHONY: serve dist test check bench toolchains fuzz soak needs clean-needs
 
