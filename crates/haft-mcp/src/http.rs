@@ -40,7 +40,7 @@ pub use access::{Access, AccessDenied, TokenOwner};
 pub use reply_body::McpBody;
 
 use callers::StatelessRuns;
-use exchange::{HttpExchange, ResponseOptions};
+use exchange::{HttpResponder, ResponseOptions};
 use session::SessionLease;
 use sessions::ClientSessions;
 
@@ -284,8 +284,8 @@ impl HttpState {
         &self,
         sending: ResponseOptions,
         answer: BoxFuture<'static, EncodedResponse>,
-    ) -> HttpExchange {
-        HttpExchange {
+    ) -> HttpResponder {
+        HttpResponder {
             answer,
             sending,
             outgoing: self.outgoing.clone(),

@@ -1,4 +1,4 @@
-//! `HttpExchange`: the response to one request: JSON, or an event stream if there is something to send before the answer.
+//! `HttpResponder`: the response to one request: JSON, or an event stream if there is something to send before the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::wire::RequestId;
 const MAX_QUEUED_FRAMES: usize = 2;
 
 /// A request in progress.
-pub(crate) struct HttpExchange {
+pub(crate) struct HttpResponder {
     /// The answer. Dropping it cancels the work unless something else holds it.
     pub(crate) answer: BoxFuture<'static, EncodedResponse>,
     pub(crate) sending: ResponseOptions,
@@ -46,7 +46,7 @@ pub(crate) struct ResponseOptions {
     pub(crate) resume: Option<Arc<ResumableStreams>>,
 }
 
-impl HttpExchange {
+impl HttpResponder {
     /// Waits for whichever comes first: the answer, a notification, or a silence that calls for a keep-alive.
     pub(crate) async fn respond(mut self) -> Response<McpBody> {
         let first = tokio::select! {

@@ -65,7 +65,7 @@ pub(super) struct WaitingCalls(Mutex<HashMap<WaitingKey, Weak<Vec<Permission>>>>
 type WaitingKey = (RunId, CallId);
 
 /// A call that waits for a decision, until this is dropped.
-pub(super) struct WaitingCall {
+pub(super) struct WaitingCallGuard {
     calls: Arc<WaitingCalls>,
     key: WaitingKey,
 }
@@ -76,13 +76,13 @@ impl WaitingCalls {
         self: &Arc<Self>,
         request: &ApprovalRequest,
         permissions: &Arc<Vec<Permission>>,
-    ) -> WaitingCall {
+    ) -> WaitingCallGuard {
         let key = (request.run.clone(), request.call.clone());
         self.0
             .lock()
             .insert(key.clone(), Arc::downgrade(permissions));
         let calls = Arc::clone(self);
-        WaitingCall { calls, key }
+        WaitingCallGuard { calls, key }
     }
 
     /// Returns what the call of a request would do; empty if it does not wait here.
@@ -93,7 +93,7 @@ impl WaitingCalls {
     }
 }
 
-impl Drop for WaitingCall {
+impl Drop for WaitingCallGuard {
     fn drop(&mut self) {
         self.calls.0.lock().remove(&self.key);
     }

@@ -36,7 +36,7 @@ pub(super) struct FateTable {
     /// For each change, the number of its fate.
     numbers: Vec<Option<u32>>,
     fates: Vec<Fate>,
-    /// The fates of paths that are no changes any more.
+    /// The fates of paths that no longer differ.
     others: BTreeMap<PathText, Fate>,
 }
 
