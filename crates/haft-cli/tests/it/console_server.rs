@@ -188,14 +188,20 @@ fn a_server_that_was_killed_is_replaced_and_one_that_is_stopped_is_gone() {
     }
 }
 
+/// Takes a port once the server of another test has left it. One that stays in use belongs to somebody else, and is taken just as well.
+fn taken_or_in_use_elsewhere(address: &str) -> Option<TcpListener> {
+    for _ in 0..3_000 {
+        if let Ok(port) = TcpListener::bind(address) {
+            return Some(port);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
 #[test]
 fn another_programs_port_and_another_homes_server_are_left_alone() {
-    // Another test's server may have the port for a while. Whoever else has it all the time takes it, too.
-    let _taken = (0..3_000).find_map(|_| {
-        let port = TcpListener::bind("127.0.0.1:7421");
-        port.inspect_err(|_| std::thread::sleep(Duration::from_millis(10)))
-            .ok()
-    });
+    let _taken = taken_or_in_use_elsewhere("127.0.0.1:7421");
     let (one, two) = (Scene::new(), Scene::new());
     let consoles = [&one, &two].map(|scene| console(&scene.0).json()["console"].clone());
     assert_ne!(consoles[0], consoles[1]);
