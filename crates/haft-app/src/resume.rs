@@ -39,10 +39,9 @@ impl App {
         options: RunOptions,
         stop: impl Future<Output = ()>,
     ) -> Result<ResumeResult, Problem> {
-        let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        let folder = runs::run_dir(self.home(), run.as_str())?;
         if !folder.is_dir() {
-            let missing = runs::RunsError::NotFound(run.to_string());
-            return Err(view::problem(&missing));
+            return Err(runs::RunsError::NotFound(run.to_string()).into());
         }
         if matches!(runs::closed(&folder), Ok(Some(_))) && !agent::is_kept(&folder) {
             let over = format!("run {run} has ended: there is nothing to resume");
@@ -149,7 +148,7 @@ impl App {
 
     /// Returns why there is no chain: a call that cannot be resumed may have run, or nothing was interrupted.
     async fn nothing_to_resume(&self, run: &RunId) -> Result<Problem, Problem> {
-        let holder = runs::holder(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        let holder = runs::holder(self.home(), run.as_str())?;
         if holder != Holder::Free {
             return Ok(busy(self.home(), run));
         }

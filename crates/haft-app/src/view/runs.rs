@@ -29,7 +29,7 @@ const MAX_LINES: usize = 100_000;
 /// # Errors
 /// Several runs start with it, or the runs cannot be listed.
 pub async fn find(app: &App, typed: &str) -> Result<String, Problem> {
-    let folder = archive::run_dir(app.home(), typed).map_err(|e| problem(&e))?;
+    let folder = archive::run_dir(app.home(), typed)?;
     if folder.exists() {
         return Ok(typed.to_owned());
     }
@@ -53,7 +53,7 @@ pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     };
     let read = tokio::task::spawn_blocking(read).await;
     read.map_err(|e| Problem::failed(format!("cannot read the run: {e}")))?
-        .map_err(|e| problem(&e))
+        .map_err(Problem::from)
 }
 
 /// Returns the end events of a run's calls.
@@ -89,11 +89,11 @@ pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem>
 /// # Errors
 /// A [`Problem`] if there is no such run or its record cannot be read.
 pub async fn verify(app: &App, run: &str) -> Result<VerifyReport, Problem> {
-    let folder = archive::run_dir(app.home(), run).map_err(|e| problem(&e))?;
+    let folder = archive::run_dir(app.home(), run)?;
     let known = app.index().get(&RunId::new(run)).await;
     let known = known.map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))?;
     if known.is_none() && !folder.exists() {
-        return Err(problem(&RunsError::NotFound(run.to_owned())));
+        return Err(RunsError::NotFound(run.to_owned()).into());
     }
     let closed = known.and_then(|entry| entry.closed);
     let verified =
@@ -115,15 +115,5 @@ pub async fn check_workspace(app: &App, run: &RunId, action: &str) -> Result<(),
         None => Ok(()),
         Some(began) => Err(Problem::usage(format!("run {run} works in {began}"))
             .advise(format!("haft runs {action} {run} --workspace {began}"))),
-    }
-}
-
-/// Converts a failure to read a record into a problem.
-pub fn problem(error: &RunsError) -> Problem {
-    match error {
-        RunsError::BadId(_) | RunsError::NotFound(_) => {
-            Problem::usage(error.to_string()).advise("`haft runs list` shows them")
-        }
-        RunsError::Io { .. } => Problem::failed(error.to_string()),
     }
 }

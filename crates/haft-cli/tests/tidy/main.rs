@@ -172,6 +172,11 @@ const FLOORS: &[&[&str]] = &[
         "haft-tokens",
         "haft-wire",
     ],
+    // The terms that all others share.
+    &["haft-types"],
+    // A workspace's files, by themselves.
+    &["haft-files"],
+    &["haft-skill"],
     // Contracts and pipeline; processes; the other end of the wire.
     &["haft", "haft-macros", "haft-sandbox", "haft-scripted"],
     // Satellites: independent of each other.
