@@ -9,11 +9,8 @@ mod command_lines;
 mod dead;
 mod denials;
 mod explain;
-mod find;
 mod folders;
-mod git;
 mod glob;
-mod grep;
 mod guard;
 mod instead;
 mod judge;
@@ -35,7 +32,6 @@ mod places;
 mod plain_parts;
 mod proposal;
 mod protected;
-mod readers;
 mod remedy;
 mod remembered;
 mod removal;
@@ -47,13 +43,10 @@ mod run_history;
 mod safeguards;
 mod secret_files;
 mod secret_names;
-mod spelled;
 mod subject;
 mod suggest;
 mod texts;
-mod touched;
 mod untrusted;
-mod uses;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -88,6 +81,7 @@ pub use guard::{
     CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
     WorkspaceEdge,
 };
+pub use haft_command::{CommandUses, PathAccess, PathCertainty, PathUse};
 pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
@@ -113,7 +107,6 @@ pub use safeguards::{Safeguard, Safeguards};
 pub use secret_files::SecretFiles;
 pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use untrusted::UntrustedContent;
-pub use uses::{CommandUses, PathAccess, PathCertainty, PathUse};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

@@ -164,6 +164,7 @@ fn first_names(text: &str) -> BTreeSet<String> {
 const FLOORS: &[&[&str]] = &[
     // Engines: they know nothing about tools and are useful on their own.
     &[
+        "haft-command",
         "haft-hook",
         "haft-http",
         "haft-json",
@@ -189,6 +190,8 @@ const FLOORS: &[&[&str]] = &[
 
 /// The crates that use one of their own floor, and that one.
 const BESIDE: &[(&str, &str)] = &[
+    // What a command does is asked about the words that a shell would start.
+    ("haft-command", "haft-shell"),
     // The strict reader reads events of agents.
     ("haft-hook", "haft-json"),
     // The strict reader and writer handle bodies and names of a wire.

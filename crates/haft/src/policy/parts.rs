@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use haft_command::{CommandUses, PathAccess, PathUse, ShellWord, creates_links, uses};
 use haft_shell::{
     AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, join_words, plain_words,
     runs_quoted,
@@ -10,8 +11,6 @@ use haft_shell::{
 use super::command::{are_harmless, command_risk, discards_content, risk};
 use super::folders::{folder_of, may_move};
 use super::remembered::parse_line;
-use super::spelled::ShellWord;
-use super::uses::{CommandUses, PathAccess, PathUse, creates_links, uses};
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 

@@ -1,16 +1,15 @@
 //! `CommandView`: a command as rules match it, parsed once per effect.
 
+use haft_command::{TouchedFiles, only_looks, touched};
 use haft_shell::{
     AsWord, Expansions, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
     inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
 };
 
 use super::command::{are_harmless, discards_content};
-use super::find;
 use super::glob::{Glob, GlobToken};
 use super::paths::clean;
 use super::remembered::parse_line;
-use super::touched::{TouchedFiles, touched};
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected.
 const MAX_SCRIPT_DEPTH: usize = 8;
@@ -225,7 +224,7 @@ fn needs_exact_rule<W: AsWord>(layer: Layer<'_, W>) -> bool {
     EXACT_RULE_WRAPPERS.contains(&name)
         || script(layer.words).is_some()
         || alters_shell(layer.words)
-        || (name == "find" && !find::only_looks(layer))
+        || (name == "find" && !only_looks(layer))
         || (layer.fed && (is_shell(name) || is_wrapper(name)))
 }
 

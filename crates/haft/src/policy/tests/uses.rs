@@ -1,6 +1,6 @@
 //! What commands do with files, as far as their words show: without a jail, a command that is not understood needs a rule.
 
-use super::super::uses::{PathAccess, PathCertainty};
+use super::super::{PathAccess, PathCertainty};
 use super::*;
 
 /// Returns whether the last part of a line is understood, and its uses as text.

@@ -6,7 +6,7 @@ use super::readers::plain;
 use super::scan::has_late_option;
 use super::tables::JQ;
 use super::{CommandUses, PathAccess};
-use crate::policy::spelled::ShellWord;
+use crate::spelled::ShellWord;
 
 /// Options of `sed`, without `-i` and script files.
 const SED: Options = Options {

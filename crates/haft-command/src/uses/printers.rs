@@ -4,7 +4,7 @@ use haft_shell::{AsWord, Options};
 
 use super::plain::prints_plainly;
 use super::{CommandUses, PathAccess, PathUse};
-use crate::policy::spelled::{ShellWord, WordForm};
+use crate::spelled::{ShellWord, WordForm};
 
 /// Commands whose words are always data.
 const WITH_OPERANDS: &[&str] = &[

@@ -3,7 +3,7 @@
 use haft_shell::{AsWord, Options, base_name};
 
 use super::{PathAccess, PathCertainty, PathUse};
-use crate::policy::spelled::{ShellWord, WordForm};
+use crate::spelled::{ShellWord, WordForm};
 
 /// Characters in a word that a path may follow.
 const PATH_PREFIXES: [char; 4] = ['=', ':', '@', ','];

@@ -7,7 +7,7 @@ const MAX_VALUES: usize = 64;
 
 /// How much of a word is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WordForm {
+pub enum WordForm {
     /// All of it.
     Known,
     /// A pattern of files; the rest is known.
@@ -27,9 +27,11 @@ pub(crate) enum WordForm {
 
 /// A word, or one of its possible values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShellWord {
-    pub(crate) text: String,
-    pub(crate) form: WordForm,
+pub struct ShellWord {
+    /// The text without its quotes.
+    pub text: String,
+    /// How much of it is known.
+    pub form: WordForm,
 }
 
 impl AsWord for ShellWord {
@@ -56,12 +58,12 @@ impl ShellWord {
     }
 
     /// Creates a word that is known.
-    pub(crate) fn known(text: &str) -> Self {
+    pub fn known(text: &str) -> Self {
         Self::new(text, WordForm::Known)
     }
 
     /// Returns the possible values of a word of a line. A variable that loops of the line set takes each of its values.
-    pub(crate) fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
+    pub fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
         let form = match word.expansions {
             Expansions::NONE => WordForm::Known,
             open if open == Expansions::GLOB | Expansions::SPLIT => WordForm::Pattern,

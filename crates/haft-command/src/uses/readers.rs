@@ -5,9 +5,9 @@ use haft_shell::{AsWord, Operands, Options};
 use super::scan::{has_late_option, option_value};
 use super::tables::{RG, SORT, UNIQ};
 use super::{CommandUses, PathAccess, PathUse};
-use crate::policy::grep::{self, remove_pattern};
-use crate::policy::readers::DIFF;
-use crate::policy::spelled::{ShellWord, WordForm};
+use crate::grep::{self, remove_pattern};
+use crate::readers::DIFF;
+use crate::spelled::{ShellWord, WordForm};
 
 /// Commands that read files and print, whatever their options; an option's value may be a file, too.
 const FILE_READERS: &[&str] = &[

@@ -3,7 +3,7 @@
 use super::plain::tests_plainly;
 use super::readers::files;
 use super::{CommandUses, PathAccess, PathUse};
-use crate::policy::spelled::ShellWord;
+use crate::spelled::ShellWord;
 
 /// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {

@@ -2,9 +2,9 @@
 
 use haft_shell::{AsWord, Layer, base_name};
 
-use super::git;
-use super::grep;
-use super::paths::clean;
+use crate::git;
+use crate::grep;
+use crate::path::clean;
 
 /// Programs that show the files their words name, or something about them. This includes the commands that run without approval: otherwise
 /// they could read a denied file.
@@ -15,17 +15,20 @@ const MAX_LETTERS: usize = 8;
 
 /// The files that a command names and that rules on files therefore cover.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct TouchedFiles {
-    pub(crate) reads: Vec<String>,
-    pub(crate) edits: Vec<String>,
+pub struct TouchedFiles {
+    /// Files that it shows.
+    pub reads: Vec<String>,
+    /// Files that it changes in place.
+    pub edits: Vec<String>,
     /// Folders below which it may also read.
-    pub(crate) below: Vec<String>,
+    pub below: Vec<String>,
     /// Whether it also uses files that are only known at run time.
-    pub(crate) unknown: bool,
+    pub unknown: bool,
 }
 
 impl TouchedFiles {
-    pub(crate) fn add(&mut self, other: Self) {
+    /// Adds the files of another command.
+    pub fn add(&mut self, other: Self) {
         self.reads.extend(other.reads);
         self.edits.extend(other.edits);
         self.below.extend(other.below);
@@ -33,13 +36,13 @@ impl TouchedFiles {
     }
 
     /// Whether a rule on a file that is not named could apply.
-    pub(crate) fn is_open(&self) -> bool {
+    pub fn is_open(&self) -> bool {
         self.unknown || !self.below.is_empty()
     }
 }
 
 /// Returns the files that a printing command names; `sed -i` edits them.
-pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> TouchedFiles {
+pub fn touched<W: AsWord>(layer: Layer<'_, W>) -> TouchedFiles {
     let mut found = TouchedFiles::default();
     let Some((name, rest)) = layer.words.split_first() else {
         return found;

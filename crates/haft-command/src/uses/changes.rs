@@ -4,7 +4,7 @@ use haft_shell::{AsWord, Options, base_name};
 
 use super::tables::{CP, MKDIR, MV, RM, TEE, TOUCH};
 use super::{CommandUses, PathAccess, PathUse};
-use crate::policy::spelled::ShellWord;
+use crate::spelled::ShellWord;
 
 /// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {

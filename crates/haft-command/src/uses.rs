@@ -5,9 +5,9 @@
 
 use haft_shell::{AsWord, Layer, inner_command};
 
-use super::find;
-use super::git;
-use super::spelled::{ShellWord, WordForm};
+use crate::find;
+use crate::git;
+use crate::spelled::{ShellWord, WordForm};
 
 mod changes;
 mod listers;
@@ -92,13 +92,14 @@ pub struct CommandUses {
     /// Whether it is git, which obeys the repository's settings.
     pub git: bool,
     /// Whether it prints the shell's expansion of another command's output, which may be file names.
-    pub(crate) globs_output: bool,
+    pub globs_output: bool,
     /// Whether it prints only its own words, or facts about the system.
-    pub(crate) prints_words: bool,
+    pub prints_words: bool,
 }
 
 impl PathUse {
-    pub(super) fn new(word: &ShellWord, how: PathAccess) -> Self {
+    /// Creates the use of a word that is a path.
+    pub fn new(word: &ShellWord, how: PathAccess) -> Self {
         let known = match word.form {
             // Some shells expand `=ls` to the path of that program, and walk all folders for `**`.
             WordForm::Known if word.text.starts_with('=') => PathCertainty::Nothing,
@@ -170,7 +171,7 @@ impl CommandUses {
 }
 
 /// Returns what a command with these words does with files.
-pub(super) fn uses(words: &[ShellWord]) -> CommandUses {
+pub fn uses(words: &[ShellWord]) -> CommandUses {
     let layer = inner_command(words);
     let layer = match layer.words {
         // `env ls`: a program with an unchanged environment.
@@ -195,7 +196,7 @@ pub(super) fn uses(words: &[ShellWord]) -> CommandUses {
 const ANY_OPTION: &[&str] = &["cat", "echo", "head", "ls", "stat", "tail"];
 
 /// Whether the command with these words creates links.
-pub(super) fn creates_links(words: &[ShellWord]) -> bool {
+pub fn creates_links(words: &[ShellWord]) -> bool {
     changes::links(inner_command(words).words)
 }
 

@@ -2,8 +2,8 @@
 
 use haft_shell::{AsWord, Layer, Options};
 
-use super::paths::clean;
-use super::{find, git};
+use crate::path::clean;
+use crate::{find, git};
 
 /// Programs that only read and print, whatever their options.
 const READ_ONLY_PROGRAMS: &[&str] = &[
@@ -70,7 +70,7 @@ pub(super) const DIFF: Options = Options {
 };
 
 /// Whether the command, with all wrappers removed, only reads.
-pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
+pub fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     let Some((name, rest)) = layer.words.split_first() else {
         return false;
     };

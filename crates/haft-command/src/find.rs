@@ -13,7 +13,7 @@ const VALUE_OPTIONS: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -
     -regex -regextype -samefile -size -type -uid -used -user -wholename -xtype";
 
 /// Whether every word is known, and every possible test or action only reads.
-pub(crate) fn only_looks<W: AsWord>(layer: Layer<'_, W>) -> bool {
+pub fn only_looks<W: AsWord>(layer: Layer<'_, W>) -> bool {
     if !layer.is_known() {
         return false;
     }
