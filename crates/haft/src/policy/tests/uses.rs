@@ -201,6 +201,30 @@ fn nothing_is_understood_beside_what_changes_its_meaning() {
 }
 
 #[test]
+fn a_denied_file_is_denied_to_every_program_that_is_known_to_show_files() {
+    let lists = Lists {
+        deny: &["Read(conf/prod/*)"],
+        allow: &["Bash"],
+        ..Lists::default()
+    };
+    for (line, expect) in [
+        ("sort conf/prod/key", DENY),
+        ("awk '/x y/ {print}' conf/prod/key", DENY),
+        ("cp conf/prod/key a", DENY),
+        ("mv -t a conf/prod/key", DENY),
+        ("rg x conf", ASK),
+        ("rg x src", ALLOW),
+        ("cut -f1 \"$x\"", ASK),
+        ("sha256sum -c list", ASK),
+        ("ls conf/prod/key", ALLOW),
+        ("rm conf/prod/key", ALLOW),
+        ("make conf/prod/key", ALLOW),
+    ] {
+        assert_eq!(judge(lists, &run(line)).verdict, expect, "{line}");
+    }
+}
+
+#[test]
 fn haft_itself_is_asked_about_outside_a_jail_whatever_allows_it() {
     let lists = Lists {
         allow: &["Bash", "Bash(haft *)", "Bash(sh -c 'haft trust')"],

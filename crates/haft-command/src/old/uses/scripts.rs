@@ -2,11 +2,12 @@
 
 use haft_shell::{AsWord, Options};
 
+use super::CommandUses;
 use super::readers::plain;
 use super::scan::has_late_option;
 use super::tables::JQ;
-use super::{CommandUses, PathAccess};
-use crate::spelled::ShellWord;
+use crate::path_use::PathAccess;
+use crate::word::ShellWord;
 
 /// Options of `sed`, without `-i` and script files.
 const SED: Options = Options {

@@ -2,8 +2,8 @@
 
 use haft_shell::{AsWord, Options, base_name};
 
-use super::{PathAccess, PathCertainty, PathUse};
-use crate::spelled::{ShellWord, WordForm};
+use crate::path_use::{PathAccess, PathCertainty, PathUse};
+use crate::word::{ShellWord, WordForm};
 
 /// Characters in a word that a path may follow.
 const PATH_PREFIXES: [char; 4] = ['=', ':', '@', ','];

@@ -2,8 +2,8 @@
 
 use haft_shell::{AsWord, Layer, Options};
 
+use crate::old::{find, git};
 use crate::path::clean;
-use crate::{find, git};
 
 /// Programs that only read and print, whatever their options.
 const READ_ONLY_PROGRAMS: &[&str] = &[

@@ -2,12 +2,13 @@
 
 use haft_shell::{AsWord, Operands, Options};
 
+use super::CommandUses;
 use super::scan::{has_late_option, option_value};
 use super::tables::{RG, SORT, UNIQ};
-use super::{CommandUses, PathAccess, PathUse};
-use crate::grep::{self, remove_pattern};
-use crate::readers::DIFF;
-use crate::spelled::{ShellWord, WordForm};
+use crate::old::grep::{self, remove_pattern};
+use crate::old::readers::DIFF;
+use crate::path_use::{PathAccess, PathUse};
+use crate::word::{ShellWord, WordForm};
 
 /// Commands that read files and print, whatever their options; an option's value may be a file, too.
 const FILE_READERS: &[&str] = &[
@@ -117,7 +118,7 @@ fn paths(word: &ShellWord, how: PathAccess) -> Vec<PathUse> {
         return Vec::new();
     }
     if !word.text.starts_with('-') {
-        return vec![PathUse::file(word, how)];
+        return vec![PathUse::file(word.as_word(), how)];
     }
     let behind = option_value(&word.text);
     behind.map(|text| PathUse::known(text, how)).collect()

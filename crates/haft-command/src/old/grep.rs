@@ -66,21 +66,21 @@ const OPTIONS: Options = Options {
 
 /// What a `grep` searches.
 #[derive(Debug)]
-pub(crate) struct GrepScope<'w, W> {
+pub struct GrepScope<'w, W> {
     /// The files and folders that its words name.
-    pub(crate) operands: Vec<&'w W>,
+    pub operands: Vec<&'w W>,
     /// The files that its options name: with patterns, or with names to leave out.
-    pub(crate) lists: Vec<&'w str>,
+    pub lists: Vec<&'w str>,
     /// Whether it searches folders.
-    pub(crate) descends: bool,
+    pub descends: bool,
     /// Whether it may follow links in them.
-    pub(crate) follows: bool,
+    pub follows: bool,
     /// Whether it may search the folder that it starts in, because no word names a file.
-    pub(crate) is_implied: bool,
+    pub is_implied: bool,
 }
 
 /// Returns what a `grep` with these words searches; `None` if an option is unknown.
-pub(crate) fn search<W: AsWord>(words: &[W]) -> Option<GrepScope<'_, W>> {
+pub fn search<W: AsWord>(words: &[W]) -> Option<GrepScope<'_, W>> {
     let given = OPTIONS.split(words)?;
     let known = given.values.iter().all(|one| one.is_known);
     if !known || words.iter().any(|word| word.text() == "--context") {
@@ -114,7 +114,7 @@ pub(crate) fn search<W: AsWord>(words: &[W]) -> Option<GrepScope<'_, W>> {
 
 /// Removes the pattern, which comes first, and returns whether it may be the only operand. A pattern that the shell expands may become
 /// several words: the rest of them are files.
-pub(crate) fn remove_pattern<W: AsWord>(operands: &mut Vec<&W>) -> bool {
+pub fn remove_pattern<W: AsWord>(operands: &mut Vec<&W>) -> bool {
     if operands.first().is_some_and(|first| first.is_known()) {
         operands.remove(0);
         return operands.is_empty();

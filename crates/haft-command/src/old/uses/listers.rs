@@ -1,9 +1,10 @@
 //! Commands that print names, kinds and sizes of files, whatever their options.
 
+use super::CommandUses;
 use super::plain::tests_plainly;
 use super::readers::files;
-use super::{CommandUses, PathAccess, PathUse};
-use crate::spelled::ShellWord;
+use crate::path_use::{PathAccess, PathUse};
+use crate::word::ShellWord;
 
 /// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {

@@ -2,9 +2,10 @@
 
 use haft_shell::{AsWord, Options};
 
+use super::CommandUses;
 use super::plain::prints_plainly;
-use super::{CommandUses, PathAccess, PathUse};
-use crate::spelled::{ShellWord, WordForm};
+use crate::path_use::{PathAccess, PathUse};
+use crate::word::{ShellWord, WordForm};
 
 /// Commands whose words are always data.
 const WITH_OPERANDS: &[&str] = &[

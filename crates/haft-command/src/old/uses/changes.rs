@@ -2,9 +2,10 @@
 
 use haft_shell::{AsWord, Options, base_name};
 
+use super::CommandUses;
 use super::tables::{CP, MKDIR, MV, RM, TEE, TOUCH};
-use super::{CommandUses, PathAccess, PathUse};
-use crate::spelled::ShellWord;
+use crate::path_use::{PathAccess, PathUse};
+use crate::word::ShellWord;
 
 /// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[ShellWord]) -> Option<CommandUses> {

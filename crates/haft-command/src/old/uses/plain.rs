@@ -5,7 +5,7 @@
 
 use haft_shell::{AsWord, conversions, is_number};
 
-use crate::spelled::ShellWord;
+use crate::word::ShellWord;
 
 /// Conversions whose argument is a text, and those whose argument is a number.
 const OF_TEXTS: &str = "sbcq";

@@ -89,7 +89,7 @@ const TAG_OPTIONS: &str =
     "-l --list -n -n… -i --ignore-case --column --column= --no-column --color --color= --sort=";
 
 /// Whether it is a read-only form with known options. Every word must be known, since an unknown one could be an option.
-pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
+pub fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     if !layer.is_known() {
         return false;
     }
@@ -193,17 +193,17 @@ const PATH_DIFF_OPTIONS: &str = "-p -u --patch -U… --unified= --patch-with-raw
 
 /// The file content that a git command may show.
 #[derive(Debug, Default)]
-pub(crate) struct GitReads<'a> {
+pub struct GitReads<'a> {
     /// Whether it shows any content.
-    pub(crate) contents: bool,
+    pub contents: bool,
     /// Words that may name a file.
-    pub(crate) named: Vec<&'a str>,
+    pub named: Vec<&'a str>,
     /// Folders or files whose content it may show.
-    pub(crate) below: Vec<&'a str>,
+    pub below: Vec<&'a str>,
 }
 
 /// Returns what a read-only form of git may show, given the words after `git`; nothing for other forms.
-pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
+pub fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
     let general = |word: &&&str| GLOBAL_OPTIONS.split(' ').any(|known| known == **word);
     let mut words = words.iter().skip_while(|word| general(word)).copied();
     let command = words.next().unwrap_or_default();
