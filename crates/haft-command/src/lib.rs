@@ -30,6 +30,7 @@ mod path_use;
 mod program;
 mod programs;
 mod scan;
+mod summary;
 #[cfg(test)]
 mod tests;
 mod touched;

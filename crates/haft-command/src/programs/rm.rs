@@ -2,7 +2,7 @@
 
 use haft_shell::Options;
 
-use crate::forms::{operand_positions, use_operands};
+use crate::forms::{each_file, operand_positions, operands, use_operands};
 use crate::meaning::CommandMeaning;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
@@ -25,10 +25,16 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     } else {
         &Options::NONE
     };
+    let removed = operands(call.words);
+    let mut found = use_operands(options, call, PathAccess::Removes);
+    if found.unknown {
+        // A folder, and everything that it holds.
+        found.uses = each_file(removed, PathAccess::Removes);
+    }
     CommandMeaning {
         // Counted from the name of the program.
         destroys: Some(operand_positions(call.words).map(|at| at + 1).collect()),
-        ..use_operands(options, call, PathAccess::Removes)
+        ..found
     }
 }
 
@@ -40,10 +46,13 @@ mod tests {
     fn rm_means_what_its_words_say() {
         check(&[
             ("rm -f a b", "Removes a, Removes b, destroys a b"),
-            ("rm -rf a", "destroys a, unknown"),
-            ("rm -rf a -- -b", "destroys a -b, unknown"),
+            ("rm -rf a", "Removes a, destroys a, unknown"),
+            (
+                "rm -rf a -- -b",
+                "Removes a, Removes -b, destroys a -b, unknown",
+            ),
             ("rmdir a", "Removes a, destroys a"),
-            ("rmdir -p a", "destroys a, unknown"),
+            ("rmdir -p a", "Removes a, destroys a, unknown"),
             ("rm \"$x\"", "Removes $x, destroys $x, unknown"),
         ]);
     }

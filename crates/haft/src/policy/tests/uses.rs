@@ -225,6 +225,17 @@ fn a_denied_file_is_denied_to_every_program_that_is_known_to_show_files() {
 }
 
 #[test]
+fn an_explanation_says_what_a_command_does() {
+    let explained = policy(Profile::Workspace, Lists::default()).explain(&run("sort -u a").call());
+    let does: Vec<Option<&str>> = explained
+        .parts
+        .iter()
+        .map(|part| part.does.as_deref())
+        .collect();
+    assert_eq!(does, [None, Some("reads a, and does nothing else")]);
+}
+
+#[test]
 fn haft_itself_is_asked_about_outside_a_jail_whatever_allows_it() {
     let lists = Lists {
         allow: &["Bash", "Bash(haft *)", "Bash(sh -c 'haft trust')"],
