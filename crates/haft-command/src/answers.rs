@@ -11,7 +11,7 @@ pub fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
 
 /// Returns the words whose files or folders the command removes: clause 15 of the shell rules. `None` if it removes none; a program
 /// that feeds it may add some.
-pub fn removed<'a, W: AsWord>(layer: Layer<'a, W>) -> Option<Vec<&'a W>> {
+pub fn removed<W: AsWord>(layer: Layer<'_, W>) -> Option<Vec<&W>> {
     let positions = meaning(layer).destroys?.into_iter();
     Some(positions.filter_map(|at| layer.words.get(at)).collect())
 }

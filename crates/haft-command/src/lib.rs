@@ -23,7 +23,6 @@
 mod answers;
 mod forms;
 mod meaning;
-pub mod old;
 mod outside;
 mod path;
 mod path_use;

@@ -1,7 +1,10 @@
 //! Random command lines.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
+
+use crate::vocabulary::{FREQUENT, GIT, OTHERS, WORDS, WRAPPERS};
 
 /// A random number generator with a seed.
 struct Random(u64);
@@ -15,113 +18,19 @@ impl Random {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(end.max(1)).unwrap()).unwrap()
     }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
     fn pick<'a, S: AsRef<str>>(&mut self, from: &'a [S]) -> &'a str {
         from[self.below(from.len())].as_ref()
     }
 }
-
-const WRAPPERS: &[&str] = &[
-    "timeout 5",
-    "nice -n 5",
-    "nohup",
-    "command",
-    "xargs",
-    "xargs -I X",
-    "xargs -n 1",
-    "env",
-    "env A=1",
-    "sudo",
-    "sudo -u root",
-    "find . -exec",
-    "time",
-    "/bin/env",
-    "stdbuf -oL",
-    "NO_COLOR=1",
-];
-const WORDS: &[&str] = &[
-    "a",
-    "a.txt",
-    "src/b.rs",
-    ".env",
-    "../x",
-    "/etc/passwd",
-    "~/.ssh/id_rsa",
-    "~",
-    "$x",
-    "\"$x\"",
-    "$f",
-    "\"$f\"",
-    "*.rs",
-    "*",
-    "a*",
-    "-",
-    "--",
-    "/",
-    ".",
-    "..",
-    "{a,b}",
-    "'a b'",
-    "$(cat l)",
-    "\"$(cat l)\"",
-    "<(sort b)",
-    "X",
-    "{}",
-    "HEAD",
-    "HEAD:a",
-    "main..b",
-    "5",
-    "1,5p",
-    "s/a/b/",
-    "{print $1}",
-    "'{print $1}'",
-    ".a",
-    "+%F",
-    "'%s\\n'",
-    "%d",
-    "key=val",
-    "=ls",
-    "https://a.b/c",
-    "file:///etc/x",
-    "/proc/self/cwd/a",
-    "/dev/null",
-    "list",
-    "-exec",
-    "';'",
-    "+",
-    "rm",
-    "x^y",
-    "\"$HOME/a\"",
-    "a/../..",
-    "**/a",
-    "'a[$(x)]'",
-    "-name",
-    "-delete",
-    "!",
-    "(",
-    "]",
-    "-L",
-    "-R",
-    "-r",
-    "-i",
-    "-e",
-    "-f",
-    "-o",
-    "-s",
-    "-c",
-    "-n",
-    "--version",
-    "show",
-    "status",
-    "log",
-    "diff",
-    "-p",
-    "-Sxyz",
-    "-nfx",
-    "-L1,5:a",
-];
 
 /// Makes lines from the names and options that the programs' files list, with words, wrappers, pipes and loops.
 pub(crate) struct Generator {
@@ -134,101 +43,80 @@ pub(crate) struct Generator {
 impl Generator {
     pub(crate) fn new(seed: u64) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/programs");
-        let (mut programs, mut options, mut all) = (Vec::new(), BTreeMap::new(), Vec::new());
-        let mut files: Vec<_> = std::fs::read_dir(&folder)
-            .unwrap()
-            .map(|e| e.unwrap().path())
-            .filter(|p| p.is_file())
-            .collect();
+        let mut made = Self {
+            random: Random(seed),
+            programs: OTHERS.iter().map(|name| (*name).to_owned()).collect(),
+            options: BTreeMap::new(),
+            all: Vec::new(),
+        };
+        let files = fs::read_dir(&folder).unwrap();
+        let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+        files.retain(|file| file.is_file());
         files.sort();
         for file in files {
-            let text = std::fs::read_to_string(&file).unwrap();
-            let mut text = text.split("#[cfg(test)]").next().unwrap().to_owned();
+            let mut text = fs::read_to_string(&file).unwrap();
+            text.truncate(text.find("#[cfg(test)]").unwrap_or(text.len()));
             if file.ends_with("git.rs") {
-                text += &std::fs::read_to_string(folder.join("git/tables.rs")).unwrap();
+                text += &fs::read_to_string(folder.join("git/tables.rs")).unwrap();
             }
-            let names: Vec<String> = text
-                .split("Program::new(")
-                .nth(1)
-                .unwrap()
-                .split(']')
-                .next()
-                .unwrap()
-                .split('"')
-                .skip(1)
-                .step_by(2)
-                .map(str::to_owned)
-                .collect();
-            let mut own = Vec::new();
-            for literal in text.split('"').skip(1).step_by(2) {
-                for word in literal.split_whitespace() {
-                    let fine = word.len() > 1
-                        && word
-                            .chars()
-                            .all(|c| c.is_ascii_alphanumeric() || "-=…_".contains(c));
-                    if !fine || names.iter().any(|n| n == word) {
-                        continue;
-                    }
-                    let word = word.trim_end_matches('…').to_owned();
-                    if word.starts_with('-') {
-                        own.push(word);
-                    } else {
-                        own.push(format!("--{word}"));
-                        own.push(format!("--{word}="));
-                        own.push(word);
-                    }
-                }
-            }
-            for name in &names {
-                options.insert(name.clone(), own.clone());
-            }
-            all.extend(own);
-            programs.extend(names);
+            made.add_file(&text);
         }
-        programs.extend(
-            [
-                "foo", "curl", "python3", "rustc", "shred", "dd", "egrep", "busybox",
-            ]
-            .map(str::to_owned),
-        );
-        Self {
-            random: Random(seed),
-            programs,
-            options,
-            all,
-        }
+        made
     }
 
-    fn word(&mut self) -> String {
-        self.random.pick(WORDS).to_owned()
+    /// Adds the programs of a file, with every literal of it that may be an option.
+    fn add_file(&mut self, text: &str) {
+        let (_, declared) = text.split_once("Program::new(").unwrap();
+        let names = literals(declared.split(']').next().unwrap());
+        let mut options = Vec::new();
+        for word in literals(text).iter().flat_map(|text| text.split(' ')) {
+            let is_part = |c: char| c.is_ascii_alphanumeric() || "-=…_".contains(c);
+            if word.len() < 2 || !word.chars().all(is_part) || names.contains(&word) {
+                continue;
+            }
+            let word = word.trim_end_matches('…');
+            if !word.starts_with('-') {
+                options.push(format!("--{word}"));
+                options.push(format!("--{word}="));
+            }
+            options.push(word.to_owned());
+        }
+        for name in names {
+            self.options.insert(name.to_owned(), options.clone());
+            self.programs.push(name.to_owned());
+        }
+        self.all.extend(options);
     }
 
     fn option(&mut self, program: &str) -> String {
-        let r = &mut self.random;
-        match r.below(10) {
-            0 | 1 | 2 => {
-                let letters = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-                let mut text = "-".to_owned();
-                for _ in 0..=r.below(3) {
-                    text.push(letters[r.below(letters.len())] as char);
-                }
-                if r.below(12) == 0 {
-                    text.push_str(&"v".repeat(r.below(90)));
+        let own = self.options.get(program).filter(|own| !own.is_empty());
+        match (self.random.below(10), own) {
+            (0..3, _) => self.letters(),
+            (3, _) | (_, None) => self.random.pick(&self.all).to_owned(),
+            (_, Some(own)) => {
+                let mut text = self.random.pick(own).to_owned();
+                if text.ends_with('=') {
+                    text.push_str(self.random.pick(WORDS));
                 }
                 text
             }
-            3 => self.all[r.below(self.all.len())].clone(),
-            _ => match self.options.get(program).filter(|o| !o.is_empty()) {
-                Some(own) => {
-                    let mut text = own[r.below(own.len())].clone();
-                    if text.ends_with('=') {
-                        text.push_str(r.pick(WORDS));
-                    }
-                    text
-                }
-                None => "-x".to_owned(),
-            },
         }
+    }
+
+    fn letters(&mut self) -> String {
+        let letters: Vec<String> = ('a'..='z')
+            .chain('A'..='Z')
+            .chain('0'..='9')
+            .map(String::from)
+            .collect();
+        let mut text = "-".to_owned();
+        for _ in 0..=self.random.below(3) {
+            text.push_str(self.random.pick(&letters));
+        }
+        if self.random.one_in(12) {
+            text.push_str(&"v".repeat(self.random.below(90)));
+        }
+        text
     }
 
     fn simple(&mut self) -> String {
@@ -237,50 +125,30 @@ impl Generator {
             line += self.random.pick(WRAPPERS);
             line.push(' ');
         }
-        let at = self.random.below(self.programs.len());
         let program = match self.random.below(8) {
-            0 => "git".to_owned(),
-            1 => ["grep", "sed", "rm", "cat", "diff", "find", "rg", "cp"][self.random.below(8)]
-                .to_owned(),
-            _ => self.programs[at].clone(),
+            0 => "git",
+            1 => self.random.pick(FREQUENT),
+            _ => self.random.pick(&self.programs),
         };
-        match self.random.below(30) {
-            0 => line += &format!("/usr/bin/{program}"),
-            1 => line += &format!("'{program}'"),
-            2 => line += &format!("./{program}"),
-            _ => line += &program,
-        }
-        if program == "git" && self.random.below(8) > 0 {
-            let commands = [
-                "status",
-                "log",
-                "diff",
-                "show",
-                "blame",
-                "reflog",
-                "branch",
-                "tag",
-                "rev-parse",
-                "ls-files",
-                "describe",
-                "shortlog",
-                "stash",
-                "remote",
-                "commit",
-                "--no-pager",
-                "-P",
-                "push",
-            ];
+        let program = program.to_owned();
+        let name = match self.random.below(30) {
+            0 => format!("/usr/bin/{program}"),
+            1 => format!("'{program}'"),
+            2 => format!("./{program}"),
+            _ => program.clone(),
+        };
+        line += &name;
+        if program == "git" && !self.random.one_in(8) {
             line.push(' ');
-            line += self.random.pick(&commands);
+            line += self.random.pick(GIT);
         }
         for _ in 0..self.random.below(6) {
             line.push(' ');
-            let word = match self.random.below(5) {
-                0 | 1 => self.option(&program),
-                _ => self.word(),
-            };
-            line += &word;
+            if self.random.below(5) < 2 {
+                line += &self.option(&program);
+            } else {
+                line += self.random.pick(WORDS);
+            }
         }
         line
     }
@@ -297,11 +165,16 @@ impl Generator {
             line += self.random.pick(&[" | ", " && ", "; ", " || "]);
             line += &self.simple();
         }
-        if self.random.below(10) == 0 {
+        if self.random.one_in(10) {
             line += self
                 .random
                 .pick(&[" > /dev/null", " 2>&1", " < a", " > out"]);
         }
         line
     }
+}
+
+/// Returns the texts between quotation marks.
+fn literals(text: &str) -> Vec<&str> {
+    text.split('"').skip(1).step_by(2).collect()
 }
