@@ -7,7 +7,7 @@ NEEDS := target/needs
 # So many test programs run at a time as well (scripts/run-tests), and each so many of its tests: most wait for processes.
 TEST_THREADS := $(shell nproc)
 
-.PHONY: serve dist test check bench toolchains fuzz soak needs clean-needs
+.PHONY: serve dist test check fmt bench toolchains fuzz soak needs clean-needs
 
 ## serve the current folder over MCP, with built-in defaults; the first build takes some minutes
 serve:
@@ -28,6 +28,8 @@ test:
 
 check:
 	$(CARGO) fmt --all --check
+# A macro declares these, where cargo fmt does not look.
+	rustfmt --edition 2024 --check crates/haft-command/src/programs/*.rs crates/haft-command/src/programs/*/*.rs
 	$(CARGO) fmt --manifest-path benches/Cargo.toml --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features --quiet -- -D warnings
 	$(CARGO) clippy -p haft -p haft-store -p haft-builtins --no-default-features --quiet -- -D warnings
@@ -35,6 +37,12 @@ check:
 	  $(CARGO) clippy -p haft-builtins --no-default-features --features $$feature --quiet -- -D warnings || exit 1; done
 # In the same target folder, so that little is built for them alone.
 	$(CARGO) check --manifest-path benches/Cargo.toml --workspace --locked --quiet --target-dir "$(or $(CARGO_TARGET_DIR),target)"
+
+## format everything
+fmt:
+	$(CARGO) fmt --all
+	$(CARGO) fmt --manifest-path benches/Cargo.toml --all
+	rustfmt --edition 2024 crates/haft-command/src/programs/*.rs crates/haft-command/src/programs/*/*.rs
 
 ## install what the tests need (MCP clients in Python and Node, cargo-deny) below target/
 needs:

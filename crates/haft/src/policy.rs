@@ -9,10 +9,7 @@ mod command_lines;
 mod dead;
 mod denials;
 mod explain;
-mod find;
 mod folders;
-mod git;
-mod grep;
 mod guard;
 mod instead;
 mod judge;
@@ -33,7 +30,6 @@ mod places;
 mod plain_parts;
 mod proposal;
 mod protected;
-mod readers;
 mod remedy;
 mod remembered;
 mod removal;
@@ -44,12 +40,9 @@ mod ruling;
 mod run_history;
 mod safeguards;
 mod secret_files;
-mod spelled;
 mod subject;
 mod suggest;
-mod touched;
 mod untrusted;
-mod uses;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -86,6 +79,7 @@ pub use guard::{
     CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
     WorkspaceEdge,
 };
+pub use haft_command::{CommandUses, PathAccess, PathCertainty, PathUse};
 pub use haft_files::secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
@@ -111,7 +105,6 @@ pub use run_history::RunHistory;
 pub use safeguards::{Safeguard, Safeguards};
 pub use secret_files::SecretFiles;
 pub use untrusted::UntrustedContent;
-pub use uses::{CommandUses, PathAccess, PathCertainty, PathUse};
 
 /// The verdict where no rule matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]

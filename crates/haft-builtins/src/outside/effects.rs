@@ -93,7 +93,7 @@ impl<'a> CallEffects<'a> {
                 PathLocation::Away(path) => {
                     let claim = outside_claim(&path);
                     self.note(match place.how {
-                        PathAccess::Writes => Permission::write(claim),
+                        PathAccess::Writes | PathAccess::Edits => Permission::write(claim),
                         PathAccess::Removes | PathAccess::Moves => Permission::remove(claim),
                         _ => Permission::read(claim).at(Risk::High),
                     });
@@ -112,7 +112,7 @@ impl<'a> CallEffects<'a> {
                 }
                 self.note(Permission::read(claim));
             }
-            PathAccess::Writes => self.written(place, claim, kind),
+            PathAccess::Writes | PathAccess::Edits => self.written(place, claim, kind),
             PathAccess::Removes | PathAccess::Moves => {
                 // Everything in the folder would be moved with it.
                 let folder = place.how == PathAccess::Moves && kind == Some(EntryKind::Directory);

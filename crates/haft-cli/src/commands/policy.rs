@@ -149,6 +149,12 @@ fn render_explanation(explanation: &Explanation) -> String {
         ]);
     }
     out.push_str(&parts.render());
+    for part in &explanation.parts {
+        if let Some(does) = &part.does {
+            let command = visible::line(&part.value);
+            let _ = writeln!(out, "  {command}: {}", visible::line(does));
+        }
+    }
     // A guard that allows a call without a reason decides nothing: the number of such guards is enough.
     let passes = |layer: &&LayerVerdict| {
         layer.layer == "guard"

@@ -1,11 +1,11 @@
 //! How harmful a command is, as far as its words show.
 
+use haft_command::only_reads;
 use haft_shell::{AsWord, inner_command, is_too_long, join_words};
 use serde_json::Value;
 
 use super::paths::clean;
 use super::places::PolicyContext;
-use super::readers::only_reads;
 use super::removal::{RemovalContext, removes_critical};
 use crate::spec::Risk;
 

@@ -69,7 +69,7 @@ pub(super) fn is_critical_removal(
     let Effect::Run { command, argv, .. } = &permission.effect else {
         return false;
     };
-    if !may_spell(command, "rm") {
+    if !(may_spell(command, "rm") || may_spell(command, "unlink")) {
         return false;
     }
     let ground = RemovalContext::of(call, places);

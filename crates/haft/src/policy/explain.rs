@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use haft_command::meaning;
+use haft_shell::inner_command;
 use serde::{Serialize, Serializer};
 
 use super::guard::MinimumVerdict;
 use super::judge::{SECRETS, floor, judge_by_profile, own_permission};
 use super::names::UnknownName;
+use super::remembered::parse_line;
 use super::rules::{RuleFinding, RuleSet, RulesError, ToolRuleIndex, finding, read};
 use super::ruling::Label;
 use super::subject::Subject;
 use super::{JudgedCall, Policy, PolicyContext, Profile, RuleList, SecretFiles};
 use crate::budget::BUDGET_RULE;
-use crate::permission::{Permission, Verdict};
+use crate::permission::{Effect, Permission, Verdict};
 
 /// Explains why a call is allowed, needs approval or is denied: `haft policy explain`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,6 +47,9 @@ pub struct EffectExplanation {
     pub rule: Label,
     /// The layer of that rule.
     pub layer: Label,
+    /// What a command does, as far as its words show; `None` for other effects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub does: Option<String>,
 }
 
 /// What one layer says about the whole call.
@@ -133,6 +139,22 @@ pub struct GuardView {
     pub name: String,
 }
 
+/// Returns what a command does, from the same meaning that it is judged by. `None` for other effects, and for a line that is not one
+/// command.
+fn what_it_does(effect: &Effect) -> Option<String> {
+    let Effect::Run { command, argv, .. } = effect else {
+        return None;
+    };
+    if let Some(words) = argv {
+        return Some(meaning(inner_command(words)).summary());
+    }
+    let read = parse_line(command).ok()?;
+    match &read.commands[..] {
+        [part] => Some(meaning(inner_command(&part.words)).summary()),
+        _ => None,
+    }
+}
+
 impl Policy {
     /// Explains why a call is judged as it is, with every part and every layer.
     pub fn explain(&self, call: &JudgedCall<'_>) -> Explanation {
@@ -153,6 +175,7 @@ impl Policy {
                     verdict: judged.verdict,
                     rule: judged.rule(self.profile),
                     layer: judged.layer(),
+                    does: what_it_does(&permission.effect),
                 }
             })
             .collect();

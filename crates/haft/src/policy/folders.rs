@@ -1,28 +1,12 @@
 //! The folders in which a call's commands run, where their relative paths start.
 
-use haft_shell::{AsWord, inner_command, may_spell};
+use haft_command::folder_of;
+use haft_shell::may_spell;
 
 use super::JudgedCall;
 use super::paths::clean;
 use super::remembered::parse_line;
 use crate::permission::{Effect, Permission};
-
-/// Returns where a command goes if it changes to a different folder; empty where that is unknown.
-pub(crate) fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
-    let (name, rest) = inner_command(words).words.split_first()?;
-    match (name.text(), rest) {
-        ("cd", [folder]) if folder.is_known() => {
-            let folder = folder.text();
-            if folder.starts_with(['-', '~', '$']) || folder.is_empty() {
-                Some("")
-            } else {
-                (clean(folder) != ".").then_some(folder)
-            }
-        }
-        ("cd" | "pushd" | "popd", _) => Some(""),
-        _ => None,
-    }
-}
 
 /// Whether a command that is only partly known before run time may change the folder. One that cannot be parsed may.
 pub(crate) fn may_move(command: &str) -> bool {

@@ -2,16 +2,15 @@
 
 use std::rc::Rc;
 
+use haft_command::{CommandUses, PathAccess, PathUse, ShellWord, folder_of, uses};
 use haft_shell::{
     AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, join_words, plain_words,
     runs_quoted,
 };
 
 use super::command::{are_harmless, command_risk, discards_content, risk};
-use super::folders::{folder_of, may_move};
+use super::folders::may_move;
 use super::remembered::parse_line;
-use super::spelled::ShellWord;
-use super::uses::{CommandUses, PathAccess, PathUse, creates_links, uses};
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 
@@ -160,7 +159,7 @@ impl CommandLine {
             uses.understood &=
                 part.settled && !multiplies && !moves && (printed || !uses.globs_output);
             // The rest of the line may use the link, which is not there yet.
-            if self.parts.len() > 1 && creates_links(&part.words) {
+            if self.parts.len() > 1 && uses.links {
                 uses.paths
                     .push(PathUse::unknown(&part.command, PathAccess::MayUse));
             }

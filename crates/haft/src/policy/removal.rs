@@ -2,10 +2,11 @@
 
 use std::cell::OnceCell;
 
-use haft_shell::{AsWord, Expansions, Layer, base_name, fragments, layers};
+use haft_command::{folder_of, removed};
+use haft_shell::{AsWord, Expansions, Layer, fragments, layers};
 
 use super::JudgedCall;
-use super::folders::{changes_to_unknown_folder, folder_of, folders, within};
+use super::folders::{changes_to_unknown_folder, folders, within};
 use super::paths::clean;
 use super::places::PolicyContext;
 use super::remembered::parse_line;
@@ -56,7 +57,7 @@ impl<'a> RemovalContext<'a> {
     }
 }
 
-/// Whether the words are `rm` or `rmdir` of a critical path, also within wrappers and in text passed to a shell.
+/// Whether the words remove a critical path, also within wrappers and in text passed to a shell.
 pub(crate) fn removes_critical<W: AsWord>(words: &[W], ground: &RemovalContext<'_>) -> bool {
     words_remove_critical(words, ground, 0)
 }
@@ -68,9 +69,10 @@ fn words_remove_critical<W: AsWord>(
 ) -> bool {
     let all = layers(words);
     let direct = all.commands.iter().any(|layer| {
-        let name = layer.words.first().map(|name| base_name(name.text()));
-        let removes = matches!(name, Some("rm" | "rmdir"));
-        removes && (layer.fed || removed(*layer).any(|word| is_critical(*layer, word, ground)))
+        removed(*layer).is_some_and(|words| {
+            let mut words = words.into_iter();
+            layer.fed || words.any(|word| is_critical(*layer, word, ground))
+        })
     });
     let mut scripts = all.scripts.iter();
     direct
@@ -105,16 +107,6 @@ fn script_removes_critical(text: &str, ground: &RemovalContext<'_>, depth: usize
     };
     let mut parts = read.commands.iter();
     parts.any(|part| words_remove_critical(&part.words, &ground, depth))
-}
-
-/// Returns the operands of a removal: the words that are not options, and all words after `--`.
-fn removed<W: AsWord>(layer: Layer<'_, W>) -> impl Iterator<Item = &W> {
-    let words = layer.words.get(1..).unwrap_or_default();
-    let end = words.iter().position(|w| w.text() == "--");
-    let end = end.unwrap_or(words.len());
-    let before = words[..end].iter();
-    let before = before.filter(|w| !w.text().starts_with('-') || w.text() == "-");
-    before.chain(words.get(end + 1..).unwrap_or_default())
 }
 
 fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &RemovalContext<'_>) -> bool {

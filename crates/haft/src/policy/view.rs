@@ -1,22 +1,18 @@
 //! `CommandView`: a command as rules match it, parsed once per effect.
 
+use haft_command::{TouchedFiles, may_act_by_pattern, only_reads, touched};
 use haft_shell::{
-    AsWord, Expansions, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
+    AsWord, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
     inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
 };
 
 use super::command::{are_harmless, discards_content};
-use super::find;
 use super::glob::{Glob, GlobToken};
 use super::paths::clean;
 use super::remembered::parse_line;
-use super::touched::{TouchedFiles, touched};
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected.
 const MAX_SCRIPT_DEPTH: usize = 8;
-
-/// Programs with options that write or run something: a glob pattern among their words could expand to one.
-const NO_GLOB_PROGRAMS: &[&str] = &["find", "sort", "sed", "git"];
 
 /// The kind of allow rule that can cover a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,7 +145,7 @@ impl CommandView {
         let known = inner.words.first().is_some_and(AsWord::is_known);
         let reach = if !known || !are_harmless(assigned) || all.truncated {
             CoverageKind::Nothing
-        } else if may_expand_to_option(inner) || needs_exact_rule(inner) {
+        } else if may_act_by_pattern(inner) || needs_exact_rule(inner) {
             CoverageKind::Exact
         } else {
             CoverageKind::Pattern
@@ -225,19 +221,8 @@ fn needs_exact_rule<W: AsWord>(layer: Layer<'_, W>) -> bool {
     EXACT_RULE_WRAPPERS.contains(&name)
         || script(layer.words).is_some()
         || alters_shell(layer.words)
-        || (name == "find" && !find::only_looks(layer))
+        || (name == "find" && !only_reads(layer))
         || (layer.fed && (is_shell(name) || is_wrapper(name)))
-}
-
-/// Whether a glob pattern among the words could become an option that writes or runs something.
-fn may_expand_to_option<W: AsWord>(layer: Layer<'_, W>) -> bool {
-    let pattern = |word: &W| {
-        word.expansions()
-            .intersects(Expansions::GLOB | Expansions::BRACE)
-    };
-    let name = layer.words.first();
-    name.is_some_and(|name| NO_GLOB_PROGRAMS.contains(&base_name(name.text())))
-        && layer.words.iter().any(pattern)
 }
 
 /// Returns a pattern for what a command could be: unknown words match any text.

@@ -5,7 +5,12 @@ use super::*;
 const REMOVALS: Lists<'_> = Lists {
     deny: &[],
     ask: &[],
-    allow: &["Bash(rm *)", "Bash(rmdir *)", "Bash(cd *)"],
+    allow: &[
+        "Bash(rm *)",
+        "Bash(rmdir *)",
+        "Bash(unlink *)",
+        "Bash(cd *)",
+    ],
 };
 
 fn in_folder(line: &str, cwd: &str) -> Scene {
@@ -74,6 +79,8 @@ fn critical_removals_are_known_by_where_they_lead() {
         ("sh -c 'echo $((x)); rm -rf /'", "."),
         ("timeout 5 sh -c \"sh -c 'rm -rf ..'\"", "."),
         ("rm -rf ~/x", "."),
+        ("unlink ../app", "."),
+        ("unlink \"$PWD\"/../app", "."),
         ("ls | xargs rm", "."),
         ("ls | xargs -I X rm -rf X", "."),
         ("ls | xargs -n 1 rm", "."),
@@ -108,6 +115,7 @@ fn other_removals_are_what_the_rules_say() {
         ("rm -rf {a,b}", "."),
         ("cd sub && rm -rf x", "."),
         ("rmdir a/b", "."),
+        ("unlink a/b", "."),
     ] {
         assert_eq!(
             judge(REMOVALS, &in_folder(line, cwd)).verdict,

@@ -310,8 +310,10 @@ fn another_way_to_a_denied_file_is_denied_or_asked_about() {
         // AP12: by an option that shows more than the given files.
         ("git log -p --full-diff -- src", ASK),
         ("git log -p -U0 --since=monday -5 -- src", ALLOW),
-        // AP13: after more letters than are inspected.
-        ("grep -nnnnnnnnnnnfconf/prod/key x", ASK),
+        // AP13: after many letters, and after more than are inspected.
+        ("grep -nnnnnnnnnnnfconf/prod/key x", DENY),
+        ("tail -qqqqqqqqqqqqconf/prod/key", DENY),
+        (&format!("tail -{}conf/prod/key", "q".repeat(70)), ASK),
         ("tail -n1000 src/a", ALLOW),
     ] {
         deny(&["Read(conf/prod/*)"], &run(line), expect);

@@ -1,6 +1,6 @@
 //! What commands do with files, as far as their words show: without a jail, a command that is not understood needs a rule.
 
-use super::super::uses::{PathAccess, PathCertainty};
+use super::super::{PathAccess, PathCertainty};
 use super::*;
 
 /// Returns whether the last part of a line is understood, and its uses as text.
@@ -198,6 +198,41 @@ fn nothing_is_understood_beside_what_changes_its_meaning() {
         CommandLine::new("for f in /a; do true; done").looped()[0].how,
         PathAccess::MayUse
     );
+}
+
+#[test]
+fn a_denied_file_is_denied_to_every_program_that_is_known_to_show_files() {
+    let lists = Lists {
+        deny: &["Read(conf/prod/*)"],
+        allow: &["Bash"],
+        ..Lists::default()
+    };
+    for (line, expect) in [
+        ("sort conf/prod/key", DENY),
+        ("awk '/x y/ {print}' conf/prod/key", DENY),
+        ("cp conf/prod/key a", DENY),
+        ("mv -t a conf/prod/key", DENY),
+        ("rg x conf", ASK),
+        ("rg x src", ALLOW),
+        ("cut -f1 \"$x\"", ASK),
+        ("sha256sum -c list", ASK),
+        ("ls conf/prod/key", ALLOW),
+        ("rm conf/prod/key", ALLOW),
+        ("make conf/prod/key", ALLOW),
+    ] {
+        assert_eq!(judge(lists, &run(line)).verdict, expect, "{line}");
+    }
+}
+
+#[test]
+fn an_explanation_says_what_a_command_does() {
+    let explained = policy(Profile::Workspace, Lists::default()).explain(&run("sort -u a").call());
+    let does: Vec<Option<&str>> = explained
+        .parts
+        .iter()
+        .map(|part| part.does.as_deref())
+        .collect();
+    assert_eq!(does, [None, Some("reads a, and does nothing else")]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `ShellWord`: a word of a command as far as it is known before the command runs, with the values that loops of the line give it.
+//! The words of a command as far as they are known before it runs, with the values that loops of the line give them.
 
 use haft_shell::{AsWord, Expansions, Loop, Word};
 
@@ -7,7 +7,7 @@ const MAX_VALUES: usize = 64;
 
 /// How much of a word is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WordForm {
+pub enum WordForm {
     /// All of it.
     Known,
     /// A pattern of files; the rest is known.
@@ -25,11 +25,89 @@ pub(crate) enum WordForm {
     Unknown,
 }
 
+impl WordForm {
+    /// Returns the form of a word, without the values that loops give it.
+    fn of<W: AsWord>(word: &W) -> Self {
+        match word.expansions() {
+            Expansions::NONE => Self::Known,
+            open if open == Expansions::GLOB | Expansions::SPLIT => Self::Pattern,
+            Expansions::TILDE if is_home(word.text()) => Self::Home,
+            // No quoted text looks like this and has an expansion.
+            Expansions::OUTPUT if matches!(word.text(), "<()" | ">()") => Self::Pipe,
+            Expansions::OUTPUT => Self::Printed { splits: false },
+            open if open == Expansions::OUTPUT | Expansions::SPLIT => {
+                Self::Printed { splits: true }
+            }
+            _ => Self::Unknown,
+        }
+    }
+
+    fn expansions(self) -> Expansions {
+        match self {
+            Self::Known => Expansions::NONE,
+            Self::Pattern => Expansions::GLOB | Expansions::SPLIT,
+            Self::Home => Expansions::TILDE,
+            Self::Printed { splits: false } | Self::Pipe => Expansions::OUTPUT,
+            Self::Printed { splits: true } => Expansions::OUTPUT | Expansions::SPLIT,
+            Self::Unknown => Expansions::VALUE | Expansions::SPLIT,
+        }
+    }
+}
+
+/// A word of a command that a program's file reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommandWord<'a> {
+    /// The text without its quotes.
+    pub text: &'a str,
+    /// How much of it is known.
+    pub form: WordForm,
+}
+
+impl<'a> CommandWord<'a> {
+    /// Creates the view of a word. One that a program may replace, such as the `{}` of `xargs`, is not known.
+    pub(crate) fn of<W: AsWord>(word: &'a W, is_replaced: bool) -> Self {
+        let form = if is_replaced {
+            WordForm::Unknown
+        } else {
+            WordForm::of(word)
+        };
+        Self {
+            text: word.text(),
+            form,
+        }
+    }
+
+    /// Creates a word that is known.
+    pub(crate) fn known(text: &'a str) -> Self {
+        Self {
+            text,
+            form: WordForm::Known,
+        }
+    }
+
+    /// Whether it looks like an option. A lone `-` does, too.
+    pub(crate) fn is_option(self) -> bool {
+        self.text.starts_with('-')
+    }
+}
+
+impl AsWord for CommandWord<'_> {
+    fn text(&self) -> &str {
+        self.text
+    }
+
+    fn expansions(&self) -> Expansions {
+        self.form.expansions()
+    }
+}
+
 /// A word, or one of its possible values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ShellWord {
-    pub(crate) text: String,
-    pub(crate) form: WordForm,
+pub struct ShellWord {
+    /// The text without its quotes.
+    pub text: String,
+    /// How much of it is known.
+    pub form: WordForm,
 }
 
 impl AsWord for ShellWord {
@@ -38,14 +116,7 @@ impl AsWord for ShellWord {
     }
 
     fn expansions(&self) -> Expansions {
-        match self.form {
-            WordForm::Known => Expansions::NONE,
-            WordForm::Pattern => Expansions::GLOB | Expansions::SPLIT,
-            WordForm::Home => Expansions::TILDE,
-            WordForm::Printed { splits: false } | WordForm::Pipe => Expansions::OUTPUT,
-            WordForm::Printed { splits: true } => Expansions::OUTPUT | Expansions::SPLIT,
-            WordForm::Unknown => Expansions::VALUE | Expansions::SPLIT,
-        }
+        self.form.expansions()
     }
 }
 
@@ -56,29 +127,28 @@ impl ShellWord {
     }
 
     /// Creates a word that is known.
-    pub(crate) fn known(text: &str) -> Self {
+    pub fn known(text: &str) -> Self {
         Self::new(text, WordForm::Known)
     }
 
+    /// Returns the word as a program's file reads it.
+    pub fn as_word(&self) -> CommandWord<'_> {
+        CommandWord {
+            text: &self.text,
+            form: self.form,
+        }
+    }
+
     /// Returns the possible values of a word of a line. A variable that loops of the line set takes each of its values.
-    pub(crate) fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
-        let form = match word.expansions {
-            Expansions::NONE => WordForm::Known,
-            open if open == Expansions::GLOB | Expansions::SPLIT => WordForm::Pattern,
-            Expansions::TILDE if is_home(&word.text) => WordForm::Home,
-            // No quoted text looks like this and has an expansion.
-            Expansions::OUTPUT if matches!(&*word.text, "<()" | ">()") => WordForm::Pipe,
-            Expansions::OUTPUT => WordForm::Printed { splits: false },
-            open if open == Expansions::OUTPUT | Expansions::SPLIT => {
-                WordForm::Printed { splits: true }
-            }
-            open if open == Expansions::VALUE || open == Expansions::VALUE | Expansions::SPLIT => {
-                let values = variable_values(word, loops);
-                return values.unwrap_or_else(|| vec![Self::new(&word.text, WordForm::Unknown)]);
-            }
-            _ => WordForm::Unknown,
-        };
-        vec![Self::new(&word.text, form)]
+    pub fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
+        let of_variable = Expansions::VALUE;
+        let open = word.expansions;
+        if (open == of_variable || open == of_variable | Expansions::SPLIT)
+            && let Some(values) = variable_values(word, loops)
+        {
+            return values;
+        }
+        vec![Self::new(&word.text, WordForm::of(word))]
     }
 }
 

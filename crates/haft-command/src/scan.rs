@@ -1,9 +1,9 @@
 //! Words of a command that is not understood: the parts of each that may name a place.
 
-use haft_shell::{AsWord, Options, base_name};
-
-use super::{PathAccess, PathCertainty, PathUse};
-use crate::policy::spelled::{ShellWord, WordForm};
+use crate::forms::option_values;
+use crate::path_use::{PathAccess, PathCertainty, PathUse};
+use crate::programs::is_message;
+use crate::word::{ShellWord, WordForm};
 
 /// Characters in a word that a path may follow.
 const PATH_PREFIXES: [char; 4] = ['=', ':', '@', ','];
@@ -13,7 +13,7 @@ const PATH_TERMINATORS: &[char] = &[
 ];
 
 /// Returns the places that the words after the first may name, without duplicates.
-pub(super) fn places(words: &[ShellWord]) -> Vec<PathUse> {
+pub(crate) fn places(words: &[ShellWord]) -> Vec<PathUse> {
     let mut found = Vec::new();
     let mut note = |place: PathUse| {
         if !place.path.is_empty() && !found.contains(&place) {
@@ -54,27 +54,6 @@ pub(super) fn places(words: &[ShellWord]) -> Vec<PathUse> {
     found
 }
 
-/// Whether the word is a commit message, which is never a place: `git commit -m TEXT`.
-fn is_message(words: &[ShellWord], at: usize) -> bool {
-    let git = words
-        .first()
-        .is_some_and(|name| base_name(name.text()) == "git");
-    let command = words.get(1).map(AsWord::text);
-    let before = at
-        .checked_sub(1)
-        .and_then(|at| words.get(at))
-        .map(AsWord::text);
-    git && matches!(command, Some("commit" | "tag"))
-        && before.is_some_and(|option| option == "--message" || is_short_message(option))
-        && !words[at].text.starts_with('-')
-        && !matches!(words[at].form, WordForm::Unknown | WordForm::Pattern)
-}
-
-/// Whether the option is `-m` or `-am`.
-fn is_short_message(option: &str) -> bool {
-    matches!(option, "-m" | "-am")
-}
-
 /// Returns a URL, or the path of a `file` URL.
 fn url(text: &str) -> Option<PathUse> {
     let (before, rest) = text.split_once("://")?;
@@ -100,7 +79,10 @@ fn within(text: &str) -> impl Iterator<Item = &str> {
     let pieces = text
         .split(PATH_TERMINATORS)
         .filter(|piece| leads_away(piece));
-    behind.chain(before).chain(option_value(text)).chain(pieces)
+    behind
+        .chain(before)
+        .chain(option_values(text))
+        .chain(pieces)
 }
 
 /// Whether the path, by its text alone, may lead out of the folder.
@@ -108,25 +90,4 @@ fn leads_away(piece: &str) -> bool {
     (piece.starts_with('/') && piece.len() > 1)
         || piece.starts_with('~')
         || piece.split('/').any(|part| part == "..")
-}
-
-/// Returns what may be an option's value within the same word: `--from-file=x`, `-nfx`. Empty for a word that is not an option.
-pub(super) fn option_value(text: &str) -> impl Iterator<Item = &str> {
-    let long = text
-        .strip_prefix("--")
-        .and_then(|rest| rest.split_once('='));
-    let short = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
-    let ends = short.into_iter().flat_map(|letters| {
-        letters
-            .char_indices()
-            .skip(1)
-            .map(move |(at, _)| &letters[at..])
-    });
-    long.map(|(_, value)| value).into_iter().chain(ends)
-}
-
-/// Whether a word behind the first operand looks like an option. The programs of macOS and BSD take it, and the word after it, as files.
-pub(super) fn has_late_option(options: &Options, words: &[ShellWord]) -> Option<bool> {
-    let mut operands = words[options.count(words)?..].iter();
-    Some(operands.any(|word| word.text.starts_with('-') && word.text != "-"))
 }

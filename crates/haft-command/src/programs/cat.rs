@@ -1,0 +1,33 @@
+//! `cat`, `head`, `tail`: print files, whatever their options.
+
+use crate::forms::show_any_file;
+use crate::meaning::CommandMeaning;
+use crate::program::{OptionHarm, Program, ProgramCall};
+
+pub(super) const PROGRAM: Program =
+    Program::new(&["cat", "head", "tail"], meaning).with_options(OptionHarm::None);
+
+fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
+    CommandMeaning {
+        only_reads: true,
+        ..show_any_file(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::check;
+
+    #[test]
+    fn cat_means_what_its_words_say() {
+        check(&[
+            ("cat a b", "only reads, Reads a, Reads b"),
+            ("head -n5 a", "only reads, Reads 5, Reads a"),
+            ("tail -n -- -xa", "only reads, Reads a, Reads -xa"),
+            ("cat *.rs -", "only reads, Reads *.rs"),
+            ("cat $x", "only reads, Reads $x, unknown"),
+            ("/bin/cat a", "Reads a, unknown"),
+            ("xargs cat a", "only reads, Reads a, unknown"),
+        ]);
+    }
+}

@@ -1,0 +1,36 @@
+//! `pwd`, `whoami`, `uname` and others that print facts about the system; with words, some of them would change it.
+
+use crate::forms::print_words;
+use crate::meaning::CommandMeaning;
+use crate::program::{Program, ProgramCall};
+
+pub(super) const PROGRAM: Program = Program::new(
+    &[
+        "pwd", "whoami", "uname", "nproc", "arch", "uptime", "hostname", "id", "wait",
+    ],
+    meaning,
+)
+.printing();
+
+fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
+    CommandMeaning {
+        only_reads: call.name == "pwd",
+        unknown: !call.words.is_empty(),
+        ..print_words(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::check;
+
+    #[test]
+    fn uname_means_what_its_words_say() {
+        check(&[
+            ("pwd", "only reads, prints words"),
+            ("pwd -P", "only reads, prints words, unknown"),
+            ("hostname", "prints words"),
+            ("hostname a", "prints words, unknown"),
+        ]);
+    }
+}
