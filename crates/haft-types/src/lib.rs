@@ -10,6 +10,7 @@ pub mod clock;
 pub mod error;
 pub mod file_lock;
 pub mod future;
+mod opaque;
 pub mod permission;
 pub mod plural;
 pub mod run_folder;

@@ -9,11 +9,11 @@ use sha2::{Digest, Sha256};
 
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::future::BoxFuture;
-use crate::opaque::opaque_debug;
 use crate::permission::{Permission, Verdict};
 use crate::policy::{Cause, CauseKind, Safeguards};
 use crate::spec::{Risk, ToolName};
 use crate::text::hex;
+use haft_types::opaque_debug;
 
 mod asynchronous;
 pub mod bounded;

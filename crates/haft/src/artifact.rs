@@ -10,7 +10,7 @@ use crate::artifact::quota::{QuotaExceeded, QuotaUsage};
 use crate::artifact::source::ByteSource;
 use crate::call::{Principal, RunId};
 use crate::future::BoxFuture;
-use crate::opaque::opaque_debug;
+use haft_types::opaque_debug;
 
 pub mod dir;
 pub mod memory;

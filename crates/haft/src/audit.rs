@@ -10,9 +10,9 @@ use crate::budget::EffectCounts;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::{ErrorKind, HostFailure};
 use crate::future::BoxFuture;
-use crate::opaque::opaque_debug;
 use crate::permission::Verdict;
 use crate::result::Status;
+use haft_types::opaque_debug;
 
 pub mod archive;
 pub mod index;

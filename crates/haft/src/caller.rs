@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{ErrorKind, ToolError};
 use crate::future::BoxFuture;
-use crate::opaque::opaque_debug;
+use haft_types::opaque_debug;
 
 /// A kind of request to a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

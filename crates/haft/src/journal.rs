@@ -9,8 +9,8 @@ use std::io;
 use crate::call::{CallId, RunId};
 use crate::future::BoxFuture;
 use crate::json::canonical;
-use crate::opaque::opaque_debug;
 use crate::result::Status;
+use haft_types::opaque_debug;
 
 pub mod dir;
 pub mod line;

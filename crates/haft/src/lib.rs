@@ -24,16 +24,12 @@
 //! # Ok(()) }
 //! ```
 
-mod opaque;
 pub mod bounds;
-pub mod budget;
 pub mod caller;
 pub mod artifact;
-pub mod untrusted;
 pub mod result;
 pub mod shape;
 pub mod arguments;
-pub mod policy;
 pub mod approval;
 pub mod progress;
 pub mod audit;
@@ -145,6 +141,10 @@ pub use haft_macros::tool;
 /// }
 /// ```
 pub use haft_macros::tools;
+#[doc(inline)]
+pub use haft_policy as policy;
+#[doc(inline)]
+pub use haft_policy::{budget, untrusted};
 #[doc(inline)]
 pub use haft_skill as skill;
 pub use haft_tokens as tokens;

@@ -6,7 +6,7 @@ use crate::call::{Principal, RunId};
 use crate::clock;
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
-use crate::opaque::opaque_debug;
+use haft_types::opaque_debug;
 
 pub mod candidate_file;
 pub mod record;

@@ -11,7 +11,7 @@ use crate::call::{CallId, RunId};
 use crate::clock;
 use crate::future::BoxFuture;
 use crate::json::escape;
-use crate::opaque::opaque_debug;
+use haft_types::opaque_debug;
 
 mod fan;
 mod guarded;

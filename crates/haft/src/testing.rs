@@ -296,8 +296,7 @@ pub fn stated_verdict(policy: &Policy, permissions: &[Permission]) -> Verdict {
         class: Some(ToolClass::Bash),
         ..TestTool::echo("run_command")
     };
-    let arguments = Arguments::new("{}".to_owned());
     let run = RunHistory::none();
-    let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, permissions, &run));
+    let ruling = policy.judge(&JudgedCall::new(&spec, "{}", permissions, &run));
     ruling.verdict
 }

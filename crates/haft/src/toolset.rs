@@ -12,9 +12,9 @@ use serde_json::{Map, Value};
 
 use crate::json::bind::Binding;
 use crate::json::schema::Schema;
-use crate::opaque::opaque_debug;
 use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
 use crate::tool::Tool;
+use haft_types::opaque_debug;
 
 pub mod into_tool;
 pub mod lazy;

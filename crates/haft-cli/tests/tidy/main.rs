@@ -177,7 +177,7 @@ const FLOORS: &[&[&str]] = &[
     &["haft-types"],
     // A workspace's files, by themselves.
     &["haft-files"],
-    &["haft-skill"],
+    &["haft-policy", "haft-skill"],
     // Contracts and pipeline; processes; the other end of the wire.
     &["haft", "haft-macros", "haft-sandbox", "haft-scripted"],
     // Satellites: independent of each other.

@@ -8,7 +8,7 @@ use crate::call::RunId;
 use crate::clock;
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
-use crate::opaque::opaque_debug;
+use haft_types::opaque_debug;
 
 /// Limits on the number of pending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,10 +2,10 @@
 
 use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::arguments::Arguments;
-use crate::opaque::opaque_debug;
 use crate::permission::{Effect, Verdict};
 use crate::policy::{JudgedCall, PROPOSED_RULE, Policy, RuleText, RulesError, RunHistory};
 use crate::spec::ToolSpec;
+use haft_types::opaque_debug;
 
 /// The rules of one approval for good.
 #[derive(Debug)]
@@ -49,10 +49,8 @@ impl ApprovalRequest {
         let arguments = Arguments::new(self.arguments.clone());
         // What guards ask because of the run's history is asked each time; a rule is about calls in general.
         let run = RunHistory::none();
-        let call = JudgedCall {
-            unstated: Some(&self.unstated),
-            ..JudgedCall::new(spec, &arguments, &self.snapshot.permissions, &run)
-        };
+        let call = JudgedCall::new(spec, arguments.as_str(), &self.snapshot.permissions, &run)
+            .with_unstated(self.unstated.as_str());
         let policy = policy.allowing(rules)?;
         Ok(policy.judge(&call).verdict == Verdict::Allow)
     }

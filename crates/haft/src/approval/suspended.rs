@@ -14,9 +14,9 @@ use crate::call::{CallId, Principal, RunId};
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
-use crate::opaque::opaque_debug;
 use crate::spec::ToolName;
 use crate::text::hex;
+use haft_types::opaque_debug;
 
 /// Maximum number of calls that a process remembers without a store.
 const MAX_CALLS: usize = 1000;

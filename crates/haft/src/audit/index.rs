@@ -8,8 +8,8 @@ use crate::audit::RunStart;
 use crate::call::{Principal, RunId};
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
-use crate::opaque::opaque_debug;
 use crate::result::Status;
+use haft_types::opaque_debug;
 
 /// How an archive was closed: the content of its `closed` event, and the hash of that event itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

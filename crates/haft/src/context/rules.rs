@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::{CallContext, NestedExecutor};
-use crate::arguments::Arguments;
 use crate::json::canonical::args_digest;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{EffectVerdict, JudgedCall, MinimumVerdict, RunHistory};
@@ -25,21 +24,15 @@ impl CurrentRules {
     pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
         let tools = self.host.internal_tools();
         let Some(entry) = tools.entry(name) else {
-            let denied = EffectVerdict {
-                verdict: Verdict::Deny,
-                reason: format!("this host has no tool {name:?} of its own"),
-                names_place: false,
-                asks_each_time: false,
-            };
+            let reason = format!("this host has no tool {name:?} of its own");
+            let denied = EffectVerdict::new(Verdict::Deny, reason);
             return vec![denied; permissions.len()];
         };
         // A call without arguments leaves nothing unstated, so a rule kept for such calls covers it.
-        let (arguments, unstated) = (Arguments::new("{}".to_owned()), args_digest("{}"));
+        let unstated = args_digest("{}");
         let run = self.session.history();
-        let call = JudgedCall {
-            unstated: Some(&unstated),
-            ..JudgedCall::new(entry.spec(), &arguments, permissions, &run)
-        };
+        let call =
+            JudgedCall::new(entry.spec(), "{}", permissions, &run).with_unstated(unstated.as_str());
         self.host.policy().effect_verdicts(&call)
     }
 
@@ -48,13 +41,11 @@ impl CurrentRules {
     /// [`Policy::suggest`]: crate::policy::Policy::suggest
     pub fn rules_for(&self, name: &str, permissions: &[Permission]) -> Vec<String> {
         let tools = self.host.internal_tools();
-        let (arguments, unstated) = (Arguments::new("{}".to_owned()), args_digest("{}"));
+        let unstated = args_digest("{}");
         let run = self.session.history();
         let suggest = |spec| {
-            let call = JudgedCall {
-                unstated: Some(&unstated),
-                ..JudgedCall::new(spec, &arguments, permissions, &run)
-            };
+            let call =
+                JudgedCall::new(spec, "{}", permissions, &run).with_unstated(unstated.as_str());
             self.host.policy().suggest(&call)
         };
         let entry = tools.entry(name);
@@ -98,9 +89,8 @@ impl CallContext {
 
     /// Returns whether the policy allows these permissions to this call's tool without approval.
     pub fn allows(&self, permissions: &[Permission]) -> bool {
-        let arguments = Arguments::new("{}".to_owned());
         let run = self.session.history();
-        let call = JudgedCall::new(self.entry.spec(), &arguments, permissions, &run);
+        let call = JudgedCall::new(self.entry.spec(), "{}", permissions, &run);
         self.host.policy().judge(&call).verdict == Verdict::Allow
     }
 
@@ -111,16 +101,14 @@ impl CallContext {
             effect: Effect::connect(url, host),
             risk: Risk::High,
         };
-        let arguments = Arguments::new(serde_json::json!({ "url": url }).to_string());
+        let arguments = serde_json::json!({ "url": url }).to_string();
         let run = self.session.history();
         let permissions = [wanted];
         let call = JudgedCall::new(self.entry.spec(), &arguments, &permissions, &run);
         let ruling = self.host.policy().judge(&call);
         EffectVerdict {
-            verdict: ruling.verdict,
-            reason: ruling.reason.to_string(),
-            names_place: false,
             asks_each_time: ruling.causes.iter().any(|cause| cause.each_time),
+            ..EffectVerdict::new(ruling.verdict, ruling.reason.to_string())
         }
     }
 
@@ -136,8 +124,8 @@ impl CallContext {
             used: None,
             ..run
         };
-        let (arguments, permissions) = (Arguments::new("{}".to_owned()), [wanted.clone()]);
-        let call = JudgedCall::new(self.entry.spec(), &arguments, &permissions, &run);
+        let permissions = [wanted.clone()];
+        let call = JudgedCall::new(self.entry.spec(), "{}", &permissions, &run);
         self.host.policy().required_by_run(&call, wanted)
     }
 

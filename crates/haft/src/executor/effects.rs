@@ -159,7 +159,7 @@ impl ToolInput {
         permissions: &[Permission],
         run: &RunHistory,
     ) -> Result<Vec<Permission>, EarlyEnd> {
-        let call = JudgedCall::new(spec, &self.arguments, permissions, run);
+        let call = JudgedCall::new(spec, self.arguments.as_str(), permissions, run);
         Ok(policy.linked_effects(&call, catch_panic(|| self.tool.workspace())?))
     }
 

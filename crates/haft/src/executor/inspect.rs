@@ -33,10 +33,10 @@ impl Executor {
             };
             let (permissions, intent) = input.judged_intent(&moment, Depth::Permissions)?;
             let unstated = effects::unstated(arguments.as_str(), &permissions, intent.stated);
-            Ok(policy.explain(&JudgedCall {
-                unstated: Some(&unstated),
-                ..JudgedCall::new(entry.spec(), arguments, &permissions, &run)
-            }))
+            Ok(policy.explain(
+                &JudgedCall::new(entry.spec(), arguments.as_str(), &permissions, &run)
+                    .with_unstated(unstated.as_str()),
+            ))
         };
         // People read this, so it includes the advice for operators.
         explained().map_err(EarlyEnd::into_failure_for_people)
@@ -55,7 +55,8 @@ impl Executor {
                 known: &Arc::default(),
             };
             let (permissions, _) = input.judged_intent(&moment, Depth::Permissions)?;
-            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
+            let call =
+                JudgedCall::new(entry.spec(), input.arguments().as_str(), &permissions, &run);
             let found = policy.asked_for(rules, &call);
             Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())
         };

@@ -200,10 +200,8 @@ pub(super) fn judgement(
     let unstated = policy
         .covers_saved_calls_of(spec.name.as_str())
         .then(|| effects::unstated(admitted.written(), &permissions, stated));
-    let call = JudgedCall {
-        unstated: unstated.as_deref(),
-        ..JudgedCall::new(spec, input.arguments(), &permissions, &run)
-    };
+    let call = JudgedCall::new(spec, input.arguments().as_str(), &permissions, &run)
+        .with_unstated(unstated.as_deref());
     let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
         ruling = raise_by_risk(session, ruling);
@@ -273,15 +271,13 @@ pub(super) fn request(
     let unstated = effects::unstated(admitted.written(), permissions, intent.stated);
     let snapshot = snapshot(permissions, intent);
     let run = session.history();
-    let call = JudgedCall {
-        unstated: Some(&unstated),
-        ..JudgedCall::new(
-            admitted.entry().spec(),
-            input.arguments(),
-            permissions,
-            &run,
-        )
-    };
+    let call = JudgedCall::new(
+        admitted.entry().spec(),
+        input.arguments().as_str(),
+        permissions,
+        &run,
+    )
+    .with_unstated(unstated.as_str());
     let policy = parts.policy.now();
     let (verdicts, suggested) = (policy.verdicts(&call), policy.suggest(&call));
     let shown = verdicts.into_iter().zip(bounded::named(permissions));

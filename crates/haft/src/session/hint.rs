@@ -1,7 +1,7 @@
 //! `UnknownToolHint`: hints about tools that a session does not see, and sessions that get none.
 
-use crate::opaque::opaque_debug;
 use crate::session::Session;
+use haft_types::opaque_debug;
 
 /// A host's knowledge of a tool that the session does not see, such as the setting that would enable it.
 pub trait UnknownToolHint: Send + Sync {

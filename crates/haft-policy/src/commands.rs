@@ -1,0 +1,6 @@
+//! Command lines as the policy judges them: their parts, their folders, what they remove, how harmful they are.
+
+pub(crate) mod folders;
+pub(crate) mod parts;
+pub(crate) mod removal;
+pub(crate) mod risk;

@@ -1,0 +1,161 @@
+//! The guard against exfiltration: sending data out needs approval once a run has read untrusted content.
+
+use crate::guards::{Guard, MinimumVerdict};
+use crate::judged_call::JudgedCall;
+use crate::untrusted::{COMMAND, recipient};
+use haft_types::permission::{Effect, PathClaim, Permission, Verdict};
+use haft_types::spec::Risk;
+
+/// Asks for approval of, or denies, calls that could carry data out of the workspace and the jail after the run has read untrusted content,
+/// even where a rule allows them (`policy.untrusted`). Data may return to the place it came from: that leaks nothing new.
+#[derive(Debug, Clone, Copy)]
+pub struct UntrustedContent {
+    verdict: Verdict,
+    commands_reach_out: bool,
+}
+
+impl UntrustedContent {
+    /// Creates a guard with this verdict.
+    pub fn new(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            commands_reach_out: false,
+        }
+    }
+
+    /// Sets whether commands in the jail share the machine's network, so that their connections are not judged separately.
+    pub fn commands_reach_out(mut self, they_do: bool) -> Self {
+        self.commands_reach_out = they_do;
+        self
+    }
+
+    /// Returns where this effect could send data; `None` if it sends nothing out.
+    fn destination(self, call: &JudgedCall<'_>, permission: &Permission) -> Option<String> {
+        match &permission.effect {
+            // It only reads in the workspace, by commands known to do nothing else.
+            Effect::Run { .. } if permission.risk == Risk::Safe => None,
+            Effect::Run {
+                jailed, on_copy, ..
+            } => {
+                let confined = *jailed && (*on_copy || !self.commands_reach_out);
+                (!confined).then(|| COMMAND.to_owned())
+            }
+            Effect::Write(claim) | Effect::Remove(claim) => {
+                leaves_workspace(claim).then(|| "folder".to_owned())
+            }
+            other => recipient(call.spec, call.permissions, other).map(|to| to.to_string()),
+        }
+    }
+}
+
+/// Whether a path, or its link target, lies outside the workspace.
+fn leaves_workspace(claim: &PathClaim) -> bool {
+    let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
+    outside(&claim.path) || claim.target.as_deref().is_some_and(outside)
+}
+
+impl Guard for UntrustedContent {
+    fn name(&self) -> &'static str {
+        "untrusted-content"
+    }
+
+    fn depends_on_run(&self) -> bool {
+        true
+    }
+
+    fn safeguards(&self) -> Vec<String> {
+        let asks = format!("the guard {}", self.name());
+        match self.verdict {
+            Verdict::Allow => Vec::new(),
+            Verdict::Ask => vec![asks],
+            Verdict::Deny => vec![
+                asks,
+                "denying what may follow from untrusted content".to_owned(),
+            ],
+        }
+    }
+
+    fn concerns(&self, effect: &Effect) -> bool {
+        !matches!(
+            effect,
+            Effect::Read(_) | Effect::Apply { .. } | Effect::Remember { .. } | Effect::Question
+        )
+    }
+
+    fn floor(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> Result<MinimumVerdict, String> {
+        if call.run.untrusted.is_empty() {
+            return Ok(MinimumVerdict::NONE);
+        }
+        let Some(to) = self.destination(call, permission) else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        let others = call.run.untrusted.iter();
+        let mut others = others.filter(|source| !source.is_of(&to));
+        let Some(first) = others.next() else {
+            return Ok(MinimumVerdict::NONE);
+        };
+        let more = match others.count() {
+            0 => String::new(),
+            1 => " and one other source".to_owned(),
+            more => format!(" and {more} other sources"),
+        };
+        let reason = format!(
+            "the run has read {}{more}, and whoever wrote that may have caused this call",
+            first.label()
+        );
+        let floor = match self.verdict {
+            Verdict::Allow => return Ok(MinimumVerdict::NONE),
+            Verdict::Ask => MinimumVerdict::ask(reason),
+            Verdict::Deny => MinimumVerdict::deny(reason)
+                .advise("continue without it, or ask the user to do it in a separate run"),
+        };
+        Ok(floor.for_operator(
+            "policy.untrusted_content sets whether such calls are asked about, denied or left to the rules",
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::RunHistory;
+    use crate::untrusted::UntrustedSource;
+    use haft_types::spec::{ToolName, ToolSpec};
+
+    #[test]
+    fn a_file_outside_the_workspace_is_a_way_out() {
+        let name = ToolName::new("edit").unwrap();
+        let spec = ToolSpec::new(name, "Edit a file.", json!({"type": "object"}));
+        let read = RunHistory {
+            untrusted: [UntrustedSource::recorded("host evil.example: a page")].into(),
+            ..RunHistory::none()
+        };
+        let linked = PathClaim {
+            path: "link".to_owned(),
+            target: Some("/home/ann/.profile".to_owned()),
+        };
+        let rows = [
+            (PathClaim::plain("src/a"), Verdict::Allow),
+            (PathClaim::plain("/etc/a"), Verdict::Ask),
+            (PathClaim::plain("../a"), Verdict::Ask),
+            (linked, Verdict::Ask),
+        ];
+        for (path, verdict) in rows {
+            let permission = Permission::write(path);
+            let permissions = [permission.clone()];
+            let call = JudgedCall::new(&spec, "{}", &permissions, &read);
+            let floor = UntrustedContent::new(Verdict::Ask).floor(&call, &permission);
+            assert_eq!(
+                floor.map(|floor| floor.verdict()),
+                Ok(verdict),
+                "{permission:?}"
+            );
+        }
+    }
+}

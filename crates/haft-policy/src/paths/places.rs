@@ -1,0 +1,14 @@
+//! `PolicyContext`: the folders and tool classes that a policy knows before it judges.
+
+use crate::rules::classes::Classes;
+
+/// What a policy knows by name: the folder that relative paths start at, the user's home folder, and the classes of tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyContext {
+    /// The workspace's root, absolute and cleaned.
+    pub workspace: Option<String>,
+    /// The user's home folder, absolute and cleaned.
+    pub home: Option<String>,
+    /// The classes that tools declare. They tell what a rule with a tool's name and a specifier, such as `run_command(npm test)`, covers.
+    pub classes: Classes,
+}

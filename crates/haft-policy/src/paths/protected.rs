@@ -1,0 +1,248 @@
+//! Protected paths: file tools read and never write them; a command's changes to them need approval.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use haft_files::paths::segments;
+
+/// The protected name of a git repository's folder.
+pub(crate) const GIT: &str = ".git";
+
+/// A name that is protected, in any folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProtectedName {
+    /// The path of a file or folder: `.mcp.json`, `.haft/skills`.
+    pub path: &'static str,
+    /// Whether it is a folder, including everything in it.
+    pub is_folder: bool,
+}
+
+/// Folders that file tools read and do not write: they hold what coding agents and editors run or obey.
+const PROTECTED_FOLDERS: &[&str] = &[
+    GIT,
+    ".haft/skills",
+    ".agents/plugins",
+    ".agents/skills",
+    ".amazonq",
+    ".amp",
+    ".antigravity",
+    ".augment",
+    ".claude",
+    ".claude-plugin",
+    ".cline",
+    ".clinerules/hooks",
+    ".codex",
+    ".config/amp",
+    ".config/devin",
+    ".config/goose",
+    ".config/mise",
+    ".config/opencode",
+    ".continue",
+    ".copilot",
+    ".crush",
+    ".cursor",
+    ".devcontainer",
+    ".devin",
+    ".factory",
+    ".fleet",
+    ".gemini",
+    ".githooks",
+    ".github/copilot",
+    ".github/hooks",
+    ".goose",
+    ".helix",
+    ".husky",
+    ".idea",
+    ".junie",
+    ".kilocode",
+    ".kiro",
+    ".mise",
+    ".opencode",
+    ".qwen",
+    ".roo",
+    ".trae",
+    ".vs",
+    ".vscode",
+    ".windsurf",
+    ".zed",
+];
+
+/// Files of the same kind, besides the startup files of shells: editors, debuggers and version managers run what they name as soon as
+/// they start in the folder.
+const PROTECTED_FILES: &[&str] = &[
+    // Messages name the first that a pattern could mean.
+    "haft.toml",
+    ".agents/hooks.json",
+    ".config/mise.toml",
+    ".crush.json",
+    ".devcontainer.json",
+    ".envrc",
+    ".exrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".mcp.json",
+    ".mise.local.toml",
+    ".mise.toml",
+    ".nvim.lua",
+    ".nvimrc",
+    ".tool-versions",
+    ".vimrc",
+    "crush.json",
+    "mise.local.toml",
+    "mise.toml",
+    "opencode.json",
+    "opencode.jsonc",
+];
+
+/// Endings of file names of the same kind, and how messages name them.
+const PROTECTED_ENDINGS: &[(&str, &str)] = &[(".code-workspace", "*.code-workspace")];
+
+/// Returns the names that a file tool may read but not write, at any depth, compared case-insensitively.
+pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
+    let of = |is_folder| move |path: &&'static str| ProtectedName { path, is_folder };
+    let files = PROTECTED_FILES.iter().chain(haft_shell::STARTUP_FILES);
+    PROTECTED_FOLDERS
+        .iter()
+        .map(of(true))
+        .chain(files.map(of(false)))
+}
+
+/// Returns the protected name at or above this path, or the one that writing the path would replace.
+pub fn protected(path: &str) -> Option<&'static str> {
+    let parts = segments(path);
+    if !may_be_protected(&parts) {
+        return None;
+    }
+    protected_names()
+        .map(|name| name.path)
+        .find(|entry| (0..parts.len()).any(|from| is_same_or_above(entry, &parts[from..])))
+        .or_else(|| protected_ending(&parts))
+}
+
+/// Returns the protected name for a change by a command. In a `.git` folder only what makes git run programs or trust
+/// other places is protected ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are
+/// data.
+pub fn protected_from_commands(path: &str) -> Option<&'static str> {
+    let parts = segments(path);
+    if !may_be_protected(&parts) {
+        return None;
+    }
+    let protects = |entry: &str, here: &[&str]| {
+        is_same_or_above(entry, here) && (entry != GIT || is_setting(&here[1..]))
+    };
+    protected_names()
+        .map(|name| name.path)
+        .find(|entry| (0..parts.len()).any(|from| protects(entry, &parts[from..])))
+        .or_else(|| protected_ending(&parts))
+}
+
+/// Whether a path can be protected at all: it has the first segment of a protected name, or a protected ending. Nearly none has, and of
+/// a large change set each path is looked at.
+fn may_be_protected(parts: &[&str]) -> bool {
+    static FIRST: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let first = |name: ProtectedName| name.path.split('/').next().map(str::to_ascii_lowercase);
+        protected_names().filter_map(first).collect()
+    });
+    let mut parts_of = parts.iter();
+    parts_of.any(|part| FIRST.contains(&*part.to_ascii_lowercase()))
+        || protected_ending(parts).is_some()
+}
+
+/// Returns the endings of protected names.
+pub(crate) fn protected_endings() -> impl Iterator<Item = &'static str> {
+    PROTECTED_ENDINGS.iter().map(|(ending, _)| *ending)
+}
+
+/// Returns the protected ending of the last segment.
+fn protected_ending(parts: &[&str]) -> Option<&'static str> {
+    let name = parts.last()?.as_bytes();
+    let ends = |ending: &str| {
+        let at = name.len().checked_sub(ending.len());
+        at.is_some_and(|at| name[at..].eq_ignore_ascii_case(ending.as_bytes()))
+    };
+    let mut endings = PROTECTED_ENDINGS.iter();
+    endings
+        .find(|(ending, _)| ends(ending))
+        .map(|(_, shown)| *shown)
+}
+
+/// Whether git reads settings from this path within a repository's folder (`hooks/pre-commit`; empty for the folder itself). Settings
+/// can name programs to run and other places to trust. Also true for a folder that contains such paths.
+pub fn is_git_setting(within: &str) -> bool {
+    is_setting(&segments(within))
+}
+
+/// Compares up to the shorter of the two: a path that ends within an entry is a folder above it.
+fn is_same_or_above(entry: &str, here: &[&str]) -> bool {
+    here.iter()
+        .zip(entry.split('/'))
+        .all(|(a, b)| a.eq_ignore_ascii_case(b))
+}
+
+/// Folders within a repository's folder that contain further repository folders.
+const NESTED_REPOSITORIES: [&str; 2] = ["modules", "worktrees"];
+
+/// Maximum number of folders inspected in the name of a submodule.
+const MAX_DEPTH: usize = 64;
+
+/// Files in a repository's folder that are data: git runs nothing that they name. Each may have a lock file beside it.
+const DATA_FILES: &[&str] = &[
+    "HEAD",
+    "ORIG_HEAD",
+    "FETCH_HEAD",
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "MERGE_RR",
+    "AUTO_MERGE",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "REBASE_HEAD",
+    "SQUASH_MSG",
+    "COMMIT_EDITMSG",
+    "TAG_EDITMSG",
+    "description",
+    "index",
+    "packed-refs",
+    "shallow",
+    "gc.log",
+    "gc.pid",
+];
+
+/// Folders in a repository's folder that contain only data.
+const DATA_FOLDERS: &[&str] = &["refs", "logs", "reftable", "rr-cache"];
+
+fn is_setting(within: &[&str]) -> bool {
+    let [name, below @ ..] = within else {
+        return true;
+    };
+    if !NESTED_REPOSITORIES.contains(name) {
+        return !is_data(within);
+    }
+    if below.len() > MAX_DEPTH {
+        return true;
+    }
+    // The name of a submodule may contain slashes: any folder below it may be the repository's folder.
+    let plain =
+        |name: &&str| !name.eq_ignore_ascii_case("hooks") && !name.eq_ignore_ascii_case("info");
+    let holds = |at: usize| below[..at].iter().all(plain) && is_data(&below[at..]);
+    !(1..below.len()).any(holds)
+}
+
+/// Whether a path within a repository's folder is data, by its exact name: any unknown path may be a setting.
+fn is_data(within: &[&str]) -> bool {
+    match within {
+        ["objects", "info", file, ..] => {
+            matches!(*file, "packs" | "commit-graph" | "commit-graphs")
+        }
+        ["objects", ..] | ["info", "refs"] => true,
+        [folder, ..] if DATA_FOLDERS.contains(folder) => true,
+        [file] => {
+            let file = file.strip_suffix(".lock").unwrap_or(file);
+            DATA_FILES.contains(&file)
+                || file.starts_with("sharedindex.")
+                || file.starts_with("index.stash.")
+        }
+        _ => false,
+    }
+}

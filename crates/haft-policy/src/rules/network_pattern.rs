@@ -1,0 +1,372 @@
+//! `NetworkPattern`: the hosts that commands connect to, as `Network(…)` rules name them.
+
+use std::net::IpAddr;
+
+use crate::address::check_host;
+use crate::commands::parts::CommandLine;
+use crate::rules::network_bundle::{BUNDLES, NetworkBundle};
+use crate::rules::pattern::DomainPattern;
+
+/// The ports that an allow rule covers if it names a host without port.
+const DEFAULT_PORTS: [u16; 2] = [80, 443];
+
+/// The prefix of a rule for a public name that permits the private address it resolves to.
+const PRIVATE_PREFIX: &str = "private:";
+
+impl NetworkBundle {
+    /// Whether a part of this command line is one of its programs, by name: such a program connects to all its hosts.
+    pub fn is_used_by(&self, line: &CommandLine) -> bool {
+        let is_one = |name: &str| self.programs.contains(&strip_version(name));
+        line.parts.iter().any(|part| {
+            let module = || module_of(part.argv.as_deref()?);
+            part.program().is_some_and(is_one) || module().is_some_and(is_one)
+        })
+    }
+
+    /// Returns the rule for all its hosts.
+    fn rule(&self) -> String {
+        format!("Network({})", self.name)
+    }
+}
+
+/// Returns the name of a program without folders and version: `pip3.11` becomes `pip`.
+fn strip_version(name: &str) -> &str {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
+}
+
+/// Returns the module that Python runs: `pip` for `python3 -m pip`.
+fn module_of(argv: &[String]) -> Option<&str> {
+    match argv {
+        [program, option, module, ..] if option == "-m" => {
+            (strip_version(program) == "python").then_some(module.as_str())
+        }
+        _ => None,
+    }
+}
+
+/// Replaces the rules that together cover every host of a bundle with the bundle's rule.
+pub(crate) fn with_bundles(rules: &[String]) -> Vec<String> {
+    let whole = |bundle: &&NetworkBundle| {
+        let mut hosts = bundle.hosts.iter();
+        hosts.all(|host| rules.contains(&format!("Network({host})")))
+    };
+    let whole: Vec<&NetworkBundle> = BUNDLES.iter().filter(whole).collect();
+    let is_in = |rule: &String| {
+        let mut hosts = whole.iter().flat_map(|bundle| bundle.hosts);
+        hosts.any(|host| *rule == format!("Network({host})"))
+    };
+    let others = rules.iter().filter(|rule| !is_in(rule)).cloned();
+    let bundles = whole.iter().map(|bundle| bundle.rule());
+    bundles.chain(others).collect()
+}
+
+/// A host with its port: `example.com`, `*.example.com`, `example.com:8443`, `private:example.com:443`, or a bundle such as
+/// `npm`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NetworkPattern {
+    hosts: Box<[DomainPattern]>,
+    port: Option<u16>,
+    /// Whether it names one host and one port and marks the host as private: by its name, or by the prefix.
+    opens_private: bool,
+}
+
+impl NetworkPattern {
+    /// Parses a pattern; `None` if the text names no host.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(bundle) = BUNDLES.iter().find(|bundle| bundle.name == text) {
+            let hosts = bundle.hosts.iter().map(|host| DomainPattern::parse(host));
+            return Some(Self {
+                hosts: hosts.collect::<Option<_>>()?,
+                port: None,
+                opens_private: false,
+            });
+        }
+        if let Some(place) = text.strip_prefix(PRIVATE_PREFIX) {
+            let place = Self::host_and_port(place)?;
+            return place.is_exact().then_some(Self {
+                opens_private: true,
+                ..place
+            });
+        }
+        Self::host_and_port(text)
+    }
+
+    /// Parses a host with or without a port, but neither a bundle nor the prefix `private:`.
+    pub(crate) fn host_and_port(text: &str) -> Option<Self> {
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !port.contains(']') => (host, Some(port.parse().ok()?)),
+            _ => (text, None),
+        };
+        let pattern = DomainPattern::parse(host)?;
+        let exact = port.is_some() && pattern.is_exact();
+        Some(Self {
+            opens_private: exact && check_host(host).is_err(),
+            hosts: [pattern].into(),
+            port,
+        })
+    }
+
+    /// Whether an allow rule covers a connection.
+    pub(crate) fn allows(&self, host: &str, port: Option<u16>) -> bool {
+        let fits = match self.port {
+            Some(own) => port == Some(own),
+            None => port.is_some_and(|port| DEFAULT_PORTS.contains(&port)),
+        };
+        fits && self.names(host)
+    }
+
+    /// Whether a deny or ask rule covers a connection: at every port if it names none.
+    pub(crate) fn forbids(&self, host: &str, port: Option<u16>) -> bool {
+        let fits = self.port.is_none() || port.is_none() || self.port == port;
+        fits && self.names(host)
+    }
+
+    /// Whether it names one host and one port and marks the host as private: then it permits connecting to a private address.
+    /// A rule for a public name does not, whatever the name may resolve to later.
+    pub(crate) fn opens_private(&self) -> bool {
+        self.opens_private
+    }
+
+    /// Whether a deny or ask rule with this pattern covers every connection that an allow with the other covers.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let names = |host: &DomainPattern| self.hosts.iter().any(|own| own.covers(host));
+        (self.port.is_none() || self.port == other.port) && other.hosts.iter().all(names)
+    }
+
+    /// Whether it names one host and one port.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
+    }
+
+    fn names(&self, host: &str) -> bool {
+        self.hosts.iter().any(|pattern| pattern.matches(host))
+    }
+}
+
+/// Returns the port of `host:port` or of a URL.
+pub(crate) fn port_of(address: &str) -> Option<u16> {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (scheme, rest),
+        None => ("", address),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let after = authority
+        .rsplit_once(']')
+        .map_or(authority, |(_, after)| after);
+    match (after.rsplit_once(':'), scheme) {
+        (Some((_, port)), _) => port.parse().ok(),
+        (None, "https") => Some(443),
+        (None, "http") => Some(80),
+        (None, _) => None,
+    }
+}
+
+/// Returns the port of a URL if it is not its scheme's default. Without a scheme, both `http` and `https` count as the scheme.
+pub(crate) fn unusual_port(url: &str) -> Option<u16> {
+    let usual = match url.split_once("://") {
+        Some(("http", _)) => &DEFAULT_PORTS[..1],
+        Some(("https", _)) => &DEFAULT_PORTS[1..],
+        Some(_) => &[],
+        None => &DEFAULT_PORTS[..],
+    };
+    port_of(url).filter(|port| !usual.contains(port))
+}
+
+/// Returns the rule that allows a connection to this host and port, and to the private addresses in `leads_to`.
+pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> String {
+    let private = check_host(host).is_err();
+    match port {
+        Some(port) if private => format!("Network({host}:{port})"),
+        Some(port) if !leads_to.is_empty() => format!("Network({PRIVATE_PREFIX}{host}:{port})"),
+        Some(port) if !DEFAULT_PORTS.contains(&port) => format!("Network({host}:{port})"),
+        _ => format!("Network({host})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUNDLES, NetworkBundle, NetworkPattern, port_of, rule_for, with_bundles};
+    use crate::CommandLine;
+
+    #[test]
+    fn hosts_ports_and_bundles_are_read() {
+        for (text, host, port, allows, forbids) in [
+            ("example.com", "example.com", 443, true, true),
+            ("example.com", "EXAMPLE.com.", 80, true, true),
+            ("example.com", "example.com", 22, false, true),
+            ("example.com", "www.example.com", 443, false, false),
+            ("*.example.com", "a.b.example.com", 443, true, true),
+            ("*.example.com", "example.com", 443, false, false),
+            ("example.com:8443", "example.com", 8443, true, true),
+            ("example.com:8443", "example.com", 443, false, false),
+            ("npm", "registry.npmjs.org", 443, true, true),
+            ("npm", "npm", 443, false, false),
+            ("[2001:db8::1]:8443", "[2001:db8::1]", 8443, true, true),
+            ("*", "example.com", 443, true, true),
+            // An address matches however it is spelled.
+            ("1.1.1.1", "[::ffff:1.1.1.1]", 443, true, true),
+            ("1.1.1.1", "[::ffff:101:101]", 443, true, true),
+            ("[::ffff:1.1.1.1]", "1.1.1.1", 443, true, true),
+            ("[2001:0db8:0::1]", "[2001:db8::1]", 443, true, true),
+            (
+                "xn--bcher-kva.example",
+                "XN--bcher-kva.example",
+                443,
+                true,
+                true,
+            ),
+        ] {
+            let pattern = NetworkPattern::parse(text).unwrap();
+            assert_eq!(
+                pattern.allows(host, Some(port)),
+                allows,
+                "{text} {host}:{port}"
+            );
+            assert_eq!(
+                pattern.forbids(host, Some(port)),
+                forbids,
+                "{text} {host}:{port}"
+            );
+        }
+        for text in [
+            "",
+            "https://example.com/",
+            "example.com:x",
+            "a b",
+            "example.com:99999",
+            "private:example.com",
+            "private:*.example.com:443",
+            "private:npm",
+        ] {
+            assert_eq!(NetworkPattern::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_suggested_rule_covers_the_connection_and_every_bundle_can_be_read() {
+        for (host, port) in [
+            ("example.com", 443),
+            ("example.com", 8443),
+            ("pypi.org", 443),
+        ] {
+            let rule = rule_for(host, Some(port), &[]);
+            let inner = rule
+                .strip_prefix("Network(")
+                .unwrap()
+                .strip_suffix(')')
+                .unwrap();
+            assert!(
+                NetworkPattern::parse(inner)
+                    .unwrap()
+                    .allows(host, Some(port)),
+                "{rule}"
+            );
+        }
+        for (address, port) in [
+            ("example.com:8443", Some(8443)),
+            ("https://example.com/a:1", Some(443)),
+            ("http://localhost:3000/x?y=z:4", Some(3000)),
+            ("http://[::1]/", Some(80)),
+            ("[::1]:5", Some(5)),
+            ("example.com", None),
+        ] {
+            assert_eq!(port_of(address), port, "{address}");
+        }
+        for bundle in BUNDLES {
+            let pattern = NetworkPattern::parse(bundle.name);
+            assert!(pattern.is_some(), "{}", bundle.name);
+        }
+    }
+
+    #[test]
+    fn only_a_rule_that_says_so_opens_a_private_address() {
+        for (text, opens) in [
+            ("localhost:3000", true),
+            ("10.0.0.7:443", true),
+            ("[fd12::1]:443", true),
+            ("registry.internal:443", true),
+            ("private:registry.example.com:443", true),
+            ("registry.example.com:443", false),
+            ("registry.example.com:8443", false),
+            ("localhost", false),
+            ("*.internal:1", false),
+            ("npm", false),
+            ("*", false),
+        ] {
+            let pattern = NetworkPattern::parse(text).unwrap();
+            assert_eq!(pattern.opens_private(), opens, "{text}");
+        }
+        let private = ["10.0.0.7".parse().unwrap()];
+        for (host, leads_to, rule) in [
+            (
+                "registry.example.com",
+                &private[..],
+                "Network(private:registry.example.com:443)",
+            ),
+            ("registry.example.com", &[], "Network(registry.example.com)"),
+            (
+                "registry.internal",
+                &private,
+                "Network(registry.internal:443)",
+            ),
+            ("10.0.0.7", &[], "Network(10.0.0.7:443)"),
+        ] {
+            assert_eq!(rule_for(host, Some(443), leads_to), rule);
+        }
+    }
+
+    #[test]
+    fn a_bundle_is_used_by_its_programs_however_they_are_started() {
+        for (line, host, used) in [
+            ("npm ci && npm test", "registry.npmjs.org", true),
+            ("timeout 60 pnpm install", "registry.npmjs.org", true),
+            (".venv/bin/pip3.11 install x", "pypi.org", true),
+            (
+                "python3 -m venv v && v/bin/python -m pip install x",
+                "pypi.org",
+                true,
+            ),
+            ("python3 -m http.server", "pypi.org", false),
+            ("make", "pypi.org", false),
+            ("npm ci", "pypi.org", false),
+            ("cargo build", "static.crates.io", true),
+            ("go mod tidy", "sum.golang.org", true),
+            ("curl https://github.com", "github.com", false),
+        ] {
+            let bundle = NetworkBundle::of_host(host).unwrap();
+            assert_eq!(bundle.is_used_by(&CommandLine::new(line)), used, "{line}");
+        }
+        assert_eq!(NetworkBundle::of_host("example.com"), None);
+    }
+
+    #[test]
+    fn rules_for_all_hosts_of_a_bundle_become_one() {
+        let rules = |rules: &[&str]| rules.iter().map(|rule| (*rule).to_owned()).collect();
+        for (given, folded) in [
+            (
+                &[
+                    "Network(pypi.org)",
+                    "Network(a.example)",
+                    "Network(files.pythonhosted.org)",
+                ][..],
+                &["Network(pypi)", "Network(a.example)"][..],
+            ),
+            (&["Network(pypi.org)"], &["Network(pypi.org)"]),
+            (
+                &[
+                    "Network(private:pypi.org:443)",
+                    "Network(files.pythonhosted.org)",
+                ],
+                &[
+                    "Network(private:pypi.org:443)",
+                    "Network(files.pythonhosted.org)",
+                ],
+            ),
+        ] {
+            let given: Vec<String> = rules(given);
+            assert_eq!(with_bundles(&given), rules(folded));
+        }
+    }
+}

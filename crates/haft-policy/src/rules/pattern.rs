@@ -1,0 +1,253 @@
+//! The parts of a rule in parentheses: patterns for commands, domains and parameters.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use serde_json::Value;
+
+use crate::rules::view::CommandView;
+use crate::rules::words::{PlainWordsError, join_pieces, pattern_words};
+use haft_files::glob::{Glob, GlobToken};
+
+/// A pattern for command lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandPattern {
+    /// The whole command, with minimal quoting.
+    whole: Glob,
+    /// The same followed by more words, for a trailing ` *` or `:*`.
+    more: Option<Glob>,
+    /// The same two without any quoting, for deny and ask.
+    bare: Glob,
+    bare_more: Option<Glob>,
+}
+
+impl CommandPattern {
+    /// Parses a pattern; `Err` if it has shell syntax or an open quote.
+    pub(crate) fn parse(text: &str) -> Result<Self, PlainWordsError> {
+        let text = text.trim();
+        let prefix = text
+            .strip_suffix(":*")
+            .or_else(|| text.strip_suffix(" *"))
+            .filter(|prefix| !prefix.ends_with('\\'));
+        let words = pattern_words(prefix.unwrap_or(text))?;
+        let whole = join_pieces(&words);
+        let bare: Vec<GlobToken> = words.join(&GlobToken::Literal(' '));
+        let more = |pieces: &[GlobToken]| {
+            let tail = [GlobToken::Literal(' '), GlobToken::Star];
+            prefix.map(|_| Glob::from_pieces(pieces.iter().copied().chain(tail)))
+        };
+        Ok(Self {
+            more: more(&whole),
+            bare_more: more(&bare),
+            whole: Glob::from_pieces(whole),
+            bare: Glob::from_pieces(bare),
+        })
+    }
+
+    fn is_exact(&self) -> bool {
+        self.more.is_none() && self.whole.is_exact()
+    }
+
+    pub(crate) fn allows(&self, command: &CommandView) -> bool {
+        if self.is_exact() {
+            return command.all_equal(&self.whole);
+        }
+        command.all_satisfy(|line| {
+            self.whole.matches(line) || self.more.as_ref().is_some_and(|more| more.matches(line))
+        })
+    }
+
+    pub(crate) fn forbids(&self, command: &CommandView) -> bool {
+        command.any_satisfies(|form| self.spellings().any(|glob| glob.matches(form)))
+    }
+
+    /// Whether it could forbid the command once all of its words are known.
+    pub(crate) fn could_forbid(&self, command: &CommandView) -> bool {
+        command.any_could_satisfy(|form| self.spellings().any(|glob| glob.overlaps(form)))
+    }
+
+    /// Whether a deny or ask rule with this pattern covers every command that an allow rule with the other covers.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let allowed = std::iter::once(&other.whole).chain(&other.more);
+        let mut covered = allowed.map(|narrow| {
+            let mut own = std::iter::once(&self.whole).chain(&self.more);
+            own.any(|wide| wide.covers(narrow))
+        });
+        covered.all(|covered| covered)
+    }
+
+    fn spellings(&self) -> impl Iterator<Item = &Glob> {
+        [&self.whole, &self.bare]
+            .into_iter()
+            .chain(&self.more)
+            .chain(&self.bare_more)
+    }
+}
+
+/// A pattern for hosts: `example.com`, `*.example.com` (any depth, not the apex), `*`; any other `*` matches within its label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DomainPattern {
+    below: bool,
+    labels: Box<[Glob]>,
+}
+
+impl DomainPattern {
+    /// Parses a pattern; `None` if the text is not a host, or one that no connection has: names are compared in their wire form, in
+    /// ASCII only, and addresses as a URL writes them.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = canonical_host(text.trim());
+        if !text.is_ascii() || ends_in_a_number(&text) && text.parse::<Ipv4Addr>().is_err() {
+            return None;
+        }
+        let (below, rest) = match text.strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None if text == "*" => (true, ""),
+            None => (false, text.as_str()),
+        };
+        let fine = |c: char| !c.is_whitespace() && !"/@?#\\()".contains(c);
+        if (rest.is_empty() && !below)
+            || !rest.chars().all(fine)
+            || rest.split('.').any(str::is_empty) && !rest.is_empty()
+        {
+            return None;
+        }
+        let labels = if rest.starts_with('[') {
+            vec![rest]
+        } else {
+            rest.split('.').collect()
+        };
+        if !rest.starts_with('[') && rest.contains(':') {
+            return None;
+        }
+        Some(Self {
+            below,
+            labels: labels
+                .into_iter()
+                .filter(|l| !l.is_empty())
+                .map(Glob::parse)
+                .collect(),
+        })
+    }
+
+    /// Whether it names one host.
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.below && self.labels.iter().all(Glob::is_exact)
+    }
+
+    /// Whether it matches every host that the other matches.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let fits = match other.labels.len().checked_sub(self.labels.len()) {
+            Some(0) => self.below == other.below,
+            Some(_) => self.below,
+            None => false,
+        };
+        let labels = self.labels.iter().rev().zip(other.labels.iter().rev());
+        fits && labels.into_iter().all(|(wide, narrow)| wide.covers(narrow))
+    }
+
+    pub(crate) fn matches(&self, host: &str) -> bool {
+        let host = canonical_host(host);
+        let parts: Vec<&str> = if host.starts_with('[') {
+            vec![&host]
+        } else {
+            host.split('.').collect()
+        };
+        let extra = parts.len().checked_sub(self.labels.len());
+        let fits = match extra {
+            Some(0) => !self.below,
+            Some(_) => self.below,
+            None => false,
+        };
+        fits && self
+            .labels
+            .iter()
+            .rev()
+            .zip(parts.iter().rev())
+            .all(|(label, part)| label.matches(part))
+    }
+}
+
+/// Returns a host in the canonical form for comparison: lower case, without the final dot; an address without redundant zeros and
+/// brackets, an IPv4-mapped IPv6 address as IPv4.
+fn canonical_host(host: &str) -> String {
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let inner = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    match inner
+        .unwrap_or(&host)
+        .parse::<IpAddr>()
+        .map(|address| address.to_canonical())
+    {
+        Ok(IpAddr::V4(address)) => address.to_string(),
+        Ok(IpAddr::V6(address)) => format!("[{address}]"),
+        Err(_) => host,
+    }
+}
+
+/// Whether a URL parser takes the host for an IPv4 address, by its last label (WHATWG URL, "ends in a number checker").
+fn ends_in_a_number(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x");
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    !last.is_empty()
+        && (digits(last) || hex.is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit())))
+}
+
+/// A pattern for one scalar argument, named by its dotted path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ParamPattern {
+    pub(crate) path: Box<str>,
+    value: Glob,
+}
+
+impl ParamPattern {
+    /// Parses `name:value`; `None` without a name before a colon.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (path, value) = text.split_once(':')?;
+        let path = path.trim();
+        let fine = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
+        if path.is_empty() || !path.chars().all(fine) {
+            return None;
+        }
+        Some(Self {
+            path: path.into(),
+            value: Glob::parse(value.trim()),
+        })
+    }
+
+    /// Whether the argument at that path is a scalar that matches. A number in the path is an index of an array.
+    pub(crate) fn matches(&self, arguments: &Value) -> bool {
+        let mut value = arguments;
+        if let Some(whole) = arguments.get(&*self.path) {
+            return self.fits(whole);
+        }
+        for name in self.path.split('.') {
+            let next = match value {
+                Value::Array(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
+                other => other.get(name),
+            };
+            match next {
+                Some(inner) => value = inner,
+                None => return false,
+            }
+        }
+        self.fits(value)
+    }
+
+    fn fits(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.value.matches(text),
+            Value::Bool(_) | Value::Number(_) | Value::Null => {
+                self.value.matches(&value.to_string())
+            }
+            Value::Array(_) | Value::Object(_) => false,
+        }
+    }
+
+    /// Whether it matches an example `name:value`, taking the value as a string.
+    pub(crate) fn matches_example(&self, example: &str) -> bool {
+        example.split_once(':').is_some_and(|(name, value)| {
+            name.trim() == &*self.path && self.value.matches(value.trim())
+        })
+    }
+}

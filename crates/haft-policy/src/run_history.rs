@@ -1,0 +1,30 @@
+//! `RunHistory`: what a run has done, as far as the verdict on its next call depends on it.
+
+use std::sync::Arc;
+
+use crate::budget::EffectCounts;
+use crate::untrusted::UntrustedSource;
+
+/// What a run has done, as far as the verdict on its next call depends on it. A session creates it
+/// ([`Session::history`](crate::Session::history)), and every judgement needs one: without it, a guard would judge a run that has read
+/// untrusted content like one that has read nothing.
+#[derive(Debug, Clone)]
+pub struct RunHistory {
+    /// Secrets whose reading was approved in the run, in the form of a [`PathClaim`](haft_types::permission::PathClaim).
+    pub released: Arc<[String]>,
+    /// The untrusted content that the run has read.
+    pub untrusted: Arc<[UntrustedSource]>,
+    /// What the run's calls have used of the effect budgets; `None` if the call is not counted.
+    pub used: Option<EffectCounts>,
+}
+
+impl RunHistory {
+    /// Returns the history of a run that has done nothing: for what a policy says in general, never for a call that is made.
+    pub fn none() -> Self {
+        Self {
+            released: Arc::default(),
+            untrusted: Arc::default(),
+            used: None,
+        }
+    }
+}
