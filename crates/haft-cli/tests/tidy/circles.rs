@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::sources;
 use crate::uses::Uses;
 
+mod typescript;
+
 /// The files that each file uses.
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
