@@ -51,7 +51,7 @@ const LEFT_WORDS: &[(&str, usize)] = &[
 ];
 
 /// Returns every text file below these folders, with its path relative to the root.
-fn texts(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
+pub(crate) fn texts(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     let mut todo: Vec<_> = folders.iter().map(|folder| root().join(folder)).collect();
     let mut texts = Vec::new();
     while let Some(path) = todo.pop() {

@@ -8,6 +8,7 @@ use std::process::Command;
 
 mod api;
 mod circles;
+mod code_map;
 mod language;
 mod parameters;
 mod signposts;
