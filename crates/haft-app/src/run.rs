@@ -52,6 +52,8 @@ pub(crate) mod continued;
 pub(crate) mod ending;
 pub(crate) mod live;
 mod narrowed;
+pub mod selection;
+pub mod verify;
 pub(crate) mod phase;
 pub(crate) mod refusal;
 pub(crate) mod tally;

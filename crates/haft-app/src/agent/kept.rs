@@ -23,11 +23,11 @@ use crate::config::Settings;
 use crate::conversation_file::{self, is_kept};
 use crate::plain_file;
 use crate::problem::Problem;
+use crate::requests::visit;
 use crate::run::continued::{self, MAX_CHAIN};
 use crate::run::refusal::principal_of;
 use crate::run::{ApprovalWait, RunHandle, RunOptions};
 use crate::site::Site;
-use crate::view::approvals::visit;
 use crate::wiring::{parts, stores};
 
 /// How long a resumed run waits for a process that acts on a decision in it, even where it waits for no decision.

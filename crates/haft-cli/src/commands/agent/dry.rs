@@ -7,7 +7,8 @@ use haft::call::RunId;
 use haft_app::app::App;
 use haft_app::dry_run::DryRun;
 use haft_app::problem::Problem;
-use haft_app::view::changes::{FileReport, ReportLimits, RunSelection, report as changes_of};
+use haft_app::run::selection::RunSelection;
+use haft_app::view::changes::{FileReport, ReportLimits, report as changes_of};
 use serde_json::json;
 
 use super::view::RunView;
