@@ -24,6 +24,7 @@
 //! # Ok(()) }
 //! ```
 
+mod network_bundle;
 mod opaque;
 pub mod bounds;
 pub mod budget;

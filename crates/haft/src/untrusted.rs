@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::network_bundle::NetworkBundle;
 use crate::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
-use crate::policy::NetworkBundle;
 use crate::spec::ToolSpec;
 
 /// Maximum number of sources that a run distinguishes; beyond that, it only notes that there were more.

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use super::address::check_host;
-use super::network_bundle::{BUNDLES, NetworkBundle};
 use super::parts::CommandLine;
 use super::pattern::DomainPattern;
+use crate::network_bundle::{BUNDLES, NetworkBundle};
 
 /// The ports that an allow rule covers if it names a host without port.
 const DEFAULT_PORTS: [u16; 2] = [80, 443];

@@ -8,11 +8,11 @@ pub struct NetworkBundle {
     /// Its hosts, in lower case.
     pub hosts: &'static [&'static str],
     /// The programs that connect to its hosts by themselves.
-    pub(super) programs: &'static [&'static str],
+    pub(crate) programs: &'static [&'static str],
 }
 
 /// All bundles that rules can name.
-pub(super) const BUNDLES: &[NetworkBundle] = &[
+pub(crate) const BUNDLES: &[NetworkBundle] = &[
     NetworkBundle {
         name: "npm",
         hosts: &["registry.npmjs.org", "registry.yarnpkg.com"],
