@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::root;
 
@@ -41,12 +41,16 @@ fn every_place_that_contributing_names_exists() {
     assert!(seen >= 20, "{seen} places");
 }
 
+fn is_rust(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|end| end == "rs")
+}
+
 /// Returns the file that a path of ARCHITECTURE.md means: `haft-json/lexer.rs` is `crates/haft-json/src/lexer.rs`, and a path outside of
 /// `src` is written in full. `None` for other texts between backticks.
 fn source_named(place: &str) -> Option<PathBuf> {
     let file = place.split(": ").next().unwrap_or(place);
     let (home, below) = file.split_once('/')?;
-    let is_source = below.ends_with(".rs") && home.starts_with("haft");
+    let is_source = is_rust(below) && home.starts_with("haft");
     let home = root().join("crates").join(home);
     let inside = home.join("src").join(below);
     is_source.then(|| {
@@ -64,10 +68,7 @@ fn every_file_that_the_architecture_names_exists() {
     let mut seen = 0;
     for place in quoted(&page) {
         let Some(path) = source_named(place) else {
-            assert!(
-                !place.ends_with(".rs"),
-                "`{place}` does not begin with its crate"
-            );
+            assert!(!is_rust(place), "`{place}` does not begin with its crate");
             continue;
         };
         seen += 1;
@@ -112,8 +113,11 @@ fn the_architecture_is_short_enough_to_be_read() {
     assert_eq!(long, None, "a line over 160 characters");
 }
 
-/// Returns the rows of the drawing of crates from the bottom up: the crates of each, and its arrows.
-fn drawn(page: &str) -> Vec<(BTreeSet<&str>, BTreeSet<(&str, &str)>)> {
+/// A row of the drawing of crates: its crates, and the arrows between them.
+type DrawnRow<'a> = (BTreeSet<&'a str>, BTreeSet<(&'a str, &'a str)>);
+
+/// Returns the rows of the drawing of crates, from the bottom up.
+fn drawn(page: &str) -> Vec<DrawnRow<'_>> {
     let drawing = section(page, "## Crates").split("```").nth(1).unwrap();
     let rows = drawing.lines().skip(1).map(|line| {
         let words: Vec<&str> = line.split_whitespace().skip(1).collect();

@@ -96,6 +96,28 @@ fn circles_of_modules(edges: &Edges) -> Vec<BTreeSet<String>> {
     found.collect()
 }
 
+/// Returns the uses between the modules of a circle for a message, one for each two files.
+fn uses_within(edges: &Edges, circle: &BTreeSet<String>) -> String {
+    let module = |file: &str| {
+        let path = file.trim_end_matches(".rs");
+        let inside = |module: &&String| {
+            let rest = path.strip_prefix(module.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        circle.iter().find(inside).cloned()
+    };
+    let mut lines = Vec::new();
+    for (file, targets) in edges {
+        for target in targets {
+            let (from, to) = (module(file), module(target));
+            if from != to && from.is_some() && to.is_some() {
+                lines.push(format!("    {file} uses {target}"));
+            }
+        }
+    }
+    lines.join("\n")
+}
+
 #[test]
 fn modules_use_each_other_in_one_direction() {
     let mut faults = Vec::new();
@@ -108,7 +130,10 @@ fn modules_use_each_other_in_one_direction() {
             });
             match row {
                 Some(row) => drop(met.insert(row)),
-                None => faults.push(format!("new, or larger than its row: {home} {circle:?}")),
+                None => faults.push(format!(
+                    "new, or larger than its row: {home} {circle:?}\n{}",
+                    uses_within(edges, &circle)
+                )),
             }
         }
     }
