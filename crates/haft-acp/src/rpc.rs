@@ -1,4 +1,5 @@
 //! JSON-RPC 2.0 as the protocol uses it: requests, notifications and responses in both directions, one message per line.
+//! `haft_mcp::stdio` reads and writes the lines.
 
 use haft_app::problem::{Problem, ProblemKind};
 use serde::de::DeserializeOwned;

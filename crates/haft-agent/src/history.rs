@@ -1,4 +1,5 @@
 //! `History`: the state that the entries of a conversation add up to: the messages for the model, and the calls without an answer.
+//! All entries are read here, so a resumed run is in the state in which it was left.
 
 use haft_wire::{Call, ContentPart, Message, StopReason, ToolOutput, Turn, TurnItem, Usage};
 use serde_json::value::RawValue;

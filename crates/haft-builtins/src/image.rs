@@ -21,17 +21,12 @@ use crate::files::read::whole;
 use crate::files::text::{media_type, with_separators};
 use crate::files::tools::FILES;
 use crate::files::{FileCaller, Files, sha256};
-use crate::image::fit::{AttachedImage, ImageLimit, fit_image};
+use crate::picture::fit::{AttachedImage, ImageLimit, fit_image};
 use crate::web::http::{FetchLimits, Http, HttpError, IncompleteReason};
 use crate::web::options::WebOptions;
 use crate::web::redirects::Redirects;
 use crate::web::target::WebUrl;
 use crate::work::blocking;
-
-mod fit;
-mod format;
-
-pub(crate) use fit::thumbnail;
 
 /// Maximum size of an image file, in bytes.
 const MAX_FILE: u64 = 20 << 20;

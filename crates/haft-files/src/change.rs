@@ -7,21 +7,19 @@
 mod apply;
 mod changer;
 pub mod collect;
-mod hash;
 pub mod log;
 pub mod net;
 mod state;
-mod text;
 pub mod undo;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::file_hash::{FileHash, FileHashError};
+pub use crate::path_text::PathText;
 pub use changer::Changer;
-pub use hash::{FileHash, FileHashError};
 pub use log::{ChangeLog, ChangesMade};
 pub use state::EntryState;
-pub use text::PathText;
 
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,9 @@
 //! `workspace` and `change` under these names.
 
 pub mod change;
+mod file_hash;
 pub mod glob;
+mod path_text;
 pub mod paths;
 pub mod preview;
 pub mod secret_names;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::change::PathText;
+use crate::path_text::PathText;
 use haft_types::text::hex;
 
 mod budget;

@@ -4,6 +4,7 @@
 //! refuses it if that is outside. Operations on a [`ResolvedPath`] then open that real path beneath the root's own
 //! descriptor with `openat2` and no links allowed, so if a folder or link is swapped in between, the operation
 //! fails instead of escaping. Paths are literal bytes: nothing is expanded or normalized.
+//! Its hidden paths are stated here, once: the policy, the tools and skills take them from their workspace.
 //! The rules for all paths are in `docs/reference/paths.md`; "path rule 3" refers to one of them.
 
 use std::fmt;

@@ -25,7 +25,6 @@ pub mod amend;
 pub mod bind;
 pub mod cache;
 pub mod canonical;
-mod coerce;
 pub mod de;
 pub mod depth;
 pub mod escape;

@@ -14,16 +14,15 @@ use std::sync::Arc;
 use jsonschema::{Draft, PatternOptions, Validator};
 use serde_json::Value;
 
-use crate::coerce;
 use crate::scan::{self, ScanError};
 use crate::value;
 
+mod coerce;
 mod compile;
-pub(crate) mod node;
+mod node;
 mod pass;
 mod violation;
 
-pub(crate) use compile::{definition, types};
 pub use violation::{MAX_VIOLATIONS, Violation};
 
 /// Maximum size of a schema, as compact JSON: four times the largest complete tool list among published MCP servers.

@@ -41,6 +41,7 @@ mod prompt;
 mod replies;
 mod required;
 mod resource;
+mod resource_entry;
 mod run;
 mod running;
 mod seal;

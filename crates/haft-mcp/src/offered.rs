@@ -15,7 +15,7 @@ use crate::job::CallJob;
 use crate::offer::{MAX_ENTRIES, OfferEntry, OfferKinds, OfferRequest, Reference};
 use crate::page::page;
 use crate::required;
-use crate::resource::listed::missing;
+use crate::resource_entry::missing;
 use crate::run::{ClientCall, ClientCallEnd, ClientRun};
 use crate::then::CallFollowUp;
 use crate::wire::RpcError;

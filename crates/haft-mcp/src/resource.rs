@@ -7,12 +7,11 @@ use haft::artifact::{ArtifactError, ArtifactInfo, ArtifactRef};
 use haft::call::RunId;
 use serde::Serialize;
 
-pub(crate) mod listed;
 pub(crate) mod page;
 
-use self::listed::{ResourceEntry, missing};
 use crate::offered;
 use crate::own::{ARTIFACTS, SKILLS, artifact_uri, is_own};
+use crate::resource_entry::{ResourceEntry, missing};
 use crate::run::ClientRun;
 use crate::skill;
 use crate::wire::RpcError;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::offer::OfferEntry;
 use crate::offered;
 use crate::own::SKILLS as SCHEME;
-use crate::resource::listed::{ResourceEntry, missing};
+use crate::resource_entry::{ResourceEntry, missing};
 use crate::run::ClientRun;
 use crate::wire::RpcError;
 

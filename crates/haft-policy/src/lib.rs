@@ -21,6 +21,7 @@ mod explain;
 mod guards;
 mod judge;
 mod judged_call;
+mod network_bundle;
 mod paths;
 mod policy;
 mod rules;
@@ -50,6 +51,7 @@ pub use crate::guards::{
 };
 pub use crate::judge::EffectVerdict;
 pub use crate::judged_call::JudgedCall;
+pub use crate::network_bundle::NetworkBundle;
 pub use crate::paths::denials::{Denials, NameProgress};
 pub use crate::paths::linked_effects::AllNames;
 pub use crate::paths::linked_effects::UnknownNames;
@@ -62,7 +64,6 @@ pub use crate::paths::protected::{
 pub use crate::rules::classes::Classes;
 pub use crate::rules::dead::{DeadCause, DeadRule};
 pub use crate::rules::names::UnknownName;
-pub use crate::rules::network_bundle::NetworkBundle;
 pub use crate::rules::restriction::{OutsideEffect, Restriction};
 pub use crate::rules::rule::RuleList;
 pub use crate::rules::{RuleFinding, RuleSet, RuleText, RulesError};

@@ -3,7 +3,6 @@
 pub(crate) mod classes;
 pub(crate) mod dead;
 pub(crate) mod names;
-pub(crate) mod network_bundle;
 pub(crate) mod network_pattern;
 pub(crate) mod pattern;
 pub(crate) mod phrase;

@@ -2,6 +2,7 @@
 
 pub(crate) mod bare;
 mod cause;
+mod guarded_names;
 pub(crate) mod guards;
 mod inside;
 mod lock;
@@ -37,6 +38,7 @@ use std::time::Duration;
 use seccompiler::BpfProgram;
 use tokio::io::{AsyncWriteExt, Interest};
 
+use self::guarded_names::GuardedNames;
 use self::guards::Guards;
 pub(crate) use self::lock::NO_CORE;
 use self::plan::{BindMode, JailNetwork, KernelLimits, LandlockGrant, RootEntry, SupervisorPlan};
@@ -44,7 +46,6 @@ pub(crate) use self::probe::probe;
 use self::report::{ActiveMechanisms, JailReport, receive, send_file};
 use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
-use self::watch::names::GuardedNames;
 use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, ProcessLimits, Stdin};
 use crate::filter::command::{FilterVariant, SocketPolicy};
 use crate::filter::{self, Isolation};

@@ -1,4 +1,4 @@
-//! The o200k table in memory: token bytes, and their ids by hash.
+//! The o200k table in memory: token bytes, and their ids by hash. `build.rs` packs it.
 
 /// The packed table from the build script: count, unpacked length, then deflated lengths, splits, prefixes and bytes.
 const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/o200k.bin"));

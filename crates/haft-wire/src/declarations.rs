@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::declared::DialectFragment;
 use crate::dialect::Dialect;
+use crate::fragment::DialectFragment;
 use crate::names::ToolNames;
 use crate::reply::Call;
 use crate::strict::DeclarationLoss;

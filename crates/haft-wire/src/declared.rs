@@ -1,12 +1,10 @@
-//! `ToolDeclaration`: a tool as a host declares it, and `DialectFragment`: its declaration in one dialect.
+//! `ToolDeclaration`: a tool as a host declares it.
 
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
-use crate::strict::DeclarationLoss;
-use crate::strict::budget::StrictCost;
 
 /// A tool as a host declares it, independent of any dialect.
 #[derive(Debug, Clone)]
@@ -94,17 +92,4 @@ impl ToolDeclaration {
             Self::Provider { .. } | Self::ToolSearch(_) => Vec::new(),
         }
     }
-}
-
-/// The declaration of one tool in a dialect.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct DialectFragment {
-    /// The declaration; several, separated by commas, for a namespace that the dialect cannot express.
-    pub(crate) json: Vec<u8>,
-    /// Whether it is a function: Gemini lists functions inside one tool.
-    pub(crate) is_function: bool,
-    /// What was lost of its schema.
-    pub(crate) lost: Vec<DeclarationLoss>,
-    /// If its declaration is strict: what it uses of a request's limits.
-    pub(crate) strict: Option<StrictCost>,
 }

@@ -1,8 +1,9 @@
 //! The only place that maps a dialect to its implementation.
 
-use crate::declared::{DialectFragment, ToolDeclaration};
+use crate::declared::ToolDeclaration;
 use crate::dialect::Dialect;
 use crate::error::WireError;
+use crate::fragment::DialectFragment;
 use crate::limits::ReplyLimits;
 use crate::names::ToolNames;
 use crate::reader::ReplyReader;

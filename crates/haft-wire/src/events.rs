@@ -1,4 +1,5 @@
-//! Server-sent events, read according to the HTML standard (9.2.6), each of limited size.
+//! Server-sent events, read according to the HTML standard (9.2.6), each of limited size. `haft-mcp` reads the
+//! streams of servers with it, too.
 
 use std::time::Duration;
 

@@ -28,6 +28,7 @@ mod dispatch;
 mod fault;
 mod feed;
 mod foreign;
+mod fragment;
 mod gemini;
 mod loose;
 mod malformed;

@@ -1,4 +1,6 @@
 //! `CallContext`: everything that a running tool may access; only the executor creates it.
+//!
+//! Neither it nor the session names the executor: nested calls go through `NestedExecutor`, which the executor's parts implement.
 
 use std::ops::Range;
 use std::pin::pin;

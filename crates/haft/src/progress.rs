@@ -1,4 +1,4 @@
-//! Progress: the live channel, for screens only; lossy if nobody reads, never part of the history.
+//! Progress: the live channel, for screens only; lossy if no screen reads, never part of the history.
 
 use std::sync::Arc;
 use std::time::Duration;

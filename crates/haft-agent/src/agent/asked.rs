@@ -1,4 +1,7 @@
 //! Calls that waited for a decision: the inbox says what became of each, and the conversation follows it. None is asked about or run twice.
+//!
+//! A call that ran elsewhere gets its outcome; one with a decision that no process has acted on runs with it; one whose request is
+//! still pending is made again.
 
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, ApprovalRequest, Choice};

@@ -1,4 +1,5 @@
 //! Stored conversations of agents: listed, and resumed: in their run, or, if that is finished, in the one run that continues it.
+//! A finished run is sealed and never opened again: the run that continues it gets a copy of the conversation.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -16,8 +16,8 @@ mod single;
 mod words;
 mod worktree;
 
+pub use crate::picture::PictureReader;
 pub(super) use git::stored;
-pub use picture::PictureReader;
 pub(in crate::command) use picture::{MAX_PIXELS, MAX_THUMBNAIL};
 pub use read::{ReadOptions, read};
 pub use sides::{ChangeSides, PathChange, PathContent, Side};

@@ -116,7 +116,7 @@ fn read_here(task: &ReadTask, file: &[u8]) -> Result<ReadPage, String> {
         }
         #[cfg(feature = "images")]
         ReadTask::Picture => ReadPage {
-            text: crate::image::thumbnail(file)?,
+            text: crate::picture::fit::thumbnail(file)?,
             ..ReadPage::default()
         },
         #[cfg(not(feature = "images"))]

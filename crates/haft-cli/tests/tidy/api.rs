@@ -6,6 +6,7 @@
 //! snapshot is part of the commit.
 
 use std::fs;
+use std::path::Path;
 
 use crate::root;
 
@@ -25,23 +26,27 @@ const CRATES: [&str; 6] = [
 
 #[test]
 fn public_interfaces_are_as_their_snapshots_say() {
-    let write = std::env::var_os("HAFT_API").is_some_and(|value| value == "write");
     for name in CRATES {
         let folder = root().join("crates").join(name);
         let tree = tree::Tree::read(&folder.join("src"));
         let interface = items::list(&tree).join("\n") + "\n";
-        let file = folder.join("api.txt");
-        if write {
-            fs::write(&file, &interface).unwrap();
-            continue;
-        }
-        let before = fs::read_to_string(&file).unwrap_or_default();
-        let changes = changes(&before, &interface);
-        assert!(
-            changes.is_empty(),
-            "the public interface of {name} changed; if on purpose, run this test with HAFT_API=write:\n{changes}"
-        );
+        let what = format!("the public interface of {name}");
+        check_snapshot(&folder.join("api.txt"), &interface, &what);
     }
+}
+
+/// Fails if a snapshot differs from the text that is to stand in it; with `HAFT_API=write`, writes it.
+pub(crate) fn check_snapshot(file: &Path, text: &str, what: &str) {
+    if std::env::var_os("HAFT_API").is_some_and(|value| value == "write") {
+        fs::write(file, text).unwrap();
+        return;
+    }
+    let before = fs::read_to_string(file).unwrap_or_default();
+    let changes = changes(&before, text);
+    assert!(
+        before == text,
+        "{what} changed; if on purpose, run this test with HAFT_API=write:\n{changes}"
+    );
 }
 
 /// Returns lines that only one side has, marked `-` and `+`.

@@ -8,6 +8,7 @@ use std::process::Command;
 
 mod api;
 mod circles;
+mod code_map;
 mod language;
 mod parameters;
 mod signposts;
@@ -441,7 +442,7 @@ fn every_quoted_clause_of_the_shell_rules_exists() {
     let marks = ["clause ", "Clause "];
     let quotes = |folder| check_quotes(page, folder, &marks, names);
     let (policy, reader) = (
-        quotes("crates/haft/src/policy") + quotes("crates/haft-command/"),
+        quotes("crates/haft-policy/src") + quotes("crates/haft-command/"),
         quotes("crates/haft-shell/"),
     );
     assert!(policy >= 10, "{policy} quotes in the policy");

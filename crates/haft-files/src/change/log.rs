@@ -11,14 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
 mod set;
 
+pub use crate::file_hash::MAX_FILE_BYTES;
 pub(super) use set::{BegunSet, OpenSet};
 
 use crate::change::{ChangeEntry, FileHash};
+use crate::file_hash::hash_file;
 use haft_types::call::{CallId, RunId};
 use haft_types::run_folder::{InvalidRunId, run_dir};
 
@@ -32,17 +33,12 @@ const FILES_FOLDER: &str = "files";
 const VIEWS_FOLDER: &str = "views";
 /// The folder of what the run's commands added to the user's caches.
 const CACHES_FOLDER: &str = "caches";
-/// Maximum size of a file that is saved, or read for a comparison.
-pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Maximum number of bytes of saved files per run.
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
 /// Maximum length of a log line, and of all lines of a set, in bytes.
 const MAX_LINE: u64 = 64 << 20;
 /// Maximum size of a file that is read as a whole to be saved; a longer one is copied in pieces.
 const MAX_READ_AT_ONCE: u64 = 128 << 10;
-/// Size of the first read from a file, in bytes; if it fills the buffer, the next ones read `MAX_READ` bytes.
-const FIRST_READ: usize = 8 << 10;
-const MAX_READ: usize = 128 << 10;
 /// Maximum number of saved files synced one by one.
 const MAX_SYNCED: usize = 32;
 /// Maximum number of change sets buffered for a slow watcher.
@@ -532,32 +528,4 @@ fn drop_partial_line(log: &File) -> io::Result<()> {
     (&*log).read_to_end(&mut bytes)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n');
     log.set_len(whole.map_or(0, |at| at as u64 + 1))
-}
-
-/// Returns the SHA-256 of a file and also writes it to `copy`; `None` if it is too large.
-pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<Option<FileHash>> {
-    let (mut hasher, mut all) = (Sha256::new(), 0_u64);
-    // Most files are small: clearing a large buffer would take longer than reading them.
-    let mut buffer = vec![0; FIRST_READ];
-    loop {
-        let count = match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        all += count as u64;
-        if all > MAX_FILE_BYTES {
-            return Ok(None);
-        }
-        let part = buffer.get(..count).unwrap_or_default();
-        hasher.update(part);
-        if let Some(copy) = &mut copy {
-            copy.write_all(part)?;
-        }
-        if count == buffer.len() {
-            buffer.resize(MAX_READ, 0);
-        }
-    }
-    Ok(Some(FileHash::finish(hasher)))
 }

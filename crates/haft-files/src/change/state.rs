@@ -6,7 +6,8 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{FileHash, PathText, log};
+use crate::file_hash::{self, FileHash};
+use crate::path_text::PathText;
 use crate::workspace::{EntryKind, OpenFile, Workspace, WorkspaceError};
 
 /// What is at a path.
@@ -108,7 +109,7 @@ pub(super) fn hash_open_file(
     mut open: OpenFile,
     real: &Path,
 ) -> Result<Option<FileHash>, WorkspaceError> {
-    log::hash_file(&mut open.file, None)
+    file_hash::hash_file(&mut open.file, None)
         .map_err(|e| WorkspaceError::io("read", &real.to_string_lossy(), e))
 }
 

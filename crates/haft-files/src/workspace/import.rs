@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Uid};
 use rustix::io::Errno;
 
-use crate::change::FileHash;
+use crate::file_hash::FileHash;
 use crate::workspace::write::{TemporaryFile, draft_name, new_draft, put_in_place};
 use crate::workspace::{FileStamp, ResolvedPath, Workspace, WorkspaceError, display_path};
 

@@ -1,4 +1,6 @@
 //! The format of haft's own plugins: they send an object with the event's name, and read one with a decision.
+//!
+//! They are in `plugins/`, in JavaScript, for agents that have plugins and no hooks.
 
 use std::time::Duration;
 

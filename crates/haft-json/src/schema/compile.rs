@@ -278,7 +278,7 @@ impl<'s> Compiler<'s> {
 }
 
 /// Splits a reference `#/$defs/NAME` without escapes.
-pub(crate) fn definition(reference: &str) -> Option<(&str, &str)> {
+pub(super) fn definition(reference: &str) -> Option<(&str, &str)> {
     let (home, name) = reference.strip_prefix("#/")?.split_once('/')?;
     let plain = !name.contains(['/', '~', '%']) && matches!(home, "$defs" | "definitions");
     plain.then_some((home, name))
@@ -341,7 +341,7 @@ fn constants(branches: &[Value]) -> Option<Vec<Scalar>> {
 }
 
 /// Returns the set of types of a `type` keyword.
-pub(crate) fn types(value: &Value) -> Option<Types> {
+pub(super) fn types(value: &Value) -> Option<Types> {
     let one = |value: &Value| match value.as_str()? {
         "null" => Some(NULL),
         "boolean" => Some(BOOLEAN),

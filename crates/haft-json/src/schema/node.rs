@@ -1,15 +1,15 @@
 //! A schema compiled for the single pass: nodes with the checks of the common subset.
 
 /// A set of JSON types.
-pub(crate) type Types = u8;
-pub(crate) const NULL: Types = 1;
-pub(crate) const BOOLEAN: Types = 2;
-pub(crate) const INTEGER: Types = 4;
-pub(crate) const NUMBER: Types = 8;
-pub(crate) const STRING: Types = 16;
-pub(crate) const ARRAY: Types = 32;
-pub(crate) const OBJECT: Types = 64;
-pub(crate) const ANY: Types = 127;
+pub(super) type Types = u8;
+pub(super) const NULL: Types = 1;
+pub(super) const BOOLEAN: Types = 2;
+pub(super) const INTEGER: Types = 4;
+pub(super) const NUMBER: Types = 8;
+pub(super) const STRING: Types = 16;
+pub(super) const ARRAY: Types = 32;
+pub(super) const OBJECT: Types = 64;
+pub(super) const ANY: Types = 127;
 
 /// The index of a node in its [`Program`].
 pub(super) type NodeId = usize;

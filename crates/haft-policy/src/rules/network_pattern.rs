@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::address::check_host;
 use crate::commands::parts::CommandLine;
-use crate::rules::network_bundle::{BUNDLES, NetworkBundle};
+use crate::network_bundle::{BUNDLES, NetworkBundle};
 use crate::rules::pattern::DomainPattern;
 
 /// The ports that an allow rule covers if it names a host without port.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use seccompiler::{BpfProgram, sock_filter};
 
-use super::watch::names::{GuardedName, GuardedNames};
+use super::guarded_names::{GuardedName, GuardedNames};
 use crate::command::AbsentGuard;
 use crate::strength::Strength;
 

@@ -1,4 +1,4 @@
-//! User namespaces: the users that exist in one, and becoming nobody if this process is the machine's root.
+//! User namespaces: the users that exist in one, and becoming the user `nobody` if this process is the machine's root.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};

@@ -9,7 +9,6 @@ mod aside;
 mod covers;
 mod events;
 mod holders;
-pub(super) mod names;
 mod walk;
 
 use std::collections::HashMap;
@@ -25,8 +24,8 @@ use rustix::fs::{Mode, OFlags, openat};
 use self::aside::NewName;
 use self::covers::{CoverContext, PathCovers};
 use self::events::{FileEvent, FileEvents};
-use self::names::GuardedNames;
 use self::walk::{FolderWalk, WalkScope};
+use super::guarded_names::GuardedNames;
 use super::plan::SupervisorPlan;
 use super::root::path_fd;
 use crate::guard_event::GuardEvent;

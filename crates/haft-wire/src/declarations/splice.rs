@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use super::{Declarations, EncodedDeclaration};
-use crate::declared::DialectFragment;
+use crate::fragment::DialectFragment;
 use crate::strict::budget::StrictBudget;
 
 /// Maximum number of tools that are replaced individually: each moves the offsets of those after it.

@@ -3,9 +3,10 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use crate::declared::{DialectFragment, Freeform, Function, SearchRunner, ToolDeclaration};
+use crate::declared::{Freeform, Function, SearchRunner, ToolDeclaration};
 use crate::dialect::Dialect;
 use crate::foreign::{input, lost, named};
+use crate::fragment::DialectFragment;
 use crate::names::ToolNames;
 use crate::strict::anthropic::compile;
 use crate::strict::budget::StrictCost;

@@ -3,8 +3,9 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use crate::declared::{DialectFragment, Freeform, Function, SearchRunner, ToolDeclaration};
+use crate::declared::{Freeform, Function, SearchRunner, ToolDeclaration};
 use crate::dialect::Dialect;
+use crate::fragment::DialectFragment;
 use crate::loose::compact;
 use crate::names::ToolNames;
 use crate::strict::DeclarationLoss;

@@ -1,4 +1,4 @@
-//! Files that nobody reads line by line: archives, minified and generated files.
+//! Files that no person reads line by line: archives, minified and generated files.
 
 use haft::approval::meaning::MeaningKind;
 

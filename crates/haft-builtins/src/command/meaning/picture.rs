@@ -1,10 +1,6 @@
 //! Pictures: their formats and sizes, read from their first bytes. Nothing is decoded here.
 
-use std::fmt;
-
-use bytes::Bytes;
 use haft::approval::meaning::{Meaning, MeaningKind, Picture, Pictures};
-use haft::future::BoxFuture;
 
 use super::words::{name, size};
 
@@ -15,12 +11,6 @@ const ENDS: [&str; 5] = [".gif", ".jpeg", ".jpg", ".png", ".webp"];
 pub(in crate::command) const MAX_PIXELS: u64 = 50_000_000;
 /// Maximum length of a thumbnail in base64, in bytes.
 pub(in crate::command) const MAX_THUMBNAIL: usize = 128 << 10;
-
-/// Makes smaller copies of pictures, confined: their authors are strangers.
-pub trait PictureReader: Send + Sync + fmt::Debug {
-    /// Returns a small copy as PNG, in base64; `None` if it cannot be made.
-    fn thumbnail(&self, file: Bytes) -> BoxFuture<'_, Option<String>>;
-}
 
 /// Returns true if a path, in lower case, names a picture.
 pub(super) fn is_named(path: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What the change of a single file amounts to: packages, cells, a picture, or a file that nobody reads line by line.
+//! What the change of a single file amounts to: packages, cells, a picture, or a file that no person reads line by line.
 
 use haft::approval::meaning::Meaning;
 

@@ -1,4 +1,5 @@
-//! `Http` as a `Dial`: connections for other clients, and for other protocols.
+//! `Http` as a `Dial`: connections for other clients, and for other protocols. Where the settings name a proxy,
+//! buckets are reached through it by this.
 
 use std::io;
 

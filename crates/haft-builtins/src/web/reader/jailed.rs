@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::worker::{HEADER, WORKER, decode_answer, encode_task};
 use super::{MAX_READERS, MAX_TEXT, PageReader, ReadError, ReadPage, ReadTask};
-use crate::command::meaning::PictureReader;
+use crate::picture::PictureReader;
 use crate::web::network::BoxFuture;
 
 /// Memory limit of a reader, in MiB.

@@ -12,11 +12,11 @@ use rustix::mount::{
     fsmount, fsopen, move_mount, unmount,
 };
 
+use super::super::guarded_names::GuardedNames;
 use super::super::placeholder::{Placeholder, Placeholders};
 use super::super::plan::{PathCover, SupervisorPlan};
 use super::super::root::{INERT, READ_ONLY, below, clone, is_folder, path_fd};
 use super::holders;
-use super::names::GuardedNames;
 use crate::guard_event::GuardEvent;
 
 /// How long a removed file may be absent before a placeholder takes its place: many programs rewrite a file by removing it first.

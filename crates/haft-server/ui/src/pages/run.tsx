@@ -136,17 +136,6 @@ const CALL_COLUMNS: Column[] = [
   { head: "tool" }, { head: "status" }, { head: "started", class: "mono" }, { head: "took" }, { head: "waited" }, { head: "parent", class: "mono" }, { head: "argument", class: "mono" }, { head: "summary" },
 ];
 
-/** Returns a call's arguments as formatted text: the archive stores the original text, redacted. */
-export function argumentText(call: Call): string {
-  const { arguments: args } = call;
-  if (args === undefined || args === null) return "";
-  try {
-    return JSON.stringify(typeof args === "string" ? JSON.parse(args) : args, null, 2);
-  } catch {
-    return String(args);
-  }
-}
-
 function CallDetail({ run, call }: { run: string; call: Call }) {
   const text = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments ?? {});
   const args = argumentsOf(text);

@@ -1,7 +1,7 @@
 // The arguments of a call, one by one in the order of the tool's schema.
 
 import { fieldsOf } from "../schema";
-import type { Json, Schema } from "../shapes";
+import type { Call, Json, Schema } from "../shapes";
 import { spellOut } from "../visible";
 import { Block, SafeText } from "./text";
 
@@ -14,6 +14,17 @@ export function argumentsOf(text: string): ArgumentMap | undefined {
     return parsed && typeof parsed === "object" && !Array.isArray(parsed) ? parsed : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Returns a call's arguments as formatted text: the archive stores the original text, redacted. */
+export function argumentText(call: Call): string {
+  const { arguments: args } = call;
+  if (args === undefined || args === null) return "";
+  try {
+    return JSON.stringify(typeof args === "string" ? JSON.parse(args) : args, null, 2);
+  } catch {
+    return String(args);
   }
 }
 

@@ -12,11 +12,9 @@ import { codeIn, leave, login, loginTrouble, redeem, session } from "../session"
 import { theme, switchTheme } from "../theme";
 import { now } from "../time";
 import { spellOut } from "../visible";
-import { titleOf } from "./head";
+import { capitalized, titleOf } from "./head";
 import { Icon } from "./icons";
 import { Palette, paletteOpen } from "./palette";
-
-export const capitalized = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 
 const query = matchMedia("(min-width: 1000px)");
 /** Whether there is room for a list and its detail side by side. */

@@ -7,6 +7,9 @@ import { useLayoutEffect } from "preact/hooks";
 /** What the tab is named after: the page, and the thing that it shows, if any. */
 export const titleOf = signal<string[]>([]);
 
+/** Returns a word as it begins a title or stands on a button. */
+export const capitalized = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+
 /** Names the browser's tab after the page and, in front of it, what the page shows. */
 export function useTitle(page: string, thing?: string): void {
   useLayoutEffect(() => { titleOf.value = thing ? [thing, page] : [page]; }, [page, thing]);

@@ -10,7 +10,7 @@ import { leave } from "../session";
 import type { Run, Tool } from "../shapes";
 import { switchTheme } from "../theme";
 import { spellOut } from "../visible";
-import { capitalized } from "./frame";
+import { capitalized } from "./head";
 import { useReading } from "./reading";
 import { SafeText } from "./text";
 

@@ -4,8 +4,8 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Call } from "../shapes";
 import { now, span } from "../time";
-import { argumentText } from "../pages/run";
 import { spellOut } from "../visible";
+import { argumentText } from "./arguments";
 import { wordOf } from "./badges";
 import { SafeText } from "./text";
 

@@ -11,7 +11,7 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 
 use crate::files::text::with_separators;
-use crate::image::format::{self, is_animated_webp, is_whole};
+use crate::picture::format::{self, is_animated_webp, is_whole};
 
 /// Maximum number of pixels to decode.
 const MAX_PIXELS: u64 = 50_000_000;
@@ -28,13 +28,13 @@ const QUALITY: u8 = 85;
 
 /// The size limit of an attached image.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ImageLimit {
+pub(crate) struct ImageLimit {
     /// Maximum number of bytes, counted as encoded in base64.
     inline: usize,
 }
 
 impl ImageLimit {
-    pub(super) fn inline(bytes: usize) -> Self {
+    pub(crate) fn inline(bytes: usize) -> Self {
         Self { inline: bytes }
     }
 
@@ -45,35 +45,35 @@ impl ImageLimit {
 
 /// An image ready to be attached.
 #[derive(Debug)]
-pub(super) struct AttachedImage {
+pub(crate) struct AttachedImage {
     /// The original's size, upright.
-    pub(super) width: u32,
-    pub(super) height: u32,
-    pub(super) media_type: &'static str,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) media_type: &'static str,
     /// The image to attach.
-    pub(super) shown: EncodedImage,
+    pub(crate) shown: EncodedImage,
     original: bool,
 }
 
 impl AttachedImage {
     /// Returns true if the attached image is not the original.
-    pub(super) fn changed(&self) -> bool {
+    pub(crate) fn changed(&self) -> bool {
         !self.original
     }
 }
 
 /// An encoded image.
 #[derive(Debug)]
-pub(super) struct EncodedImage {
-    pub(super) width: u32,
-    pub(super) height: u32,
-    pub(super) media_type: &'static str,
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct EncodedImage {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) media_type: &'static str,
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// The reason why a file cannot be shown.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PictureError {
+pub(crate) enum PictureError {
     #[error("it is empty")]
     Empty,
     #[error("it is not a picture that can be viewed")]
@@ -97,7 +97,7 @@ pub(super) enum PictureError {
 
 impl PictureError {
     /// Converts to the error for the caller, for a file that looks like this media type.
-    pub(super) fn into_tool_error(self, name: &str, media_type: &str) -> ToolError {
+    pub(crate) fn into_tool_error(self, name: &str, media_type: &str) -> ToolError {
         let tool_error = ToolError::failed(format!("{name:?}: {self}"));
         match &self {
             Self::Unknown => tool_error.with_advice(format!(
@@ -115,7 +115,7 @@ impl PictureError {
 }
 
 /// Decodes an image and makes it fit. An image that fits already is attached unchanged.
-pub(super) fn fit_image(bytes: Vec<u8>, bounds: ImageLimit) -> Result<AttachedImage, PictureError> {
+pub(crate) fn fit_image(bytes: Vec<u8>, bounds: ImageLimit) -> Result<AttachedImage, PictureError> {
     if bytes.is_empty() {
         return Err(PictureError::Empty);
     }

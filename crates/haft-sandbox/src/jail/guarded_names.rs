@@ -50,7 +50,7 @@ impl GuardedNames {
     }
 
     /// Returns whether nothing may be created at this path.
-    pub(super) fn holds(&self, path: &Path) -> bool {
+    pub(crate) fn holds(&self, path: &Path) -> bool {
         let named = |name: &GuardedName| match name.absent {
             AbsentGuard::NewEntries => path.parent() == Some(&name.path),
             _ => path == name.path || name.any_depth && path.ends_with(&name.path),
@@ -59,7 +59,7 @@ impl GuardedNames {
     }
 
     /// Returns whether it is a new entry of a folder that gets none.
-    pub(super) fn holds_as_new_entry(&self, path: &Path) -> bool {
+    pub(crate) fn holds_as_new_entry(&self, path: &Path) -> bool {
         let closed = |name: &GuardedName| {
             name.absent == AbsentGuard::NewEntries && path.parent() == Some(&*name.path)
         };
@@ -67,7 +67,7 @@ impl GuardedNames {
     }
 
     /// Returns the name that is guarded at exactly this path, whether it exists or not, if a placeholder may hold its place.
-    pub(super) fn at(&self, path: &Path) -> Option<&GuardedName> {
+    pub(crate) fn at(&self, path: &Path) -> Option<&GuardedName> {
         let is_held = |name: &&GuardedName| name.absent == AbsentGuard::Placeholder;
         let mut held = self.guarded.iter().filter(is_held);
         held.find(|name| name.path == path)
@@ -82,7 +82,7 @@ mod tests {
     use crate::command::{Mounts, PathGuard};
 
     #[test]
-    fn names_hold_at_their_place_or_below_every_folder_but_for_what_was_approved() {
+    fn guarded_names_when_a_path_is_approved_hold_everywhere_but_there() {
         let mounts = Mounts {
             guards: vec![
                 PathGuard::protect_file("top"),

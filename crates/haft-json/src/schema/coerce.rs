@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
+use super::compile::{definition, types};
+use super::node::{ANY, ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Types};
 use crate::lexer::{Lexer, MAX_DEPTH, Number, Span};
 use crate::scan;
-use crate::schema::node::{ANY, ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Types};
-use crate::schema::{definition, types};
 
 /// A replacement of a piece of text.
 #[derive(Debug)]
-pub(crate) struct Edit {
+pub(super) struct Edit {
     start: usize,
     end: usize,
     with: String,
@@ -22,7 +22,7 @@ const MAX_EDITS: usize = 1_000;
 const MAX_REFS: usize = 8;
 
 /// Returns the replacements for a text that has passed the strict scan.
-pub(crate) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
+pub(super) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
     let mut walk = Walk {
         root: schema,
         lexer: Lexer::new(text),
@@ -34,7 +34,7 @@ pub(crate) fn edits(schema: &Value, text: &str) -> Vec<Edit> {
 }
 
 /// Applies edits to a text; returns the new text and the paths that changed.
-pub(crate) fn apply(text: &str, edits: Vec<Edit>) -> (String, Vec<String>) {
+pub(super) fn apply(text: &str, edits: Vec<Edit>) -> (String, Vec<String>) {
     let mut new = String::with_capacity(text.len() + 16);
     let mut paths = Vec::with_capacity(edits.len());
     let mut from = 0;

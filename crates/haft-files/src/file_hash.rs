@@ -1,12 +1,20 @@
 //! `FileHash`: the SHA-256 of a file's bytes.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
 use haft_types::text::hex;
+
+/// Maximum size of a file that is saved, or read for a comparison.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Size of the first read from a file, in bytes; if it fills the buffer, the next ones read `MAX_READ` bytes.
+const FIRST_READ: usize = 8 << 10;
+const MAX_READ: usize = 128 << 10;
 
 /// The SHA-256 of a file's bytes; 64 lower-case hex digits in text and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,17 +32,45 @@ impl FileHash {
         Self::finish(Sha256::new().chain_update(bytes))
     }
 
-    pub(super) fn finish(hasher: Sha256) -> Self {
+    pub(crate) fn finish(hasher: Sha256) -> Self {
         Self(hasher.finalize().into())
     }
 
-    pub(super) const fn from_bytes(bytes: [u8; 32]) -> Self {
+    pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8; 32] {
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+/// Returns the SHA-256 of a file and also writes it to `copy`; `None` if it is too large.
+pub(crate) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<Option<FileHash>> {
+    let (mut hasher, mut all) = (Sha256::new(), 0_u64);
+    // Most files are small: clearing a large buffer would take longer than reading them.
+    let mut buffer = vec![0; FIRST_READ];
+    loop {
+        let count = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        all += count as u64;
+        if all > MAX_FILE_BYTES {
+            return Ok(None);
+        }
+        let part = buffer.get(..count).unwrap_or_default();
+        hasher.update(part);
+        if let Some(copy) = &mut copy {
+            copy.write_all(part)?;
+        }
+        if count == buffer.len() {
+            buffer.resize(MAX_READ, 0);
+        }
+    }
+    Ok(Some(FileHash::finish(hasher)))
 }
 
 impl fmt::Display for FileHash {

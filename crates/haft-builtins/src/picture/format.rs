@@ -11,13 +11,13 @@ const FORMATS: [(ImageFormat, &str); 4] = [
 ];
 
 /// Returns the format by content, whatever the file's name.
-pub(super) fn of(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
+pub(crate) fn of(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
     let format = image::guess_format(bytes).ok()?;
     FORMATS.into_iter().find(|(known, _)| *known == format)
 }
 
 /// Returns true if the file is complete; checked for formats whose decoder would fill in missing data or trust the sizes it reads.
-pub(super) fn is_whole(format: ImageFormat, bytes: &[u8]) -> bool {
+pub(crate) fn is_whole(format: ImageFormat, bytes: &[u8]) -> bool {
     match format {
         ImageFormat::Jpeg => jpeg_ends(bytes),
         ImageFormat::WebP => webp_chunks(bytes),
@@ -26,7 +26,7 @@ pub(super) fn is_whole(format: ImageFormat, bytes: &[u8]) -> bool {
 }
 
 /// Returns true for more than one frame: the flag of an extended WebP file.
-pub(super) fn is_animated_webp(bytes: &[u8]) -> bool {
+pub(crate) fn is_animated_webp(bytes: &[u8]) -> bool {
     const ANIMATION_FLAG: u8 = 0x02;
     bytes.get(12..16) == Some(b"VP8X")
         && bytes
