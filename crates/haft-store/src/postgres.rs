@@ -17,9 +17,9 @@ use tokio::time::{sleep, timeout};
 
 use crate::error::StoreError;
 use crate::inbox::LISTENER_BUFFER;
+use crate::inbox::postgres::callers::SweepClock;
 use crate::inbox::postgres::desk::FilingQueue;
 use crate::lease::Lease;
-use crate::suspended::SweepClock;
 
 pub(crate) mod beat;
 

@@ -1,10 +1,13 @@
-//! `Inbox`: where requests wait for decisions; each is decided once and claimed once, however many processes try at a time.
+//! `WaitingCalls`: where calls wait for decisions. One row holds the request, its decision, its outcome and the calls that ended suspended
+//! on it; each is decided once and claimed once, however many processes try at a time.
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
+use crate::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
+use crate::approval::transition::CallState;
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
-use crate::call::RunId;
+use crate::call::{CallId, RunId};
 use crate::clock;
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
@@ -25,15 +28,18 @@ pub struct WaitingLimits {
 /// without end, and no call runs on them. The records of their runs stay.
 pub const ENDED_BYTES: usize = 32 << 20;
 
-/// Stores requests. If [`is_durable`](Self::is_durable), every change that it reports survives this process.
+/// Stores the calls that wait for decisions. If [`is_durable`](Self::is_durable), every change that it reports survives this process.
 ///
 /// A request moves in one direction: pending, then decided (or expired, or withdrawn), then claimed, then finished;
 /// [`transition`](crate::approval::transition::transition) defines the steps. Each step is a compare-and-set: of any number of
 /// processes that decide or claim, one wins.
 ///
+/// A call that ends suspended on a request is part of the request's row until its client has [collected](Self::collect) the outcome: that
+/// of the request's call, which is delivered by this, or, if the request's call is nested in it, its own.
+///
 /// ```
 /// use std::sync::Arc;
-/// use haft::approval::inbox::Inbox;
+/// use haft::approval::inbox::WaitingCalls;
 /// use haft::approval::memory::MemoryInbox;
 /// use haft::session::WaitMode;
 /// use haft::{Decision, Executor, Policy, Session, ToolCall, ToolRegistry, tool};
@@ -64,7 +70,7 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// assert_eq!(outcome.text(), "closed a");
 /// # Ok(()) }
 /// ```
-pub trait Inbox: Send + Sync {
+pub trait WaitingCalls: Send + Sync {
     /// Returns whether requests survive the process; only then can a call be suspended.
     fn is_durable(&self) -> bool;
 
@@ -143,11 +149,44 @@ pub trait Inbox: Send + Sync {
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
+    /// Notes that a call ended suspended on a request, in place of what the same call was suspended on before; durable when this returns.
+    /// A call whose outcome is that of the request's call is noted under the names in the request, which an identical call shares.
+    fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>>;
+
+    /// Returns the suspended calls with this key, newest first.
+    fn find_suspended<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SuspendedEntry>, InboxError>>;
+
+    /// Returns this suspended call of this run; `None` if it is not stored, or was collected.
+    fn get_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<SuspendedEntry>, InboxError>>;
+
+    /// Ends a suspended call: stores the outcome (contract §3 as JSON) of one that the request's call is nested in, for a client that makes
+    /// it again, or forgets the call if nothing is owed to its client.
+    fn end_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+        outcome: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), InboxError>>;
+
+    /// Takes what is owed to a suspended call, and forgets the call; `None` while it waits, and for all but the first caller.
+    fn collect<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<CollectedCall>, InboxError>>;
+
     /// Returns a receiver of new and changed requests, also by other processes. A receiver that lags must read the inbox again.
     fn changes(&self) -> broadcast::Receiver<ApprovalId>;
 }
 
-opaque_debug!(Inbox);
+opaque_debug!(WaitingCalls);
 
 /// The result of submitting a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -280,17 +319,23 @@ impl StoredApproval {
         self.status == RequestStatus::Pending && self.request.expires > clock::now()
     }
 
+    /// Returns its state at this moment, without a suspended call: one whose time is over has expired.
+    pub fn state(&self) -> CallState {
+        let status = match self.status {
+            RequestStatus::Pending if !self.is_open() => RequestStatus::Expired,
+            status => status,
+        };
+        CallState {
+            claimed: self.claimed,
+            has_outcome: self.outcome.is_some(),
+            delivered: self.delivered,
+            ..CallState::of(status)
+        }
+    }
+
     /// Returns whether it answers an identical call; otherwise a new request is stored.
     pub fn answers_again(&self) -> bool {
-        match self.status {
-            RequestStatus::Pending => self.is_open(),
-            RequestStatus::Approved
-            | RequestStatus::Running
-            | RequestStatus::InDoubt
-            | RequestStatus::Denied => true,
-            RequestStatus::Answered | RequestStatus::Done => !self.delivered,
-            RequestStatus::Expired | RequestStatus::Withdrawn => false,
-        }
+        self.state().answers_again()
     }
 }
 
