@@ -29,6 +29,7 @@ pub mod meaning;
 pub mod memory;
 pub mod preview;
 pub mod snapshot;
+mod status;
 pub mod suspended;
 pub mod texts;
 pub mod transition;

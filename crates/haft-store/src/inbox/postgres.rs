@@ -24,10 +24,11 @@ use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
 use crate::postgres::{OperationError, PostgresServer, PostgresStore, is_lost};
 
-pub(crate) mod callers;
+mod callers;
 pub(crate) mod desk;
 mod filing;
 mod listen;
+pub(crate) mod sweeps;
 
 /// The columns of an entry, for [`entry`].
 macro_rules! columns {

@@ -30,13 +30,12 @@ use crate::lease::Lease;
 use crate::sqlite::file::FILE;
 
 mod beat;
-mod callers;
 mod read;
 mod steps;
 mod write;
 
-use callers::{CallerChange, CallerName};
 use read::ReadJob;
+use steps::callers::{CallerChange, CallerName};
 use steps::{InboxChange, InboxChangeResult};
 use write::{InboxWriter, WriteJob};
 

@@ -16,7 +16,7 @@ use crate::inbox_steps::{Did, bring};
 use crate::request::{id, request};
 
 on_each!(
-    a_suspended_call_is_found_and_its_outcome_collected_once,
+    f1_a_suspended_call_is_found_and_its_outcome_collected_once,
     a_suspended_call_in_each_state_comes_to_what_the_rule_says,
     the_outcome_of_a_request_is_collected_once_and_delivered_by_that,
     two_calls_that_wait_for_one_request_are_each_kept,
@@ -42,7 +42,7 @@ fn own(name: &str) -> SuspendedCall {
     }
 }
 
-async fn found(store: &Arc<dyn WaitingCalls>, key: &str) -> Vec<SuspendedCall> {
+async fn calls_with(store: &Arc<dyn WaitingCalls>, key: &str) -> Vec<SuspendedCall> {
     let found = store.find_suspended(key).await.unwrap();
     found.into_iter().map(|entry| entry.call).collect()
 }
@@ -53,14 +53,17 @@ async fn outcome(store: &Arc<dyn WaitingCalls>, call: &SuspendedCall) -> Option<
 }
 
 /// Checks the duties of a store; `again` is another process's connection to it.
-async fn a_suspended_call_is_found_and_its_outcome_collected_once(place: &dyn Place) {
+async fn f1_a_suspended_call_is_found_and_its_outcome_collected_once(place: &dyn Place) {
     let (store, again) = (place.inbox(), place.inbox());
     let (first, second) = (call("r1", "call-1", "k"), call("r2", "call-1", "k"));
     for one in [&first, &second, &call("r1", "call-2", "other")] {
         store.suspend(one).await.unwrap();
     }
     // The newest first, and no others.
-    assert_eq!(found(&again, "k").await, [second.clone(), first.clone()]);
+    assert_eq!(
+        calls_with(&again, "k").await,
+        [second.clone(), first.clone()]
+    );
     assert!(again.find_suspended("none").await.unwrap().is_empty());
     let (run, id) = (&first.run, &first.call);
     let noted = again.get_suspended(run, id).await.unwrap();
@@ -79,7 +82,10 @@ async fn a_suspended_call_is_found_and_its_outcome_collected_once(place: &dyn Pl
         ..first.clone()
     };
     store.suspend(&later).await.unwrap();
-    assert_eq!(found(&again, "k").await, [later.clone(), second.clone()]);
+    assert_eq!(
+        calls_with(&again, "k").await,
+        [later.clone(), second.clone()]
+    );
     let noted = again.get_suspended(run, id).await.unwrap().unwrap();
     assert!(!noted.has_ended());
     store.end_suspended(run, id, Some(text)).await.unwrap();
@@ -98,12 +104,12 @@ async fn a_suspended_call_is_found_and_its_outcome_collected_once(place: &dyn Pl
     }
     assert_eq!(got, ["done"]);
     assert_eq!(store.get_suspended(run, id).await.unwrap(), None);
-    assert_eq!(found(&store, "k").await, std::slice::from_ref(&second));
+    assert_eq!(calls_with(&store, "k").await, std::slice::from_ref(&second));
     again
         .end_suspended(&second.run, &second.call, None)
         .await
         .unwrap();
-    assert!(found(&store, "k").await.is_empty());
+    assert!(calls_with(&store, "k").await.is_empty());
     // An unknown call is not an error: its outcome was already delivered.
     store.end_suspended(run, id, Some("late")).await.unwrap();
     store.end_suspended(run, id, None).await.unwrap();
@@ -209,7 +215,7 @@ async fn the_outcome_of_a_request_is_collected_once_and_delivered_by_that(place:
     let (store, again) = (place.inbox(), place.inbox());
     bring(&store, "one", Did::Claimed).await;
     store.suspend(&own("one")).await.unwrap();
-    let listed = found(&again, "one").await.remove(0);
+    let listed = calls_with(&again, "one").await.remove(0);
     let named = request("one", "one");
     // An identical call shares the request of the first, and its names.
     assert_eq!((&listed.run, &listed.call), (&named.run, &named.call));
@@ -232,7 +238,7 @@ async fn the_outcome_of_a_request_is_collected_once_and_delivered_by_that(place:
     }
     assert_eq!(got, ["the outcome"]);
     assert!(!store.deliver(&id("one")).await.unwrap());
-    assert!(found(&store, "one").await.is_empty());
+    assert!(calls_with(&store, "one").await.is_empty());
     // One that was delivered otherwise, or that there never will be, is owed to nobody; the call is forgotten all the same.
     for (name, past) in [("two", Did::Finished), ("three", Did::Nothing)] {
         bring(&store, name, past).await;
@@ -242,12 +248,12 @@ async fn the_outcome_of_a_request_is_collected_once_and_delivered_by_that(place:
             .await
             .unwrap();
         store.deliver(&id(name)).await.unwrap();
-        let listed = found(&again, name).await.remove(0);
+        let listed = calls_with(&again, name).await.remove(0);
         let collected = again.collect(&listed.run, &listed.call).await.unwrap();
         let collected = collected.unwrap();
         assert!(!collected.before.owes_outcome(), "{name}: {collected:?}");
         assert_eq!(collected.outcome, None, "{name}");
-        assert!(found(&store, name).await.is_empty(), "{name}");
+        assert!(calls_with(&store, name).await.is_empty(), "{name}");
     }
 }
 

@@ -46,8 +46,17 @@ struct OldRow {
     within: bool,
     /// The outcome of the suspended call.
     own: Option<&'static str>,
-    /// What a client that makes the call again receives: nothing yet (`None`), or this.
-    owed: Option<Option<&'static str>>,
+    owed: Owed<'static>,
+}
+
+/// What a client that makes the call again receives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Owed<'a> {
+    /// Nothing yet.
+    Later,
+    /// It is a new call.
+    Nothing,
+    Outcome(&'a str),
 }
 
 const WAITS: OldRow = OldRow {
@@ -57,7 +66,7 @@ const WAITS: OldRow = OldRow {
     delivered: false,
     within: false,
     own: None,
-    owed: None,
+    owed: Owed::Later,
 };
 
 const ROWS: [OldRow; 8] = [
@@ -76,7 +85,7 @@ const ROWS: [OldRow; 8] = [
         name: "done",
         status: RequestStatus::Done,
         outcome: Some("the outcome"),
-        owed: Some(Some("the outcome")),
+        owed: Owed::Outcome("the outcome"),
         ..WAITS
     },
     // The older haft stopped between delivering the outcome and forgetting the call.
@@ -85,13 +94,13 @@ const ROWS: [OldRow; 8] = [
         status: RequestStatus::Done,
         outcome: Some("the outcome"),
         delivered: true,
-        owed: Some(None),
+        owed: Owed::Nothing,
         ..WAITS
     },
     OldRow {
         name: "expired",
         status: RequestStatus::Expired,
-        owed: Some(None),
+        owed: Owed::Nothing,
         ..WAITS
     },
     OldRow {
@@ -107,7 +116,7 @@ const ROWS: [OldRow; 8] = [
         outcome: Some("of the call in it"),
         within: true,
         own: Some("its own"),
-        owed: Some(Some("its own")),
+        owed: Owed::Outcome("its own"),
         ..WAITS
     },
 ];
@@ -218,9 +227,13 @@ async fn check(store: Arc<dyn WaitingCalls>) {
         };
         assert_eq!(entry.state.caller, expect, "{name}");
         let collected = store.collect(&run, &call).await.unwrap();
-        let owed = collected.map(|collected| collected.outcome);
-        let expect = row.owed.map(|owed| owed.map(str::to_owned));
-        assert_eq!(owed, expect, "{name}");
+        let outcome = collected.as_ref().map(|one| one.outcome.as_deref());
+        let owed = match outcome {
+            None => Owed::Later,
+            Some(None) => Owed::Nothing,
+            Some(Some(outcome)) => Owed::Outcome(outcome),
+        };
+        assert_eq!(owed, row.owed, "{name}");
         assert_eq!(store.collect(&run, &call).await.unwrap(), None, "{name}");
     }
     // What waited is decided, run and collected.

@@ -1,17 +1,18 @@
 //! `WaitingCalls`: where calls wait for decisions. One row holds the request, its decision, its outcome and the calls that ended suspended
 //! on it; each is decided once and claimed once, however many processes try at a time.
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
-use crate::approval::transition::CallState;
+use crate::approval::transition::{CallState, TransitionError};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
 use crate::call::{CallId, RunId};
 use crate::clock;
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
+
+pub use crate::approval::status::{RequestEnding, RequestStatus};
 
 /// Limits on the number of pending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,101 +198,6 @@ pub enum Submission {
     Existing(Box<StoredApproval>),
 }
 
-/// How a request ends that no call runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RequestEnding {
-    /// The request was pending and its time is over.
-    Expired,
-    /// The request was pending and the client no longer needs it.
-    Withdrawn,
-    /// The request was approved and not claimed, but the call would no longer do what was shown; the client was told so. Stored as
-    /// withdrawn.
-    Void,
-}
-
-impl RequestEnding {
-    /// Returns the status of a request after this ending.
-    pub fn status(self) -> RequestStatus {
-        match self {
-            Self::Expired => RequestStatus::Expired,
-            Self::Withdrawn | Self::Void => RequestStatus::Withdrawn,
-        }
-    }
-
-    /// Returns the status that a request must have for this ending.
-    pub fn applies_to(self) -> RequestStatus {
-        match self {
-            Self::Expired | Self::Withdrawn => RequestStatus::Pending,
-            Self::Void => RequestStatus::Approved,
-        }
-    }
-}
-
-/// The state of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestStatus {
-    /// It waits for a decision.
-    Pending,
-    /// It was approved and its call has not run yet.
-    Approved,
-    /// It was denied.
-    Denied,
-    /// It was answered; for a call, in place of the tool.
-    Answered,
-    /// Its call is running.
-    Running,
-    /// Its call has run.
-    Done,
-    /// It was not decided in time.
-    Expired,
-    /// The client went away, or the call of an approved request would no longer do what was shown ([`RequestEnding::Void`]).
-    Withdrawn,
-    /// It was claimed by a process that exited: the call may have run.
-    InDoubt,
-}
-
-impl RequestStatus {
-    /// All statuses.
-    pub const ALL: [Self; 9] = [
-        Self::Pending,
-        Self::Approved,
-        Self::Denied,
-        Self::Answered,
-        Self::Running,
-        Self::Done,
-        Self::Expired,
-        Self::Withdrawn,
-        Self::InDoubt,
-    ];
-
-    /// Returns the name of the status.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Answered => "answered",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-            Self::InDoubt => "in_doubt",
-        }
-    }
-
-    /// Returns the status of this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-}
-
-impl std::fmt::Display for RequestStatus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// A request with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredApproval {
@@ -389,6 +295,30 @@ pub enum InboxError {
     /// The storage does not answer, or is full.
     #[error("the inbox cannot be used: {0}")]
     Unavailable(#[source] HostFailure),
+}
+
+impl TransitionError {
+    /// Returns the error for a request in this state.
+    pub fn error(self, entry: &StoredApproval) -> InboxError {
+        let id = entry.request.id.clone();
+        // An approval that was void says nothing about how the request ended.
+        let is_over = entry.state().is_over();
+        let decision = entry.decision.as_ref().filter(|_| !is_over);
+        match (self, decision) {
+            (Self::Undecided, _) => InboxError::Open(id),
+            (Self::Claimed, _) => InboxError::Claimed(id),
+            (Self::Settled, Some(decision)) => InboxError::Decided {
+                id,
+                status: entry.status,
+                by: decision.by.clone(),
+            },
+            (Self::Settled, None) => InboxError::Over {
+                id,
+                status: entry.status,
+                why: entry.why.clone(),
+            },
+        }
+    }
 }
 
 /// Returns the reason of an ending as the end of a sentence.

@@ -58,13 +58,16 @@ impl MemoryRows {
         if after.caller != CallerState::None {
             return None;
         }
-        let mut outcome = self.callers.remove(run, call);
-        if let Some(entry) = self.get(&found.call.approval) {
+        let own = self.callers.remove(run, call);
+        let entry = self.get(&found.call.approval);
+        let of_request = entry.and_then(|entry| {
             entry.delivered = after.delivered;
-            if before.caller == CallerState::Own && before.owes_outcome() {
-                outcome = entry.outcome.clone();
-            }
-        }
+            entry.outcome.clone().filter(|_| before.owes_outcome())
+        });
+        let outcome = match before.caller {
+            CallerState::Own => of_request,
+            _ => own,
+        };
         Some(CollectedCall { before, outcome })
     }
 

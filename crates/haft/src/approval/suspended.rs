@@ -8,7 +8,7 @@
 use sha2::{Digest, Sha256};
 
 use crate::approval::ApprovalId;
-use crate::approval::inbox::RequestStatus;
+use crate::approval::status::RequestStatus;
 use crate::approval::transition::{CallState, CallerState};
 use crate::call::{CallId, Principal, RunId};
 use crate::future::BoxFuture;

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::approval::Choice;
-use crate::approval::inbox::{InboxError, RequestEnding, RequestStatus, StoredApproval};
+use crate::approval::status::{RequestEnding, RequestStatus};
 
 /// The state of a waiting call: the part of its row that events change, without the texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -100,30 +100,6 @@ pub enum TransitionError {
     Settled,
     /// The request was claimed before.
     Claimed,
-}
-
-impl TransitionError {
-    /// Returns the error for a request in this state.
-    pub fn error(self, entry: &StoredApproval) -> InboxError {
-        let id = entry.request.id.clone();
-        // An approval that was void says nothing about how the request ended.
-        let is_over = entry.state().is_over();
-        let decision = entry.decision.as_ref().filter(|_| !is_over);
-        match (self, decision) {
-            (Self::Undecided, _) => InboxError::Open(id),
-            (Self::Claimed, _) => InboxError::Claimed(id),
-            (Self::Settled, Some(decision)) => InboxError::Decided {
-                id,
-                status: entry.status,
-                by: decision.by.clone(),
-            },
-            (Self::Settled, None) => InboxError::Over {
-                id,
-                status: entry.status,
-                why: entry.why.clone(),
-            },
-        }
-    }
 }
 
 /// Returns the state of a waiting call after an event. An ending that does not apply, the end of a call that did not run, and a

@@ -360,6 +360,7 @@ async fn a_call_whose_time_is_over_while_another_process_runs_it_waits_for_the_o
     let approval = Decision::approve("ann", "test");
     inbox.decide(id, &approval).await.unwrap();
     inbox.claim(id).await.unwrap();
+    // slow on purpose: the clock is paused, and the hour passes at once if every task waits.
     tokio::time::sleep(Duration::from_hours(1)).await;
     let outcome = r#"{"v":1,"status":"ok","ok":true,"summary":"ran elsewhere"}"#;
     inbox.finish(id, outcome, false).await.unwrap();

@@ -1,8 +1,6 @@
 //! The calls that ended suspended on requests, in `PostgreSQL`: each is read together with the state of its request, and what it is owed is
 //! taken in one transaction.
 
-use std::sync::atomic::{AtomicI64, Ordering};
-
 use haft::approval::ApprovalId;
 use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use haft::approval::transition::{CallerState, WaitingEvent, transition};
@@ -12,11 +10,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, PgPool, Row as _};
 
 use super::PostgresInboxError;
+use super::sweeps::SWEEP_NANOS;
 use crate::inbox::{MAX_FOUND, RETENTION, StoredState, request_call};
 use crate::number::nanoseconds;
-
-/// Interval between a process's sweeps of old suspended calls, in nanoseconds.
-const SWEEP_NANOS: i64 = 3_600_000_000_000;
 
 /// Outcomes may be long, so they are read only for the call that is collected. What an attempt with the name `$1` has taken, it has not: it is
 /// made again because its answer was lost.
@@ -57,18 +53,6 @@ const DELIVER: &str =
 
 /// The name of no attempt.
 const NO_ATTEMPT: &str = "";
-
-/// Time of this process's last sweep.
-#[derive(Debug, Default)]
-pub(crate) struct SweepClock(AtomicI64);
-
-impl SweepClock {
-    /// Returns whether a sweep is due, which is so once an hour.
-    pub(crate) fn is_due(&self, now: i64) -> bool {
-        let last = self.0.load(Ordering::Relaxed);
-        now.saturating_sub(last) >= SWEEP_NANOS && self.0.swap(now, Ordering::Relaxed) == last
-    }
-}
 
 /// Deletes old suspended calls.
 pub(super) async fn sweep(pool: &PgPool, now: i64) -> Result<(), PostgresInboxError> {

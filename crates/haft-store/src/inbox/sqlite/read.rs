@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use tokio::sync::oneshot;
 
 use super::beat::alive;
-use super::callers::{self, CallerName};
+use super::steps::callers::{self, CallerName};
 use super::steps::{alike, columns, get, read_bare_row};
 use super::{OwnChanges, SharedInbox};
 use crate::inbox::{CapacityCheck, LISTENER_BUFFER, stored_statuses, unavailable};

@@ -11,11 +11,14 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{SqliteHeartbeat, alive};
-use super::callers::CallerChange;
 use crate::inbox::{
     DecisionRow, MAX_PENDING, RequestDraft, StoredRow, StoredState, inbox_full, refusal,
 };
 use crate::number::nanoseconds;
+
+pub(super) mod callers;
+
+use callers::CallerChange;
 
 /// The columns of a row, for [`read_bare_row`].
 macro_rules! columns {

@@ -11,8 +11,8 @@ use haft::call::{CallId, RunId};
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::beat::alive;
-use super::steps::{ChangeTransaction, InboxChangeResult, SqliteInboxError};
+use super::{ChangeTransaction, InboxChangeResult, SqliteInboxError};
+use crate::inbox::sqlite::beat::alive;
 use crate::inbox::{MAX_FOUND, RETENTION, StoredState, request_call};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
@@ -44,13 +44,13 @@ const REQUEST_OUTCOME: &str = "SELECT outcome FROM approvals WHERE id = ?";
 
 /// The run and the id of a suspended call.
 #[derive(Debug)]
-pub(super) struct CallerName {
+pub(in crate::inbox::sqlite) struct CallerName {
     run: String,
     call: String,
 }
 
 impl CallerName {
-    pub(super) fn of(run: &RunId, call: &CallId) -> Self {
+    pub(in crate::inbox::sqlite) fn of(run: &RunId, call: &CallId) -> Self {
         Self {
             run: run.to_string(),
             call: call.to_string(),
@@ -60,7 +60,7 @@ impl CallerName {
 
 /// A requested change of a suspended call.
 #[derive(Debug)]
-pub(super) enum CallerChange {
+pub(in crate::inbox::sqlite) enum CallerChange {
     Suspend(SuspendedCall),
     End {
         name: CallerName,
@@ -77,7 +77,7 @@ struct CallerRow {
 }
 
 impl ChangeTransaction<'_> {
-    pub(super) fn change_caller(
+    pub(in crate::inbox::sqlite) fn change_caller(
         &mut self,
         change: &CallerChange,
         number: i64,
@@ -184,7 +184,7 @@ impl ChangeTransaction<'_> {
 }
 
 /// Returns the suspended calls with this key, newest first.
-pub(super) fn find(
+pub(in crate::inbox::sqlite) fn find(
     connection: &Connection,
     lease: Lease,
     key: &str,
@@ -197,7 +197,7 @@ pub(super) fn find(
 }
 
 /// Returns the suspended call with this name.
-pub(super) fn get(
+pub(in crate::inbox::sqlite) fn get(
     connection: &Connection,
     lease: Lease,
     name: &CallerName,
