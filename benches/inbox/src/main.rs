@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Inbox, RequestFilter, Submission};
+use haft::approval::inbox::{RequestFilter, Submission, WaitingCalls};
 use haft::approval::{ApprovalId, ApprovalRequest, CallSnapshot, Decision};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
@@ -92,7 +92,7 @@ fn main() {
                 let home = tempfile::tempdir_in(folder).expect("a folder");
                 file(
                     here,
-                    &(Arc::new(SqliteInbox::new(home.path())) as Arc<dyn Inbox>),
+                    &(Arc::new(SqliteInbox::new(home.path())) as Arc<dyn WaitingCalls>),
                     writers,
                 )
             }),
@@ -110,7 +110,7 @@ fn main() {
                 row,
                 Box::new(move || {
                     let store = PostgresStore::new(&cluster.database()).expect("a URL");
-                    file(here, &(Arc::new(store) as Arc<dyn Inbox>), writers)
+                    file(here, &(Arc::new(store) as Arc<dyn WaitingCalls>), writers)
                 }),
             ));
         }
@@ -127,7 +127,7 @@ fn main() {
 }
 
 /// Returns the microseconds per request, written by this many tasks in parallel.
-fn file(runtime: &Runtime, inbox: &Arc<dyn Inbox>, writers: usize) -> f64 {
+fn file(runtime: &Runtime, inbox: &Arc<dyn WaitingCalls>, writers: usize) -> f64 {
     let requests: Vec<ApprovalRequest> = (0..REQUESTS).map(|n| request(n, "t")).collect();
     let requests: Arc<[ApprovalRequest]> = requests.into();
     runtime.block_on(async {

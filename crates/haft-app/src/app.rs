@@ -315,7 +315,6 @@ impl App {
             when_asked: host.when_asked,
             desktop: host.desktop.then_some(&console.desktop),
             inbox: Arc::clone(&basis.stores.inbox),
-            suspended: Arc::clone(&basis.stores.suspended),
         };
         let (executor, asked) = approvals::executor(at, settings, host.approver, wiring)?;
         let runs = basis.runs(at, &executor, &offered, terms(at, settings, &asked)?);

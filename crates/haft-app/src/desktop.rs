@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft::approval::inbox::{Inbox, RequestStatus};
+use haft::approval::inbox::{RequestStatus, WaitingCalls};
 use haft::approval::{ApprovalId, ApprovalRequest};
 use haft::audit::redact::Redactor;
 use haft_sandbox::{HostProgram, Places};
@@ -91,7 +91,7 @@ struct Inner {
     program: NoticeProgram,
     path: PathBuf,
     site: Site,
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn WaitingCalls>,
     redactor: Redactor,
     state: Mutex<NoticeQueue>,
 }
@@ -122,7 +122,7 @@ impl Desktop {
     pub(crate) fn new(
         state: &DesktopState,
         site: &Site,
-        inbox: &Arc<dyn Inbox>,
+        inbox: &Arc<dyn WaitingCalls>,
         redactor: Redactor,
     ) -> Option<Self> {
         let DesktopState::Shown(program, path) = state else {

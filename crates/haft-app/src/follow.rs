@@ -211,9 +211,9 @@ impl App {
 
     /// Returns whether a chain is known to be suspended.
     async fn is_suspended(&self, run: &RunId, chain: &CallId) -> Result<bool, Problem> {
-        let noted = self.executor().suspended().get(run, chain).await;
+        let noted = self.executor().inbox().get_suspended(run, chain).await;
         let noted = noted.map_err(|e| Problem::failed(e.to_string()))?;
-        Ok(noted.is_some_and(|call| call.outcome.is_none()))
+        Ok(noted.is_some_and(|noted| !noted.has_ended()))
     }
 
     /// Returns the journal's record of an interrupted chain.

@@ -1,7 +1,7 @@
 //! Repeated commands: a call that was suspended before resumes in its own run when it is made again.
 
 use haft::approval::inbox::RequestStatus;
-use haft::approval::suspended::SuspendedCall;
+use haft::approval::suspended::{SuspendedCall, SuspendedEntry};
 use haft::call::ToolCall;
 use haft::permission::Verdict;
 use haft::toolset::Toolset as _;
@@ -39,22 +39,17 @@ impl App {
         let asks = explained.is_ok_and(|explained| explained.verdict == Verdict::Ask);
         let key = executor.key(entry, self.principal(), self.workspace(), &call.arguments)?;
         // If the lookup fails, the executor reports the error.
-        let found = executor.suspended().find(&key).await.ok()?;
-        for call in found
-            .into_iter()
-            .filter(|call| call.alone && call.outcome.is_none())
-        {
-            let entry = executor.inbox().get(&call.approval).await.ok().flatten();
-            let waits = entry.is_some_and(|entry| match entry.status {
-                RequestStatus::Pending => entry.is_open(),
-                RequestStatus::Approved => !entry.claimed,
-                _ => false,
-            });
+        let found = executor.inbox().find_suspended(&key).await.ok()?;
+        let resumes = |noted: &SuspendedEntry| {
+            let waits = matches!(
+                noted.state.status,
+                RequestStatus::Pending | RequestStatus::Approved
+            );
             // A script resumes whatever happened to the call in it, and receives that outcome.
-            if (waits && asks) || call.within {
-                return Some(call);
-            }
-        }
-        None
+            let resumes = waits && asks || noted.call.within;
+            noted.call.alone && !noted.has_ended() && resumes
+        };
+        let newest = found.into_iter().find(resumes)?;
+        Some(newest.call)
     }
 }

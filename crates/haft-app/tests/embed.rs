@@ -233,6 +233,30 @@ async fn a_follower_acts_on_decisions_about_suspended_calls() {
 }
 
 #[tokio::test]
+async fn an_identical_call_of_another_run_is_suspended_at_once_while_the_first_is_approved_and_not_resumed()
+ {
+    let folder = scene();
+    let haft = on(folder.path())
+        .tool(close)
+        .when_asked(PendingCallMode::Suspend);
+    let haft = haft.build().unwrap();
+    let first = haft.run(ann()).await.unwrap();
+    let id = approval(&first.call(of_ann()).await);
+    drop(first);
+    let decision = Decision::approve("ann", "chat");
+    haft.approvals().decide(&id, decision).await.unwrap();
+    let second = haft.run(ann()).await.unwrap();
+    // The time-out for approvals is 300 s.
+    let limit = std::time::Duration::from_secs(100);
+    let asked = tokio::time::timeout(limit, second.call(of_ann())).await;
+    let asked = asked.expect("it does not wait");
+    assert_eq!(asked.status, Status::Suspended, "{asked:?}");
+    drop(second);
+    assert_eq!(haft.resume(&id).await.unwrap().to_model(), "closed ann");
+    haft.shut_down().await;
+}
+
+#[tokio::test]
 async fn a_dropped_run_is_suspended_where_it_waits() {
     let folder = scene();
     let haft = on(folder.path())

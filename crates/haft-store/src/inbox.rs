@@ -1,7 +1,7 @@
-//! The inboxes of both databases and what they share: writing requests, reading rows, and limits.
+//! The waiting calls of both databases and what they share: writing requests, reading rows, and limits.
 
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval, WaitingLimits};
-use haft::approval::transition::{RequestEvent, TransitionError, transition};
+use haft::approval::transition::{CallState, TransitionError, WaitingEvent, transition};
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::error::HostFailure;
 use haft::journal;
@@ -28,6 +28,9 @@ pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
 /// Bytes of new requests after which the inbox checks again whether requests that ended undecided take up too much space.
 pub(crate) const SWEEP_BYTES: usize = 8 << 20;
+
+/// Maximum number of suspended calls per key to look at.
+pub(crate) const MAX_FOUND: i64 = 100;
 
 /// A request to be written.
 #[derive(Debug)]
@@ -98,21 +101,18 @@ impl CapacityCheck {
 /// A decision to be written.
 #[derive(Debug)]
 pub(crate) struct DecisionRow {
-    pub(crate) event: RequestEvent,
-    /// The status that a pending request gets.
-    pub(crate) status: &'static str,
+    pub(crate) event: WaitingEvent,
     pub(crate) json: String,
     pub(crate) edited_digest: Option<String>,
 }
 
 impl DecisionRow {
     pub(crate) fn of(decision: &Decision) -> Result<Self, InboxError> {
-        let event = RequestEvent::from(&decision.choice);
+        let event = WaitingEvent::from(&decision.choice);
         let edited = match &decision.choice {
             Choice::Approve { edited, .. } => edited.as_deref(),
             Choice::Deny { .. } | Choice::Answer { .. } => None,
         };
-        let status = transition(RequestStatus::Pending, event);
         let json = serde_json::to_string(decision).map_err(|e| unavailable(HostFailure::of(e)))?;
         if json.len() > MAX_REQUEST {
             return Err(unavailable(format!(
@@ -122,9 +122,6 @@ impl DecisionRow {
         }
         Ok(Self {
             event,
-            status: status
-                .map_err(|refused| unavailable(format!("{refused:?}")))?
-                .as_str(),
             json,
             edited_digest: edited.map(journal::digest),
         })
@@ -156,14 +153,9 @@ impl StoredRow {
             .map(|json| serde_json::from_str(&json))
             .transpose()
             .map_err(|e| unavailable(format!("the decision of {}: {e}", request.id)))?;
-        let status = match RequestStatus::parse(&self.status) {
-            Some(RequestStatus::Pending) if request.expires <= now => RequestStatus::Expired,
-            Some(RequestStatus::Running) if self.claimer_lives != Some(true) => {
-                RequestStatus::InDoubt
-            }
-            Some(status) => status,
-            None => return Err(unavailable(format!("{} is `{}`", request.id, self.status))),
-        };
+        let status = effective(&self.status, request.expires <= now, self.claimer_lives);
+        let status =
+            status.ok_or_else(|| unavailable(format!("{} is `{}`", request.id, self.status)))?;
         Ok(StoredApproval {
             attended: self.attended,
             claimed: self.claimer_lives.is_some(),
@@ -177,11 +169,83 @@ impl StoredRow {
     }
 }
 
+/// Returns the status of a request whose row has the stored one: a request whose time is over has expired, and one whose process is gone is
+/// in doubt. `None` if there is no such status.
+fn effective(stored: &str, is_late: bool, claimer_lives: Option<bool>) -> Option<RequestStatus> {
+    Some(match RequestStatus::parse(stored)? {
+        RequestStatus::Pending if is_late => RequestStatus::Expired,
+        RequestStatus::Running if claimer_lives != Some(true) => RequestStatus::InDoubt,
+        status => status,
+    })
+}
+
+/// What a row says of a request, without its texts.
+#[derive(Debug)]
+pub(crate) struct StoredState {
+    pub(crate) status: String,
+    pub(crate) expires: i64,
+    /// Whether the process that claimed it is alive; `None` if it is unclaimed.
+    pub(crate) claimer_lives: Option<bool>,
+    pub(crate) has_outcome: bool,
+    pub(crate) delivered: bool,
+}
+
+impl StoredState {
+    /// Returns the state of the request at the given time, without a suspended call.
+    pub(crate) fn at(&self, now: i64) -> Result<CallState, InboxError> {
+        let status = effective(&self.status, self.expires <= now, self.claimer_lives);
+        let status = status.ok_or_else(|| unavailable(format!("a row is `{}`", self.status)))?;
+        Ok(CallState {
+            claimed: self.claimer_lives.is_some(),
+            has_outcome: self.has_outcome,
+            delivered: self.delivered,
+            ..CallState::of(status)
+        })
+    }
+}
+
+/// The steps of an event as columns, for a statement that applies it to a row in whatever state it is: the state before as status, claimed
+/// and delivered, and the status after.
+#[cfg(feature = "postgres")]
+#[derive(Debug)]
+pub(crate) struct StepTable {
+    pub(crate) was: Vec<&'static str>,
+    pub(crate) claimed: Vec<bool>,
+    pub(crate) delivered: Vec<bool>,
+    pub(crate) becomes: Vec<&'static str>,
+}
+
+#[cfg(feature = "postgres")]
+impl StepTable {
+    pub(crate) fn of(event: WaitingEvent) -> Self {
+        let steps = haft::approval::transition::steps(event);
+        Self {
+            was: steps
+                .iter()
+                .map(|(before, _)| before.status.as_str())
+                .collect(),
+            claimed: steps.iter().map(|(before, _)| before.claimed).collect(),
+            delivered: steps.iter().map(|(before, _)| before.delivered).collect(),
+            becomes: steps
+                .iter()
+                .map(|(_, after)| after.status.as_str())
+                .collect(),
+        }
+    }
+}
+
 /// Returns why an event did not apply to a request that was read afterwards. A request's status only moves forward: if the
 /// event is possible now, the request was still undecided then.
-pub(crate) fn refusal(entry: &StoredApproval, event: RequestEvent) -> InboxError {
-    let refused = transition(entry.status, event).err();
+pub(crate) fn refusal(entry: &StoredApproval, event: WaitingEvent) -> InboxError {
+    let refused = transition(entry.state(), event).err();
     refused.unwrap_or(TransitionError::Undecided).error(entry)
+}
+
+/// Returns the id of the call that a stored request is about.
+pub(crate) fn request_call(request: &str) -> Result<String, InboxError> {
+    let request: Result<ApprovalRequest, _> = serde_json::from_str(request);
+    let request = request.map_err(|e| unavailable(format!("a row: {e}")))?;
+    Ok(request.call.to_string())
 }
 
 /// Returns the error for one request too many.

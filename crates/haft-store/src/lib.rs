@@ -1,4 +1,4 @@
-//! haft's durable store, by what it stores: approval requests (`inbox`), `suspended` calls, `runs`, the `journal`s of chains,
+//! haft's durable store, by what it stores: approval requests and the calls that wait for them (`inbox`), `runs`, the `journal`s of chains,
 //! `memory` and `artifacts`, each on the databases that it supports. `sqlite` and `postgres` connect to the databases.
 //!
 //! Features: `sqlite` and `postgres`, each with everything but artifacts (memory is on `SQLite` alone), and `s3` for artifacts in
@@ -31,8 +31,6 @@ pub mod postgres;
 mod runs;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
-#[cfg(any(feature = "sqlite", feature = "postgres"))]
-mod suspended;
 
 pub use error::StoreError;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]

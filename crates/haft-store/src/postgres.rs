@@ -18,8 +18,8 @@ use tokio::time::{sleep, timeout};
 use crate::error::StoreError;
 use crate::inbox::LISTENER_BUFFER;
 use crate::inbox::postgres::desk::FilingQueue;
+use crate::inbox::postgres::sweeps::SweepClock;
 use crate::lease::Lease;
-use crate::suspended::SweepClock;
 
 pub(crate) mod beat;
 

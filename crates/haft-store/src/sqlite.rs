@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
-use crate::suspended::SweepClock;
 
 pub(crate) mod file;
 pub(crate) mod worker;
@@ -16,7 +15,6 @@ use worker::SqliteWorker;
 #[derive(Debug)]
 pub struct SqliteStore {
     pub(crate) worker: SqliteWorker,
-    pub(crate) sweeps: SweepClock,
 }
 
 impl SqliteStore {
@@ -29,7 +27,6 @@ impl SqliteStore {
     pub fn at(path: PathBuf) -> Self {
         Self {
             worker: SqliteWorker::new(path),
-            sweeps: SweepClock::default(),
         }
     }
 

@@ -27,6 +27,7 @@ pub mod listing;
 pub mod meaning;
 pub mod memory;
 pub mod snapshot;
+mod status;
 pub mod suspended;
 pub mod texts;
 pub mod transition;

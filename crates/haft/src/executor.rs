@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use tracing::Instrument as _;
 
-use crate::approval::inbox::{Inbox, InboxError, RequestStatus};
+use crate::approval::inbox::{InboxError, RequestStatus, WaitingCalls};
 use crate::approval::memory::MemoryInbox;
-use crate::approval::suspended::{self, MemorySuspended, SuspendedCalls};
+use crate::approval::suspended;
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditEvent, AuditSink, EventKind, RunStart};
@@ -65,7 +65,7 @@ use exit::OpenCall;
 use learning::LivePolicy;
 use settlement::{ResumeDecision, Settlement};
 use shape::ShapedResult;
-use shared_permissions::WaitingCalls;
+use shared_permissions::PendingPermissions;
 
 /// Runs calls; nothing else calls a tool. Holds no per-run state; clones share its parts.
 ///
@@ -106,14 +106,13 @@ pub struct Executor {
 struct ExecutorParts {
     policy: LivePolicy,
     approver: Option<Arc<dyn Approver>>,
-    inbox: Arc<dyn Inbox>,
-    suspended: Arc<dyn SuspendedCalls>,
+    inbox: Arc<dyn WaitingCalls>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     changes: Option<Arc<ChangeLog>>,
     internal: Arc<dyn Toolset>,
     sinks: Vec<Arc<dyn AuditSink>>,
     tokenizer: Arc<dyn Tokenizer>,
-    waiting: Arc<WaitingCalls>,
+    waiting: Arc<PendingPermissions>,
 }
 
 impl Executor {
@@ -123,7 +122,6 @@ impl Executor {
             policy: LivePolicy::new(policy.into()),
             approver: None,
             inbox: Arc::new(MemoryInbox::new()),
-            suspended: Arc::new(MemorySuspended::default()),
             artifacts: None,
             changes: None,
             internal: Arc::new(ToolRegistry::new()),
@@ -149,14 +147,9 @@ impl Executor {
         self.with(|parts| parts.approver = Some(Arc::new(approver)))
     }
 
-    /// Stores approval requests in this inbox instead of in memory.
-    pub fn with_inbox(self, inbox: Arc<dyn Inbox>) -> Self {
+    /// Stores approval requests, and the calls that wait for them, in this inbox instead of in memory.
+    pub fn with_inbox(self, inbox: Arc<dyn WaitingCalls>) -> Self {
         self.with(|parts| parts.inbox = inbox)
-    }
-
-    /// Stores suspended calls here instead of in memory.
-    pub fn with_suspended(self, suspended: Arc<dyn SuspendedCalls>) -> Self {
-        self.with(|parts| parts.suspended = suspended)
     }
 
     /// Stores large results here.
@@ -310,11 +303,6 @@ impl Executor {
         self.parts.phrases(request)
     }
 
-    /// Returns the store of suspended calls.
-    pub fn suspended(&self) -> &Arc<dyn SuspendedCalls> {
-        &self.parts.suspended
-    }
-
     /// Returns the key that identifies a call when it is made again; `None` if its arguments do not fit.
     pub fn key(
         &self,
@@ -329,8 +317,8 @@ impl Executor {
         Some(suspended::key(name, principal, workspace, &arguments))
     }
 
-    /// Returns the inbox of approval requests.
-    pub fn inbox(&self) -> &Arc<dyn Inbox> {
+    /// Returns the inbox of approval requests and of the calls that wait for them.
+    pub fn inbox(&self) -> &Arc<dyn WaitingCalls> {
         &self.parts.inbox
     }
 

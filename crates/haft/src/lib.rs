@@ -3,7 +3,7 @@
 //! Turn functions into tools with [`tool`](macro@tool) and methods with [`tools`](macro@tools), or implement [`TypedTool`];
 //! collect them in a [`ToolRegistry`]. An [`Executor`] runs every call under a [`Policy`], in a [`Session`] that holds one run's
 //! limits, budget and principal. Calls that need approval go to an [`Approver`] (as a queue: [`approval::channel`]) and stay
-//! pending in an [`Inbox`](approval::inbox::Inbox). [`Outcome::to_model`] is what the model reads. `testing::Bench` (feature
+//! pending in an inbox ([`WaitingCalls`](approval::inbox::WaitingCalls)). [`Outcome::to_model`] is what the model reads. `testing::Bench` (feature
 //! `testing`) takes a tool through the whole path in three lines.
 //!
 //! ```

@@ -144,8 +144,9 @@ impl Agent {
         if let Err(error) = delivered {
             tracing::warn!(%error, id = %request.id, "note that an outcome was delivered");
         }
-        let forgotten = self.executor.suspended().forget(&request.run, call).await;
-        if let Err(error) = forgotten {
+        let ended = self.executor.inbox();
+        let ended = ended.end_suspended(&request.run, call, None).await;
+        if let Err(error) = ended {
             tracing::warn!(%error, %call, "forget a suspended call");
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Inbox as _, RequestEnding, RequestStatus};
+use haft::approval::inbox::{RequestEnding, RequestStatus, WaitingCalls as _};
 use haft::session::WaitMode;
 use haft::{Decision, Executor, Policy, Profile, RunId, Session};
 use haft_agent::conversation::{ConversationEntry, FileConversation, MemoryConversation};
@@ -24,7 +24,7 @@ async fn process(
 }
 
 fn executor(policy: Policy, inbox: &Arc<Durable>) -> Executor {
-    let inbox: Arc<dyn haft::approval::inbox::Inbox> = inbox.clone();
+    let inbox: Arc<dyn haft::approval::inbox::WaitingCalls> = inbox.clone();
     Executor::new(policy).with_inbox(inbox)
 }
 

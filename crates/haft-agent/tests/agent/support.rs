@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use haft::approval::Decision;
 use haft::approval::inbox::{
-    Inbox, InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingLimits,
+    InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingCalls,
+    WaitingLimits,
 };
 use haft::approval::memory::MemoryInbox;
+use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use haft::approval::{ApprovalId, ApprovalRequest};
+use haft::call::{CallId, RunId};
 use haft::future::BoxFuture;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
@@ -127,7 +130,7 @@ pub(crate) fn watcher(log: &Log) -> Arc<dyn haft_agent::Watcher> {
 #[derive(Debug, Default)]
 pub(crate) struct Durable(MemoryInbox);
 
-impl Inbox for Durable {
+impl WaitingCalls for Durable {
     fn is_durable(&self) -> bool {
         true
     }
@@ -212,6 +215,42 @@ impl Inbox for Durable {
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         self.0.end(id, ending, why)
+    }
+
+    fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>> {
+        self.0.suspend(call)
+    }
+
+    fn find_suspended<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SuspendedEntry>, InboxError>> {
+        self.0.find_suspended(key)
+    }
+
+    fn get_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<SuspendedEntry>, InboxError>> {
+        self.0.get_suspended(run, call)
+    }
+
+    fn end_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+        outcome: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        self.0.end_suspended(run, call, outcome)
+    }
+
+    fn collect<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<CollectedCall>, InboxError>> {
+        self.0.collect(run, call)
     }
 
     fn changes(&self) -> tokio::sync::broadcast::Receiver<ApprovalId> {

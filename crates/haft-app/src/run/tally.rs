@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::Inbox;
+use haft::approval::inbox::WaitingCalls;
 use haft::audit::index::{CallCount, CallTally, EXIT, FirstCall, NoteEntry, RunIndex, RunNotes};
 use haft::audit::redact::Redactor;
 use haft::audit::{AuditError, AuditEvent, AuditSink, CallEnd, CallRecord, EventKind};
@@ -51,7 +51,7 @@ pub(crate) struct Tally {
     parts: TallyParts,
     metrics: Metrics,
     /// The inbox in which decisions are looked up to see how long they took.
-    inbox: OnceLock<Arc<dyn Inbox>>,
+    inbox: OnceLock<Arc<dyn WaitingCalls>>,
     runs: Mutex<HashMap<RunId, RunTally>>,
     changed: Arc<Notify>,
 }
@@ -114,7 +114,7 @@ impl Tally {
     }
 
     /// Looks up decisions in this inbox from now on.
-    pub(crate) fn look_up_in(&self, inbox: Arc<dyn Inbox>) {
+    pub(crate) fn look_up_in(&self, inbox: Arc<dyn WaitingCalls>) {
         // Set once, when the application is assembled.
         let _ = self.inbox.set(inbox);
     }

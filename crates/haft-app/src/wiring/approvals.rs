@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::inbox::Inbox;
-use haft::approval::suspended::SuspendedCalls;
+use haft::approval::inbox::WaitingCalls;
 use haft::approval::{ApprovalRequest, Approver, ApproverReply, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::AuditSink;
@@ -118,8 +117,7 @@ pub(crate) struct ExecutorInputs<'a> {
     pub(crate) when_asked: Option<PendingCallMode>,
     /// Whether and how desktop notices are shown; `None` if the host wants none.
     pub(crate) desktop: Option<&'a DesktopState>,
-    pub(crate) inbox: Arc<dyn Inbox>,
-    pub(crate) suspended: Arc<dyn SuspendedCalls>,
+    pub(crate) inbox: Arc<dyn WaitingCalls>,
 }
 
 /// How approvals are obtained.
@@ -201,9 +199,7 @@ pub(crate) fn executor(
     let durable =
         mode == ApprovalMode::Ask && wiring.when_asked.is_none_or(PendingCallMode::is_durable);
     if durable {
-        executor = executor
-            .with_inbox(wiring.inbox)
-            .with_suspended(wiring.suspended);
+        executor = executor.with_inbox(wiring.inbox);
     }
     let on_timeout = match wiring.when_asked {
         Some(when) => when.wait_mode(),

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::approval::inbox::Inbox;
-use haft::approval::suspended::SuspendedCalls;
+use haft::approval::inbox::WaitingCalls;
 use haft::audit::index::RunIndex;
 use haft::journal::Journal;
 use haft::journal::dir::DirJournal;
@@ -25,10 +24,8 @@ const SQLITE_SUFFIXES: [&str; 2] = ["-wal", "-shm"];
 pub(crate) struct Stores {
     /// The index of runs.
     pub(crate) index: Arc<dyn RunIndex>,
-    /// The inbox of approval requests.
-    pub(crate) inbox: Arc<dyn Inbox>,
-    /// The suspended calls.
-    pub(crate) suspended: Arc<dyn SuspendedCalls>,
+    /// The inbox of approval requests, with the calls that wait for them.
+    pub(crate) inbox: Arc<dyn WaitingCalls>,
     /// The journal of chains: next to the runs' records, which is fastest, unless a database is named.
     pub(crate) journal: Arc<dyn Journal>,
     /// The agents' memory: always a `SQLite` file, which has the full-text index.
@@ -45,7 +42,6 @@ pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> 
         return Ok(Stores {
             journal: Arc::new(journal),
             index: Arc::clone(&store) as Arc<dyn RunIndex>,
-            suspended: Arc::clone(&store) as Arc<dyn SuspendedCalls>,
             inbox: store,
             memory: Arc::new(SqliteStore::new(home)),
         });
@@ -70,7 +66,6 @@ pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> 
     let store = Arc::new(store);
     Ok(Stores {
         index: Arc::clone(&store) as Arc<dyn RunIndex>,
-        suspended: Arc::clone(&store) as Arc<dyn SuspendedCalls>,
         inbox: Arc::new(inbox),
         journal,
         memory: store,

@@ -3,7 +3,7 @@
 use std::process::Child;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::{Inbox as _, RequestEnding};
+use haft::approval::inbox::{RequestEnding, WaitingCalls as _};
 use haft_store::sqlite::SqliteInbox;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

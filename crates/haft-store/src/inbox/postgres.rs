@@ -1,13 +1,15 @@
-//! The inbox in `PostgreSQL`: each step is one statement, a compare-and-set.
+//! The waiting calls in `PostgreSQL`: each step of a request is one statement, a compare-and-set against the table of steps that
+//! [`transition`](haft::approval::transition::transition) allows.
 
 use haft::approval::inbox::{
-    Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval, Submission,
-    WaitingLimits,
+    InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval, Submission,
+    WaitingCalls, WaitingLimits,
 };
 use haft::approval::listing::{PAGE_BYTES, RequestPage};
-use haft::approval::transition::RequestEvent;
+use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
+use haft::approval::transition::WaitingEvent;
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
-use haft::call::RunId;
+use haft::call::{CallId, RunId};
 use haft::clock;
 use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
@@ -15,15 +17,18 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;
 
 use crate::inbox::{
-    CapacityCheck, DecisionRow, RequestDraft, StoredRow, refusal, stored_statuses, unavailable,
+    CapacityCheck, DecisionRow, RequestDraft, StepTable, StoredRow, refusal, stored_statuses,
+    unavailable,
 };
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
 use crate::postgres::{OperationError, PostgresServer, PostgresStore, is_lost};
 
+mod callers;
 pub(crate) mod desk;
 mod filing;
 mod listen;
+pub(crate) mod sweeps;
 
 /// The columns of an entry, for [`entry`].
 macro_rules! columns {
@@ -70,29 +75,54 @@ const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM haft.approvals \
     WHERE tenant = $1 AND status = 'pending' AND expires > $5) < $7) \
     OR EXISTS (SELECT 1 FROM haft.approvals WHERE fingerprint = $3 AND run = $2 AND stands \
     AND (status <> 'pending' OR expires > $5))";
+/// The steps of an event ([`StepTable`]) as the first parameters, after the id.
+macro_rules! steps {
+    () => {
+        "FROM unnest($2::text[], $3::boolean[], $4::boolean[], $5::text[]) AS step(was, claims, delivers, becomes)"
+    };
+}
+/// Whether a row is where a step begins.
+macro_rules! at_step {
+    () => {
+        "status = step.was AND (claimed_by IS NOT NULL) = step.claims AND (delivered_by IS NOT NULL) = step.delivers"
+    };
+}
 const DECIDE: &str = concat!(
-    "UPDATE haft.approvals SET status = $2, decision = $3, edited_digest = $4 \
-    WHERE id = $1 AND status = 'pending' AND expires > $5 RETURNING ",
+    "UPDATE haft.approvals SET status = step.becomes, decision = $6, edited_digest = $7 ",
+    steps!(),
+    " WHERE id = $1 AND expires > $8 AND ",
+    at_step!(),
+    " RETURNING ",
     columns!()
 );
 /// A retry whose first answer was lost claims the same request again.
 const CLAIM: &str = concat!(
-    "UPDATE haft.approvals SET status = CASE status WHEN 'approved' THEN 'running' ELSE status END, claimed_by = $2 \
-    WHERE id = $1 AND (claimed_by IS NULL AND status IN ('approved', 'denied', 'answered', 'done') \
-    OR claimed_by = $2) RETURNING ",
+    "UPDATE haft.approvals SET status = CASE WHEN claimed_by = $6 THEN status ELSE step.becomes END, claimed_by = $6 ",
+    steps!(),
+    " WHERE id = $1 AND (claimed_by = $6 OR ",
+    at_step!(),
+    ") RETURNING ",
     columns!()
 );
-const FINISH: &str = "UPDATE haft.approvals SET status = CASE status WHEN 'running' THEN 'done' ELSE status END, \
-    outcome = $2, delivered_by = coalesce(delivered_by, $3) WHERE id = $1";
+const FINISH: &str = concat!(
+    "UPDATE haft.approvals SET status = step.becomes, outcome = $6, delivered_by = coalesce(delivered_by, $7) ",
+    steps!(),
+    " WHERE id = $1 AND ",
+    at_step!()
+);
 const DELIVER: &str = "UPDATE haft.approvals SET delivered_by = $2 \
     WHERE id = $1 AND (delivered_by IS NULL OR delivered_by = $2)";
 const ATTEND: &str = "UPDATE haft.approvals SET waiter = $2 WHERE id = $1";
 const LEAVE: &str = "UPDATE haft.approvals SET waiter = NULL WHERE id = $1 AND waiter = $2";
 /// A request that has expired before it is withdrawn becomes expired.
-const END: &str = "UPDATE haft.approvals \
-    SET status = CASE WHEN status = 'pending' AND expires <= $4 THEN 'expired' ELSE $2 END, \
-    why = CASE WHEN status = 'pending' AND expires <= $4 THEN why ELSE nullif($5, '') END \
-    WHERE id = $1 AND status = $3 AND claimed_by IS NULL";
+const END: &str = concat!(
+    "UPDATE haft.approvals \
+    SET status = CASE WHEN status = 'pending' AND expires <= $6 THEN 'expired' ELSE step.becomes END, \
+    why = CASE WHEN status = 'pending' AND expires <= $6 THEN why ELSE nullif($7, '') END ",
+    steps!(),
+    " WHERE id = $1 AND step.was <> step.becomes AND ",
+    at_step!()
+);
 const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
 
@@ -141,6 +171,26 @@ impl PostgresServer {
     {
         self.to_inbox_result(self.ask(make, PostgresInboxError::is_lost).await)
     }
+}
+
+/// Binds a request and the steps of an event to a statement.
+fn stepping<'q>(
+    sql: &'static str,
+    id: &'q ApprovalId,
+    event: WaitingEvent,
+) -> sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArguments> {
+    let StepTable {
+        was,
+        claimed,
+        delivered,
+        becomes,
+    } = StepTable::of(event);
+    sqlx::query(sql)
+        .bind(id.as_str())
+        .bind(was)
+        .bind(claimed)
+        .bind(delivered)
+        .bind(becomes)
 }
 
 /// Reads one request, if it exists.
@@ -197,9 +247,7 @@ async fn decide(
     verdict: &DecisionRow,
     decision: &Decision,
 ) -> Result<StoredApproval, PostgresInboxError> {
-    let decided = sqlx::query(DECIDE)
-        .bind(id.as_str())
-        .bind(verdict.status)
+    let decided = stepping(DECIDE, id, verdict.event)
         .bind(&verdict.json)
         .bind(&verdict.edited_digest)
         .bind(nanoseconds(clock::now()))
@@ -225,10 +273,7 @@ async fn end(
     ending: RequestEnding,
     why: &str,
 ) -> Result<(), PostgresInboxError> {
-    let ending = sqlx::query(END)
-        .bind(id.as_str())
-        .bind(ending.status().as_str())
-        .bind(ending.applies_to().as_str())
+    let ending = stepping(END, id, WaitingEvent::End(ending))
         .bind(nanoseconds(clock::now()))
         .bind(why);
     if ending.execute(pool).await?.rows_affected() == 0 {
@@ -300,7 +345,7 @@ async fn has_room(pool: &PgPool, room: &CapacityCheck) -> Result<bool, PostgresI
     Ok(query.fetch_one(pool).await?)
 }
 
-impl Inbox for PostgresStore {
+impl WaitingCalls for PostgresStore {
     fn is_durable(&self) -> bool {
         true
     }
@@ -383,13 +428,12 @@ impl Inbox for PostgresStore {
         Box::pin(self.0.step(move |pool| async move {
             let attempt = format!("{}/{attempt}", self.0.beat.process_name(&pool).await?);
             hold(&self.0, &pool, std::iter::once(id.to_string())).await?;
-            let claiming = sqlx::query(CLAIM).bind(id.as_str()).bind(attempt);
+            let claiming = stepping(CLAIM, id, WaitingEvent::Claim).bind(attempt);
             if let Some(row) = claiming.fetch_optional(&pool).await? {
                 return Ok(entry(&row)??);
             }
             let entry = get_existing(&pool, id).await?;
-            let again = entry.claimed;
-            Err(refusal(&entry, RequestEvent::Claim { again }).into())
+            Err(refusal(&entry, WaitingEvent::Claim).into())
         }))
     }
 
@@ -400,8 +444,7 @@ impl Inbox for PostgresStore {
         delivered: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         Box::pin(self.0.step(move |pool| async move {
-            let finishing = sqlx::query(FINISH)
-                .bind(id.as_str())
+            let finishing = stepping(FINISH, id, WaitingEvent::Finish { delivered })
                 .bind(outcome.as_bytes())
                 .bind(delivered.then_some("finish"));
             let rows = finishing.execute(&pool).await?.rows_affected();
@@ -456,6 +499,62 @@ impl Inbox for PostgresStore {
         Box::pin(self.0.step(move |pool| async move {
             self.0.beat.release(id.as_str());
             end(&pool, id, ending, why).await
+        }))
+    }
+
+    fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>> {
+        let now = nanoseconds(clock::now());
+        let sweeps = self.0.sweeps.is_due(now);
+        Box::pin(self.0.step(move |pool| async move {
+            if sweeps {
+                callers::sweep(&pool, now).await?;
+            }
+            callers::suspend(&pool, call, now).await
+        }))
+    }
+
+    fn find_suspended<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SuspendedEntry>, InboxError>> {
+        Box::pin(
+            self.0
+                .step(move |pool| async move { callers::find(&pool, key).await }),
+        )
+    }
+
+    fn get_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<SuspendedEntry>, InboxError>> {
+        Box::pin(
+            self.0
+                .step(move |pool| async move { callers::get(&pool, run, call).await }),
+        )
+    }
+
+    fn end_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+        outcome: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        Box::pin(
+            self.0
+                .step(move |pool| async move { callers::end(&pool, run, call, outcome).await }),
+        )
+    }
+
+    fn collect<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<CollectedCall>, InboxError>> {
+        let attempt = self.0.beat.attempt();
+        Box::pin(self.0.step(move |pool| async move {
+            let attempt = format!("{}/{attempt}", self.0.beat.process_name(&pool).await?);
+            callers::collect(&pool, run, call, &attempt).await
         }))
     }
 

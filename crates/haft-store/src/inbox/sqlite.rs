@@ -1,4 +1,4 @@
-//! `SqliteInbox`: the inbox in haft's own database file, which several processes share.
+//! `SqliteInbox`: the waiting calls in haft's own database file, which several processes share.
 //!
 //! A change that arrives alone is made on the caller's thread: handing it to another thread and back costs as much as the disk.
 //! Concurrent changes go to a dedicated thread, which makes all queued ones in one transaction (group commit) and answers when
@@ -13,10 +13,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use haft::approval::inbox::{
-    Inbox, InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingLimits,
+    InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingCalls,
+    WaitingLimits,
 };
+use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
-use haft::call::RunId;
+use haft::call::{CallId, RunId};
 use haft::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
@@ -33,10 +35,11 @@ mod steps;
 mod write;
 
 use read::ReadJob;
+use steps::callers::{CallerChange, CallerName};
 use steps::{InboxChange, InboxChangeResult};
 use write::{InboxWriter, WriteJob};
 
-/// Approval requests in `haft.db`.
+/// Approval requests in `haft.db`, and the calls that wait for them.
 #[derive(Debug)]
 pub struct SqliteInbox {
     shared: Arc<SharedInbox>,
@@ -231,7 +234,7 @@ fn thread_ended() -> InboxError {
     unavailable("its thread ended")
 }
 
-impl Inbox for SqliteInbox {
+impl WaitingCalls for SqliteInbox {
     fn is_durable(&self) -> bool {
         true
     }
@@ -249,7 +252,9 @@ impl Inbox for SqliteInbox {
             {
                 InboxChangeResult::Done => Ok(Submission::New),
                 InboxChangeResult::Entry(entry) => Ok(Submission::Existing(entry)),
-                InboxChangeResult::First(_) => Err(thread_ended()),
+                InboxChangeResult::First(_) | InboxChangeResult::Collected(_) => {
+                    Err(thread_ended())
+                }
             }
         })
     }
@@ -359,6 +364,66 @@ impl Inbox for SqliteInbox {
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let step = InboxChange::End(id.clone(), ending, why.to_owned());
         Box::pin(async move { self.write(step, why.len()).await.map(drop) })
+    }
+
+    fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>> {
+        let change = CallerChange::Suspend(call.clone());
+        Box::pin(async move { self.write(InboxChange::Caller(change), 0).await.map(drop) })
+    }
+
+    fn find_suspended<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SuspendedEntry>, InboxError>> {
+        let key = key.to_owned();
+        Box::pin(async move {
+            self.read(|answer| ReadJob::FindSuspended(key, answer))
+                .await
+        })
+    }
+
+    fn get_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<SuspendedEntry>, InboxError>> {
+        let name = CallerName::of(run, call);
+        Box::pin(async move {
+            self.read(|answer| ReadJob::GetSuspended(name, answer))
+                .await
+        })
+    }
+
+    fn end_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+        outcome: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        let bytes = outcome.map_or(0, str::len);
+        let change = CallerChange::End {
+            name: CallerName::of(run, call),
+            outcome: outcome.map(str::to_owned),
+        };
+        Box::pin(async move {
+            self.write(InboxChange::Caller(change), bytes)
+                .await
+                .map(drop)
+        })
+    }
+
+    fn collect<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<CollectedCall>, InboxError>> {
+        let change = CallerChange::Collect(CallerName::of(run, call));
+        Box::pin(async move {
+            match self.write(InboxChange::Caller(change), 0).await? {
+                InboxChangeResult::Collected(collected) => Ok(collected),
+                _ => Err(thread_ended()),
+            }
+        })
     }
 
     fn changes(&self) -> broadcast::Receiver<ApprovalId> {

@@ -1,4 +1,4 @@
-//! `SqliteWorker`: the connection for runs, memory and suspended calls, which runs one job at a time.
+//! `SqliteWorker`: the connection for runs and memory, which runs one job at a time.
 
 use std::io;
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl std::fmt::Debug for SqliteWorker {
 
 impl SqliteWorker {
     /// Creates a worker for the file at this path; does not create or open the file yet. A power cut may lose the last moments
-    /// but never corrupts the file; where more is needed, use [`with_full_sync`].
+    /// but never corrupts the file; what must survive one is written by [`SqliteInbox`](super::SqliteInbox).
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             file: Arc::new(Mutex::new(DbFile::new(path, CommitDurability::Deferred))),
@@ -127,17 +127,6 @@ fn start(file: Arc<Mutex<DbFile>>, jobs: Jobs<DatabaseJob>) -> io::Result<()> {
         }
     };
     thread.spawn(work).map(drop)
-}
-
-/// Runs `work` with commits that wait for the disk.
-pub(crate) fn with_full_sync<T>(
-    connection: &Connection,
-    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
-) -> rusqlite::Result<T> {
-    CommitDurability::Synced.set(connection)?;
-    let done = work(connection);
-    CommitDurability::Deferred.set(connection)?;
-    done
 }
 
 /// Returns whether the error says that a unique name is taken.

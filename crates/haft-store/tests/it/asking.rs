@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::approval::inbox::{Inbox, RequestStatus, StoredApproval};
+use haft::approval::inbox::{RequestStatus, StoredApproval, WaitingCalls};
 use haft::approval::{ApprovalId, Decision};
 use haft::bounds::CallerClass;
 use haft::call::RunId;
@@ -82,7 +82,7 @@ async fn soon(executor: &Executor, session: &Session) -> Outcome {
 #[tokio::test]
 async fn e4_without_an_approver_a_call_is_suspended_at_once() {
     let home = tempfile::tempdir().unwrap();
-    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let inbox: Arc<dyn WaitingCalls> = Arc::new(SqliteInbox::new(home.path()));
     let alone = || Executor::new(workspace()).with_inbox(Arc::clone(&inbox));
     // No approver, and one that says that it reaches nobody.
     for executor in [alone(), alone().with_approver(ScriptedApprover::default())] {
@@ -121,7 +121,7 @@ async fn e4_without_an_approver_a_call_is_suspended_at_once() {
 
 /// A call that was suspended in a run and has been approved.
 struct Approved {
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn WaitingCalls>,
     id: ApprovalId,
     run: RunId,
     _home: tempfile::TempDir,
@@ -130,7 +130,7 @@ struct Approved {
 impl Approved {
     async fn new(tools: impl Toolset + 'static) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+        let inbox: Arc<dyn WaitingCalls> = Arc::new(SqliteInbox::new(home.path()));
         let executor = Executor::new(workspace()).with_inbox(Arc::clone(&inbox));
         let session = session(tools).build().unwrap();
         let outcome = soon(&executor, &session).await;
@@ -286,7 +286,7 @@ fn numbered(number: usize) -> ToolCall {
 #[tokio::test]
 async fn aw2_however_many_runs_clients_open_the_inbox_has_room_for_others() {
     let home = tempfile::tempdir().unwrap();
-    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let inbox: Arc<dyn WaitingCalls> = Arc::new(SqliteInbox::new(home.path()));
     let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
     let opened_by = |class| session(plain().0).with_class(class).build().unwrap();
     for _ in 0..50 {
@@ -313,7 +313,7 @@ async fn aw2_however_many_runs_clients_open_the_inbox_has_room_for_others() {
 #[tokio::test]
 async fn aw3_long_requests_of_clients_leave_room_for_short_ones_and_for_the_operators() {
     let home = tempfile::tempdir().unwrap();
-    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let inbox: Arc<dyn WaitingCalls> = Arc::new(SqliteInbox::new(home.path()));
     let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
     let opened_by = |class| session(plain().0).with_class(class).build().unwrap();
     let client = opened_by(CallerClass::Client);
@@ -341,7 +341,7 @@ async fn aw3_long_requests_of_clients_leave_room_for_short_ones_and_for_the_oper
 #[tokio::test]
 async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
     let home = tempfile::tempdir().unwrap();
-    let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+    let inbox: Arc<dyn WaitingCalls> = Arc::new(SqliteInbox::new(home.path()));
     let executor = Executor::new(Policy::workspace()).with_inbox(Arc::clone(&inbox));
     let fresh = || session(plain().0);
     let one = fresh().build().unwrap();
@@ -410,7 +410,7 @@ async fn a_call_that_is_of_no_use_later_leaves_no_request_however_its_wait_ends(
         (Undecided::Ended, "Cancelled the session ended"),
     ] {
         let home = tempfile::tempdir().unwrap();
-        let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
+        let inbox: Arc<dyn WaitingCalls> = Arc::new(SqliteInbox::new(home.path()));
         let (internal, runs) = plain();
         let (approver, mut requests) = haft::approval::channel(8);
         let executor = Executor::new(workspace())

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{
-    Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval, Submission,
-    WaitingLimits,
+    InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval, Submission,
+    WaitingCalls, WaitingLimits,
 };
 use haft::approval::memory::MemoryInbox;
 use haft::call::{Principal, RunId};
@@ -24,7 +24,7 @@ use crate::request::{MINUTE, all, id, no, request, yes};
 /// A place that stores requests, and connections to it.
 pub(crate) trait Place: Send + Sync {
     /// Returns another connection, as another process has one.
-    fn inbox(&self) -> Arc<dyn Inbox>;
+    fn inbox(&self) -> Arc<dyn WaitingCalls>;
 
     /// Returns its address for another process; empty if no other process can reach it.
     fn address(&self) -> String {
@@ -35,7 +35,7 @@ pub(crate) trait Place: Send + Sync {
 struct Memory(Arc<MemoryInbox>);
 
 impl Place for Memory {
-    fn inbox(&self) -> Arc<dyn Inbox> {
+    fn inbox(&self) -> Arc<dyn WaitingCalls> {
         self.0.clone()
     }
 }
@@ -43,7 +43,7 @@ impl Place for Memory {
 struct Sqlite(tempfile::TempDir);
 
 impl Place for Sqlite {
-    fn inbox(&self) -> Arc<dyn Inbox> {
+    fn inbox(&self) -> Arc<dyn WaitingCalls> {
         Arc::new(SqliteInbox::new(self.0.path()).with_lease(short()))
     }
 
@@ -58,7 +58,7 @@ struct Postgres {
 }
 
 impl Place for Postgres {
-    fn inbox(&self) -> Arc<dyn Inbox> {
+    fn inbox(&self) -> Arc<dyn WaitingCalls> {
         let store = PostgresStore::new(&self.url).unwrap();
         Arc::new(store.with_lease(short()))
     }
@@ -135,7 +135,7 @@ on_each!(
     w12_there_is_room_for_what_stands_and_for_so_many_of_a_run,
 );
 
-async fn status(inbox: &Arc<dyn Inbox>, name: &str) -> RequestStatus {
+async fn status(inbox: &Arc<dyn WaitingCalls>, name: &str) -> RequestStatus {
     inbox.get(&id(name)).await.unwrap().unwrap().status
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::inbox::{Inbox, RequestEnding, Submission};
+use haft::approval::inbox::{RequestEnding, Submission, WaitingCalls};
 use haft::call::RunId;
 
 use crate::request::{answer, id, no, request, yes};
@@ -23,7 +23,7 @@ pub(crate) enum Did {
 }
 
 /// Files a request and takes it through the steps.
-pub(crate) async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
+pub(crate) async fn bring(inbox: &Arc<dyn WaitingCalls>, name: &str, to: Did) {
     inbox.submit(&request(name, name)).await.unwrap();
     let id = id(name);
     match to {
@@ -47,7 +47,10 @@ pub(crate) async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
     }
 }
 
-pub(crate) async fn why_a_request_ended_is_kept(asker: &Arc<dyn Inbox>, person: &Arc<dyn Inbox>) {
+pub(crate) async fn why_a_request_ended_is_kept(
+    asker: &Arc<dyn WaitingCalls>,
+    person: &Arc<dyn WaitingCalls>,
+) {
     let why = "rules allow the call now";
     // What was done before, the ending, and whether it took effect.
     for (did, ending, ends) in [
@@ -73,8 +76,8 @@ pub(crate) async fn why_a_request_ended_is_kept(asker: &Arc<dyn Inbox>, person: 
 }
 
 pub(crate) async fn the_request_that_answers_a_call_is_found(
-    asker: &Arc<dyn Inbox>,
-    other: &Arc<dyn Inbox>,
+    asker: &Arc<dyn WaitingCalls>,
+    other: &Arc<dyn WaitingCalls>,
 ) {
     let run = request("a", "f").run;
     let found = async |run: &RunId, fingerprint: &str| {

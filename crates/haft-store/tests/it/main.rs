@@ -29,4 +29,5 @@ mod transition;
 mod trouble;
 mod unchanged;
 mod upgrade;
+mod upgrade_suspended;
 mod waiting;

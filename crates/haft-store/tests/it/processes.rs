@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Inbox, InboxError, RequestStatus};
+use haft::approval::inbox::{InboxError, RequestStatus, WaitingCalls};
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::SqliteInbox;
 
@@ -27,7 +27,7 @@ const ROLE: &str = "HAFT_STORE_TEST_ROLE";
 /// Number of competing tasks in each process.
 const EACH: usize = 20;
 
-fn open(place: &str) -> Arc<dyn Inbox> {
+fn open(place: &str) -> Arc<dyn WaitingCalls> {
     match place.strip_prefix("sqlite:") {
         Some(home) => Arc::new(SqliteInbox::new(Path::new(home)).with_lease(short())),
         None => Arc::new(PostgresStore::new(place).unwrap().with_lease(short())),
@@ -57,7 +57,7 @@ async fn a_process_plays_its_role() {
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
-async fn race(inbox: &Arc<dyn Inbox>, effect: &str) {
+async fn race(inbox: &Arc<dyn WaitingCalls>, effect: &str) {
     let racing = (0..EACH).map(|n| {
         let (inbox, effect) = (Arc::clone(inbox), effect.to_owned());
         tokio::spawn(async move {
@@ -172,7 +172,10 @@ async fn what_a_killed_process_decided_is_claimed_by_another() {
 }
 
 /// Waits until a request reads as expected: the lease of a killed process must expire first.
-async fn until(inbox: &Arc<dyn Inbox>, reads: impl Fn(RequestStatus, bool) -> bool) -> Duration {
+async fn until(
+    inbox: &Arc<dyn WaitingCalls>,
+    reads: impl Fn(RequestStatus, bool) -> bool,
+) -> Duration {
     let began = Instant::now();
     loop {
         let entry = inbox.get(&id("a")).await.unwrap().unwrap();

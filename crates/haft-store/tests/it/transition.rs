@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::approval::Decision;
-use haft::approval::inbox::{Inbox, InboxError, RequestEnding, RequestStatus, StoredApproval};
-use haft::approval::transition::{RequestEvent, transition};
+use haft::approval::inbox::{
+    InboxError, RequestEnding, RequestStatus, StoredApproval, WaitingCalls,
+};
+use haft::approval::transition::{WaitingEvent, transition};
 use haft::clock;
 
 use crate::inbox::{Kind, Place, on_each};
@@ -51,23 +53,23 @@ const PASTS: [(Past, RequestStatus); 13] = [
     (Past::Left, RequestStatus::InDoubt),
 ];
 
-/// The request itself shows whether a claim is the second one.
-const EVENTS: [RequestEvent; 8] = [
-    RequestEvent::Approve,
-    RequestEvent::Deny,
-    RequestEvent::Answer,
-    RequestEvent::Claim { again: false },
-    RequestEvent::Finish,
-    RequestEvent::End(RequestEnding::Expired),
-    RequestEvent::End(RequestEnding::Withdrawn),
-    RequestEvent::End(RequestEnding::Void),
+const EVENTS: [WaitingEvent; 9] = [
+    WaitingEvent::Approve,
+    WaitingEvent::Deny,
+    WaitingEvent::Answer,
+    WaitingEvent::Claim,
+    WaitingEvent::Finish { delivered: false },
+    WaitingEvent::Deliver,
+    WaitingEvent::End(RequestEnding::Expired),
+    WaitingEvent::End(RequestEnding::Withdrawn),
+    WaitingEvent::End(RequestEnding::Void),
 ];
 
-fn name(past: Past, event: RequestEvent) -> String {
+fn name(past: Past, event: WaitingEvent) -> String {
     format!("{past:?} {event:?}")
 }
 
-async fn bring(inbox: &Arc<dyn Inbox>, name: &str, past: Past) {
+async fn bring(inbox: &Arc<dyn WaitingCalls>, name: &str, past: Past) {
     let mut one = request(name, name);
     if past == Past::Overdue {
         one.expires = clock::now() - 1;
@@ -99,27 +101,35 @@ async fn bring(inbox: &Arc<dyn Inbox>, name: &str, past: Past) {
 }
 
 async fn happens(
-    inbox: &Arc<dyn Inbox>,
+    inbox: &Arc<dyn WaitingCalls>,
     name: &str,
-    event: RequestEvent,
+    event: WaitingEvent,
 ) -> Result<(), InboxError> {
     let decision: fn(&str) -> Decision = match event {
-        RequestEvent::Approve => yes,
-        RequestEvent::Deny => no,
-        RequestEvent::Answer => answer,
-        RequestEvent::Claim { .. } => return inbox.claim(&id(name)).await.map(drop),
-        RequestEvent::Finish => return inbox.finish(&id(name), r#"{"v":1}"#, false).await,
-        RequestEvent::End(ending) => return inbox.end(&id(name), ending, "").await,
+        WaitingEvent::Approve => yes,
+        WaitingEvent::Deny => no,
+        WaitingEvent::Answer => answer,
+        WaitingEvent::Claim => return inbox.claim(&id(name)).await.map(drop),
+        WaitingEvent::Finish { delivered } => {
+            return inbox.finish(&id(name), r#"{"v":1}"#, delivered).await;
+        }
+        WaitingEvent::Deliver => return inbox.deliver(&id(name)).await.map(drop),
+        WaitingEvent::End(ending) => return inbox.end(&id(name), ending, "").await,
+        // Processes exit by themselves, and suspended calls have a table of their own.
+        WaitingEvent::Exit
+        | WaitingEvent::Suspend { .. }
+        | WaitingEvent::Return { .. }
+        | WaitingEvent::Collect => return Ok(()),
     };
     inbox.decide(&id(name), &decision("eve")).await.map(drop)
 }
 
-async fn entry(inbox: &Arc<dyn Inbox>, name: &str) -> StoredApproval {
+async fn entry(inbox: &Arc<dyn WaitingCalls>, name: &str) -> StoredApproval {
     inbox.get(&id(name)).await.unwrap().unwrap()
 }
 
 /// Waits until a request that a vanished inbox claimed is shown as in doubt.
-async fn in_doubt(inbox: &Arc<dyn Inbox>, name: &str) {
+async fn in_doubt(inbox: &Arc<dyn WaitingCalls>, name: &str) {
     let began = Instant::now();
     while entry(inbox, name).await.status != RequestStatus::InDoubt {
         assert!(began.elapsed() < Duration::from_secs(60), "{name}");
@@ -148,19 +158,13 @@ async fn each_event_at_each_status_comes_to_what_the_rule_says(place: &dyn Place
             }
             let before = entry(&inbox, &name).await;
             assert_eq!(before.status, status, "{name}");
-            let event = match event {
-                RequestEvent::Claim { .. } => RequestEvent::Claim {
-                    again: before.claimed,
-                },
-                other => other,
-            };
-            let (expect, stands) = match transition(status, event) {
+            let (expect, stands) = match transition(before.state(), event) {
                 Ok(after) => (Ok(()), after),
-                Err(refused) => (Err(refused.error(&before)), status),
+                Err(refused) => (Err(refused.error(&before)), before.state()),
             };
             assert_eq!(happens(&inbox, &name, event).await, expect, "{name}");
             let after = entry(&inbox, &name).await;
-            assert_eq!(after.status, stands, "{name}");
+            assert_eq!(after.state(), stands, "{name}");
         }
     }
 }

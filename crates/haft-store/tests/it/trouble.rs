@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::{Inbox, InboxError, RequestStatus, StoredApproval, Submission};
+use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval, Submission, WaitingCalls};
 use haft::clock;
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::SqliteInbox;

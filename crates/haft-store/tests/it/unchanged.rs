@@ -1,7 +1,7 @@
 //! A database written with the driver before `rusqlite` opens unchanged: runs, memory and suspended calls.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::suspended::SuspendedCalls as _;
+use haft::approval::inbox::WaitingCalls as _;
 use haft::audit::index::{ClosedEvent, RunFilter, RunIndex, RunState};
 use haft::call::{CallId, RunId};
 use haft::memory::{
@@ -40,8 +40,8 @@ async fn a_file_of_the_driver_before_opens_unchanged() {
     let store = SqliteStore::new(home.path());
     runs(&store).await;
     memory(&store).await;
-    suspended(&store).await;
     let inbox = SqliteInbox::new(home.path());
+    suspended(&inbox).await;
     inbox_works(&inbox).await;
     inbox.shut_down().await;
     store.shut_down().await.unwrap();
@@ -114,20 +114,21 @@ async fn memory(store: &SqliteStore) {
     assert_eq!(store.search(&who, &query("zebra")).await.unwrap().len(), 1);
 }
 
-async fn suspended(store: &SqliteStore) {
+async fn suspended(store: &SqliteInbox) {
     let run = RunId::new("r-suspended");
-    let found = store.find("k").await.unwrap();
+    let found = store.find_suspended("k").await.unwrap();
     let calls: Vec<_> = found
         .iter()
+        .map(|noted| &noted.call)
         .map(|call| (call.call.as_str(), call.within, call.alone))
         .collect();
     assert_eq!(calls, [("call-2", false, true), ("call-1", true, false)]);
     let collected = store.collect(&run, &CallId::new("call-1")).await.unwrap();
-    assert_eq!(collected.as_deref(), Some(r#"{"v":1}"#));
+    let outcome = collected.and_then(|collected| collected.outcome);
+    assert_eq!(outcome.as_deref(), Some(r#"{"v":1}"#));
 }
 
 async fn inbox_works(inbox: &SqliteInbox) {
-    use haft::approval::inbox::Inbox as _;
     inbox.submit(&request("a", "f")).await.unwrap();
     inbox.decide(&id("a"), &yes("bob")).await.unwrap();
     assert_eq!(inbox.list(&all()).await.unwrap().len(), 1);

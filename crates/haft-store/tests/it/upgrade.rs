@@ -1,7 +1,7 @@
 //! Databases of an older haft: requests that were pending in them are still there and continue.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
-use haft::approval::inbox::{Inbox, RequestEnding, RequestStatus, Submission};
+use haft::approval::inbox::{RequestEnding, RequestStatus, Submission, WaitingCalls};
 use haft::audit::index::{RunFilter, RunIndex as _};
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::{SqliteInbox, SqliteStore};
@@ -129,7 +129,7 @@ async fn an_older_server_keeps_what_waits_in_it() {
     let url = cluster.database();
     let mut server = old_server(&url).await;
     let inbox = PostgresStore::new(&url).unwrap();
-    let listed = Inbox::list(&inbox, &all()).await.unwrap();
+    let listed = WaitingCalls::list(&inbox, &all()).await.unwrap();
     let found: Vec<_> = listed.iter().map(|entry| entry.status).collect();
     assert_eq!(found, STATUSES);
 

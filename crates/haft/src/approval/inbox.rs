@@ -1,14 +1,18 @@
-//! `Inbox`: where requests wait for decisions; each is decided once and claimed once, however many processes try at a time.
+//! `WaitingCalls`: where calls wait for decisions. One row holds the request, its decision, its outcome and the calls that ended suspended
+//! on it; each is decided once and claimed once, however many processes try at a time.
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
+use crate::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
+use crate::approval::transition::{CallState, TransitionError};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
-use crate::call::RunId;
+use crate::call::{CallId, RunId};
 use crate::clock;
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
 use haft_types::opaque_debug;
+
+pub use crate::approval::status::{RequestEnding, RequestStatus};
 
 /// Limits on the number of pending requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,15 +29,18 @@ pub struct WaitingLimits {
 /// without end, and no call runs on them. The records of their runs stay.
 pub const ENDED_BYTES: usize = 32 << 20;
 
-/// Stores requests. If [`is_durable`](Self::is_durable), every change that it reports survives this process.
+/// Stores the calls that wait for decisions. If [`is_durable`](Self::is_durable), every change that it reports survives this process.
 ///
 /// A request moves in one direction: pending, then decided (or expired, or withdrawn), then claimed, then finished;
 /// [`transition`](crate::approval::transition::transition) defines the steps. Each step is a compare-and-set: of any number of
 /// processes that decide or claim, one wins.
 ///
+/// A call that ends suspended on a request is part of the request's row until its client has [collected](Self::collect) the outcome: that
+/// of the request's call, which is delivered by this, or, if the request's call is nested in it, its own.
+///
 /// ```
 /// use std::sync::Arc;
-/// use haft::approval::inbox::Inbox;
+/// use haft::approval::inbox::WaitingCalls;
 /// use haft::approval::memory::MemoryInbox;
 /// use haft::session::WaitMode;
 /// use haft::{Decision, Executor, Policy, Session, ToolCall, ToolRegistry, tool};
@@ -64,7 +71,7 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// assert_eq!(outcome.text(), "closed a");
 /// # Ok(()) }
 /// ```
-pub trait Inbox: Send + Sync {
+pub trait WaitingCalls: Send + Sync {
     /// Returns whether requests survive the process; only then can a call be suspended.
     fn is_durable(&self) -> bool;
 
@@ -143,11 +150,44 @@ pub trait Inbox: Send + Sync {
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
+    /// Notes that a call ended suspended on a request, in place of what the same call was suspended on before; durable when this returns.
+    /// A call whose outcome is that of the request's call is noted under the names in the request, which an identical call shares.
+    fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>>;
+
+    /// Returns the suspended calls with this key, newest first.
+    fn find_suspended<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SuspendedEntry>, InboxError>>;
+
+    /// Returns this suspended call of this run; `None` if it is not stored, or was collected.
+    fn get_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<SuspendedEntry>, InboxError>>;
+
+    /// Ends a suspended call: stores the outcome (contract §3 as JSON) of one that the request's call is nested in, for a client that makes
+    /// it again, or forgets the call if nothing is owed to its client.
+    fn end_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+        outcome: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), InboxError>>;
+
+    /// Takes what is owed to a suspended call, and forgets the call; `None` while it waits, and for all but the first caller.
+    fn collect<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<CollectedCall>, InboxError>>;
+
     /// Returns a receiver of new and changed requests, also by other processes. A receiver that lags must read the inbox again.
     fn changes(&self) -> broadcast::Receiver<ApprovalId>;
 }
 
-opaque_debug!(Inbox);
+opaque_debug!(WaitingCalls);
 
 /// The result of submitting a request.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,101 +196,6 @@ pub enum Submission {
     New,
     /// An identical request already exists.
     Existing(Box<StoredApproval>),
-}
-
-/// How a request ends that no call runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum RequestEnding {
-    /// The request was pending and its time is over.
-    Expired,
-    /// The request was pending and the client no longer needs it.
-    Withdrawn,
-    /// The request was approved and not claimed, but the call would no longer do what was shown; the client was told so. Stored as
-    /// withdrawn.
-    Void,
-}
-
-impl RequestEnding {
-    /// Returns the status of a request after this ending.
-    pub fn status(self) -> RequestStatus {
-        match self {
-            Self::Expired => RequestStatus::Expired,
-            Self::Withdrawn | Self::Void => RequestStatus::Withdrawn,
-        }
-    }
-
-    /// Returns the status that a request must have for this ending.
-    pub fn applies_to(self) -> RequestStatus {
-        match self {
-            Self::Expired | Self::Withdrawn => RequestStatus::Pending,
-            Self::Void => RequestStatus::Approved,
-        }
-    }
-}
-
-/// The state of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RequestStatus {
-    /// It waits for a decision.
-    Pending,
-    /// It was approved and its call has not run yet.
-    Approved,
-    /// It was denied.
-    Denied,
-    /// It was answered; for a call, in place of the tool.
-    Answered,
-    /// Its call is running.
-    Running,
-    /// Its call has run.
-    Done,
-    /// It was not decided in time.
-    Expired,
-    /// The client went away, or the call of an approved request would no longer do what was shown ([`RequestEnding::Void`]).
-    Withdrawn,
-    /// It was claimed by a process that exited: the call may have run.
-    InDoubt,
-}
-
-impl RequestStatus {
-    /// All statuses.
-    pub const ALL: [Self; 9] = [
-        Self::Pending,
-        Self::Approved,
-        Self::Denied,
-        Self::Answered,
-        Self::Running,
-        Self::Done,
-        Self::Expired,
-        Self::Withdrawn,
-        Self::InDoubt,
-    ];
-
-    /// Returns the name of the status.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Answered => "answered",
-            Self::Running => "running",
-            Self::Done => "done",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-            Self::InDoubt => "in_doubt",
-        }
-    }
-
-    /// Returns the status of this name.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
-    }
-}
-
-impl std::fmt::Display for RequestStatus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// A request with its state.
@@ -280,17 +225,23 @@ impl StoredApproval {
         self.status == RequestStatus::Pending && self.request.expires > clock::now()
     }
 
+    /// Returns its state at this moment, without a suspended call: one whose time is over has expired.
+    pub fn state(&self) -> CallState {
+        let status = match self.status {
+            RequestStatus::Pending if !self.is_open() => RequestStatus::Expired,
+            status => status,
+        };
+        CallState {
+            claimed: self.claimed,
+            has_outcome: self.outcome.is_some(),
+            delivered: self.delivered,
+            ..CallState::of(status)
+        }
+    }
+
     /// Returns whether it answers an identical call; otherwise a new request is stored.
     pub fn answers_again(&self) -> bool {
-        match self.status {
-            RequestStatus::Pending => self.is_open(),
-            RequestStatus::Approved
-            | RequestStatus::Running
-            | RequestStatus::InDoubt
-            | RequestStatus::Denied => true,
-            RequestStatus::Answered | RequestStatus::Done => !self.delivered,
-            RequestStatus::Expired | RequestStatus::Withdrawn => false,
-        }
+        self.state().answers_again()
     }
 }
 
@@ -344,6 +295,30 @@ pub enum InboxError {
     /// The storage does not answer, or is full.
     #[error("the inbox cannot be used: {0}")]
     Unavailable(#[source] HostFailure),
+}
+
+impl TransitionError {
+    /// Returns the error for a request in this state.
+    pub fn error(self, entry: &StoredApproval) -> InboxError {
+        let id = entry.request.id.clone();
+        // An approval that was void says nothing about how the request ended.
+        let is_over = entry.state().is_over();
+        let decision = entry.decision.as_ref().filter(|_| !is_over);
+        match (self, decision) {
+            (Self::Undecided, _) => InboxError::Open(id),
+            (Self::Claimed, _) => InboxError::Claimed(id),
+            (Self::Settled, Some(decision)) => InboxError::Decided {
+                id,
+                status: entry.status,
+                by: decision.by.clone(),
+            },
+            (Self::Settled, None) => InboxError::Over {
+                id,
+                status: entry.status,
+                why: entry.why.clone(),
+            },
+        }
+    }
 }
 
 /// Returns the reason of an ending as the end of a sentence.

@@ -1,7 +1,7 @@
 //! Listing requests a page at a time: a page holds a bounded number of bytes, however long requests are.
 
 use crate::approval::Choice;
-use crate::approval::inbox::{Inbox, InboxError, RequestFilter, StoredApproval};
+use crate::approval::inbox::{InboxError, RequestFilter, StoredApproval, WaitingCalls};
 
 /// Maximum size, in bytes, of the requests in a page, with decisions and outcomes; a longer request gets its own page.
 pub const PAGE_BYTES: usize = 16 << 20;
@@ -12,7 +12,7 @@ pub const PAGE_BYTES: usize = 16 << 20;
 ///
 /// The inbox cannot be read; the requests before that point were visited.
 pub async fn each(
-    inbox: &dyn Inbox,
+    inbox: &dyn WaitingCalls,
     mut filter: RequestFilter,
     mut visit: impl FnMut(StoredApproval),
 ) -> Result<(), InboxError> {

@@ -4,15 +4,20 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::broadcast;
 
 use crate::approval::inbox::{
-    ENDED_BYTES, Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval,
-    Submission, WaitingLimits,
+    ENDED_BYTES, InboxError, RequestEnding, RequestFilter, RequestStatus, StoredApproval,
+    Submission, WaitingCalls, WaitingLimits,
 };
 use crate::approval::listing::RequestPage;
-use crate::approval::transition::{RequestEvent, transition};
+use crate::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
+use crate::approval::transition::{CallState, CallerState, WaitingEvent, transition};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
-use crate::call::RunId;
+use crate::call::{CallId, RunId};
 use crate::error::HostFailure;
 use crate::future::BoxFuture;
+
+mod callers;
+
+use callers::SuspendedTable;
 
 /// Maximum number of requests held; above it, the oldest that has ended is removed first.
 const MAX_REQUESTS: usize = 10_000;
@@ -23,14 +28,60 @@ const WATCHER_BUFFER: usize = 1024;
 /// Stores requests in memory.
 #[derive(Debug)]
 pub struct MemoryInbox {
-    entries: Mutex<Vec<StoredApproval>>,
+    rows: Mutex<MemoryRows>,
     changes: broadcast::Sender<ApprovalId>,
+}
+
+/// The rows, in the order of their requests, and the calls that ended suspended on them.
+#[derive(Debug, Default)]
+struct MemoryRows {
+    entries: Vec<StoredApproval>,
+    callers: SuspendedTable,
+}
+
+impl MemoryRows {
+    /// Returns the row of this request.
+    fn get(&mut self, id: &ApprovalId) -> Option<&mut StoredApproval> {
+        let entry = self
+            .entries
+            .iter_mut()
+            .find(|entry| entry.request.id == *id)?;
+        expire(entry);
+        Some(entry)
+    }
+
+    /// Takes what is owed to a suspended call: its own outcome, or that of the request's call.
+    fn collect(&mut self, run: &RunId, call: &CallId) -> Option<CollectedCall> {
+        let found = self.callers.get(run, call, |id| self.state_of(id))?;
+        let before = found.state;
+        let after = transition(before, WaitingEvent::Collect).ok()?;
+        if after.caller != CallerState::None {
+            return None;
+        }
+        let own = self.callers.remove(run, call);
+        let entry = self.get(&found.call.approval);
+        let of_request = entry.and_then(|entry| {
+            entry.delivered = after.delivered;
+            entry.outcome.clone().filter(|_| before.owes_outcome())
+        });
+        let outcome = match before.caller {
+            CallerState::Own => of_request,
+            _ => own,
+        };
+        Some(CollectedCall { before, outcome })
+    }
+
+    /// Returns the state of this request; `None` if it is not stored.
+    fn state_of(&self, id: &ApprovalId) -> Option<CallState> {
+        let entry = self.entries.iter().find(|entry| entry.request.id == *id)?;
+        Some(entry.state())
+    }
 }
 
 impl Default for MemoryInbox {
     fn default() -> Self {
         Self {
-            entries: Mutex::default(),
+            rows: Mutex::default(),
             changes: broadcast::channel(WATCHER_BUFFER).0,
         }
     }
@@ -42,8 +93,8 @@ impl MemoryInbox {
         Self::default()
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<StoredApproval>> {
-        self.entries.lock()
+    fn rows(&self) -> MutexGuard<'_, MemoryRows> {
+        self.rows.lock()
     }
 
     /// Changes one entry and notifies the receivers.
@@ -52,20 +103,20 @@ impl MemoryInbox {
         id: &ApprovalId,
         change: impl FnOnce(&mut StoredApproval) -> Result<T, InboxError>,
     ) -> Result<T, InboxError> {
-        let mut entries = self.entries();
-        let entry = entries.iter_mut().find(|entry| entry.request.id == *id);
+        let mut rows = self.rows();
+        let entry = rows.get(id);
         let entry = entry.ok_or_else(|| InboxError::NotFound(id.clone()))?;
-        expire(entry);
         let changed = change(entry)?;
-        drop(entries);
+        drop(rows);
         // There may be no receiver.
         let _ = self.changes.send(id.clone());
         Ok(changed)
     }
 
     fn write(&self, request: &ApprovalRequest) -> Result<Submission, InboxError> {
-        let mut entries = self.entries();
-        if let Some(entry) = newest(&mut entries, &request.run, &request.fingerprint) {
+        let mut rows = self.rows();
+        let entries = &mut rows.entries;
+        if let Some(entry) = newest(entries, &request.run, &request.fingerprint) {
             return Ok(Submission::Existing(Box::new(entry.clone())));
         }
         if entries.len() >= MAX_REQUESTS {
@@ -88,8 +139,8 @@ impl MemoryInbox {
             delivered: false,
             why: None,
         });
-        forget(&mut entries);
-        drop(entries);
+        forget(entries);
+        drop(rows);
         let _ = self.changes.send(request.id.clone());
         Ok(Submission::New)
     }
@@ -142,26 +193,25 @@ fn expire(entry: &mut StoredApproval) {
     }
 }
 
-/// Applies an event to a request's status.
-fn advance(entry: &mut StoredApproval, event: RequestEvent) -> Result<(), InboxError> {
-    entry.status = transition(entry.status, event).map_err(|refused| refused.error(entry))?;
+/// Applies an event to a row.
+fn advance(entry: &mut StoredApproval, event: WaitingEvent) -> Result<(), InboxError> {
+    let after = transition(entry.state(), event).map_err(|refused| refused.error(entry))?;
+    (entry.status, entry.claimed, entry.delivered) = (after.status, after.claimed, after.delivered);
     Ok(())
 }
 
 fn decide(entry: &mut StoredApproval, decision: &Decision) -> Result<StoredApproval, InboxError> {
-    advance(entry, RequestEvent::from(&decision.choice))?;
+    advance(entry, WaitingEvent::from(&decision.choice))?;
     entry.decision = Some(decision.clone());
     Ok(entry.clone())
 }
 
 fn claim(entry: &mut StoredApproval) -> Result<StoredApproval, InboxError> {
-    let again = entry.claimed;
-    advance(entry, RequestEvent::Claim { again })?;
-    entry.claimed = true;
+    advance(entry, WaitingEvent::Claim)?;
     Ok(entry.clone())
 }
 
-impl Inbox for MemoryInbox {
+impl WaitingCalls for MemoryInbox {
     fn is_durable(&self) -> bool {
         false
     }
@@ -178,7 +228,8 @@ impl Inbox for MemoryInbox {
         request: &'a ApprovalRequest,
         limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>> {
-        let mut entries = self.entries();
+        let mut rows = self.rows();
+        let entries = &mut rows.entries;
         entries.iter_mut().for_each(expire);
         let of_run = || {
             let run = &request.run;
@@ -209,12 +260,7 @@ impl Inbox for MemoryInbox {
         &'a self,
         id: &'a ApprovalId,
     ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
-        let mut entries = self.entries();
-        let found = entries.iter_mut().find(|entry| entry.request.id == *id);
-        let found = found.map(|entry| {
-            expire(entry);
-            entry.clone()
-        });
+        let found = self.rows().get(id).map(|entry| entry.clone());
         Box::pin(async move { Ok(found) })
     }
 
@@ -223,8 +269,7 @@ impl Inbox for MemoryInbox {
         run: &'a RunId,
         fingerprint: &'a str,
     ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
-        let mut entries = self.entries();
-        let found = newest(&mut entries, run, fingerprint).map(|entry| entry.clone());
+        let found = newest(&mut self.rows().entries, run, fingerprint).map(|entry| entry.clone());
         Box::pin(async move { Ok(found) })
     }
 
@@ -232,7 +277,8 @@ impl Inbox for MemoryInbox {
         &'a self,
         filter: &'a RequestFilter,
     ) -> BoxFuture<'a, Result<Vec<StoredApproval>, InboxError>> {
-        let mut entries = self.entries();
+        let mut rows = self.rows();
+        let entries = &mut rows.entries;
         entries.iter_mut().for_each(expire);
         let past = |id: &ApprovalId| entries.iter().position(|entry| entry.request.id == *id);
         let first = filter.after.as_ref().and_then(past).map_or(0, |at| at + 1);
@@ -273,17 +319,19 @@ impl Inbox for MemoryInbox {
         delivered: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let finish = move |entry: &mut StoredApproval| {
-            advance(entry, RequestEvent::Finish)?;
+            advance(entry, WaitingEvent::Finish { delivered })?;
             entry.outcome = Some(outcome.to_owned());
-            entry.delivered |= delivered;
             Ok(())
         };
         Box::pin(async move { self.change(id, finish) })
     }
 
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
-        let deliver =
-            |entry: &mut StoredApproval| Ok(!std::mem::replace(&mut entry.delivered, true));
+        let deliver = |entry: &mut StoredApproval| {
+            let before = entry.delivered;
+            advance(entry, WaitingEvent::Deliver)?;
+            Ok(!before)
+        };
         Box::pin(async move { self.change(id, deliver) })
     }
 
@@ -307,13 +355,65 @@ impl Inbox for MemoryInbox {
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let end = move |entry: &mut StoredApproval| {
             let before = entry.status;
-            advance(entry, RequestEvent::End(ending))?;
+            advance(entry, WaitingEvent::End(ending))?;
             if entry.status != before && !why.is_empty() {
                 entry.why = Some(why.to_owned());
             }
             Ok(())
         };
         Box::pin(async move { self.change(id, end) })
+    }
+
+    fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>> {
+        let mut rows = self.rows();
+        let noted = match rows.get(&call.approval) {
+            Some(entry) if !call.within => SuspendedCall {
+                run: entry.request.run.clone(),
+                call: entry.request.call.clone(),
+                ..call.clone()
+            },
+            _ => call.clone(),
+        };
+        rows.callers.suspend(noted);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn find_suspended<'a>(
+        &'a self,
+        key: &'a str,
+    ) -> BoxFuture<'a, Result<Vec<SuspendedEntry>, InboxError>> {
+        let rows = self.rows();
+        let found = rows.callers.find(key, |id| rows.state_of(id));
+        Box::pin(async move { Ok(found) })
+    }
+
+    fn get_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<SuspendedEntry>, InboxError>> {
+        let rows = self.rows();
+        let found = rows.callers.get(run, call, |id| rows.state_of(id));
+        Box::pin(async move { Ok(found) })
+    }
+
+    fn end_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+        outcome: Option<&'a str>,
+    ) -> BoxFuture<'a, Result<(), InboxError>> {
+        self.rows().callers.end(run, call, outcome);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn collect<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> BoxFuture<'a, Result<Option<CollectedCall>, InboxError>> {
+        let collected = self.rows().collect(run, call);
+        Box::pin(async move { Ok(collected) })
     }
 
     fn changes(&self) -> broadcast::Receiver<ApprovalId> {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::approval::inbox::{RequestStatus, StoredApproval};
-use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedError, key};
+use crate::approval::inbox::{InboxError, RequestStatus, StoredApproval};
+use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedEntry, key};
 use crate::approval::{ApprovalId, Choice};
 use crate::call::CallId;
 use crate::clock;
@@ -75,27 +75,27 @@ async fn resume(
 ) -> Result<(), EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     let present = enter(session, open.id()).await?;
-    let noted = parts.suspended.get(session.run(), open.id()).await;
+    let noted = parts.inbox.get_suspended(session.run(), open.id()).await;
     let noted = noted.map_err(|e| unknown(&e))?;
     let ended = noted
         .as_ref()
-        .map_or(open.how() == CallMode::Resumed, |call| {
-            call.outcome.is_some() && open.how() != CallMode::Asked
+        .map_or(open.how() == CallMode::Resumed, |noted| {
+            noted.has_ended() && open.how() != CallMode::Asked
         });
     if ended {
         let message = format!("{} has already been resumed and has ended", open.id());
         let stop = EarlyEnd::failed(ErrorKind::Conflict, message);
         return Err(stop.advise("nothing ran; make the call again to get its outcome"));
     }
-    if let Some(noted) = noted.as_ref().filter(|call| call.outcome.is_some()) {
+    if let Some(noted) = noted.as_ref().filter(|noted| noted.has_ended()) {
         // The call ended between the client's look and this one.
-        let ended = collect(parts, session, noted).await?;
+        let ended = collect(parts, session, &noted.call).await?;
         if let EarlierCall::Ended(stop, approval) = ended {
             open.record.approval = Some(approval);
             return Err(stop);
         }
     }
-    let noted = noted.filter(|call| call.within);
+    let noted = noted.map(|noted| noted.call).filter(|call| call.within);
     if noted.is_some() || open.how() != CallMode::Asked {
         open.mark_resumable();
     }
@@ -160,8 +160,8 @@ async fn look_up(
     if !session.has_asked() && session.others().is_none() {
         return Ok(EarlierCall::New);
     }
-    let found = parts.suspended.find(key).await.map_err(|e| unknown(&e))?;
-    for call in found {
+    let found = parts.inbox.find_suspended(key).await;
+    for SuspendedEntry { call, .. } in found.map_err(|e| unknown(&e))? {
         let before = if call.run == *session.run() && suspension == Suspension::After {
             after(parts, session, &call).await?
         } else if call.run == *session.run() {
@@ -207,10 +207,9 @@ async fn from_this_run(
         return Ok(EarlierCall::New);
     }
     let present = enter(session, &call.call).await?;
-    let known = parts.suspended.get(&call.run, &call.call).await;
-    match known.map_err(|e| unknown(&e))? {
-        Some(SuspendedCall { outcome: None, .. }) => Ok(EarlierCall::Here(call.call, present)),
-        Some(ended) => collect(parts, session, &ended).await,
+    match now(parts, &call).await? {
+        Some(noted) if !noted.has_ended() => Ok(EarlierCall::Here(call.call, present)),
+        Some(ended) => collect(parts, session, &ended.call).await,
         // Another client received the outcome: this is a new call.
         None => Ok(EarlierCall::New),
     }
@@ -228,11 +227,11 @@ async fn after(
         |known: &StoredApproval| known.outcome.is_some() && known.status != RequestStatus::Denied;
     match &entry {
         Some(known) if came(known) || known.status == RequestStatus::InDoubt => {
-            direct(parts, session, call, entry.as_ref()).await
+            collect(parts, session, call).await
         }
         // Another process is applying what the tool would continue with.
         Some(known) if known.status == RequestStatus::Running => {
-            Err(still_pending(parts, call, Some(known)))
+            Err(still_pending(parts, call).await)
         }
         // The tool reports what it had when a user denies the request.
         _ => Ok(EarlierCall::New),
@@ -248,55 +247,45 @@ async fn from_other_run(
     let deadline = Instant::now() + session.limits().approval_timeout;
     let mut changes = parts.inbox.changes();
     loop {
-        let known = parts.suspended.get(&call.run, &call.call).await;
-        let Some(known) = known.map_err(|e| unknown(&e))? else {
+        let Some(noted) = now(parts, &call).await? else {
             return Ok(EarlierCall::New);
         };
-        if known.outcome.is_some() {
-            return collect(parts, session, &known).await;
+        let (known, waits) = (&noted.call, noted.state.is_unsettled());
+        if noted.has_ended() || !waits && !known.within {
+            return collect(parts, session, known).await;
         }
-        let entry = parts.inbox.get(&known.approval).await;
-        let entry = entry.map_err(|e| ask::not_recorded(&e))?;
-        let waits = entry.as_ref().is_some_and(is_pending);
-        if !waits && !known.within {
-            return direct(parts, session, &known, entry.as_ref()).await;
-        }
-        match stands(session, &known) {
-            OtherRun::Closed if !waits => return over(parts, session, &known).await,
+        match stands(session, known) {
+            OtherRun::Closed if !waits => return over(parts, session, known).await,
             // Nothing is stored to resume it from, whatever the decision.
-            OtherRun::Abandoned if known.within && !can_be_resumed(session, &known).await => {
-                return over(parts, session, &known).await;
+            OtherRun::Abandoned if known.within && !can_be_resumed(session, known).await => {
+                return over(parts, session, known).await;
             }
-            OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
+            OtherRun::Abandoned if !waits => return Err(interrupted(known)),
             OtherRun::Closed | OtherRun::Abandoned | OtherRun::Resumed | OtherRun::InUse => {}
         }
         // Nobody is asked about a call of another run: there is no approver to wait for.
         let late = Instant::now() >= deadline || !session.wait_mode().waits_for_others();
         if late || session.waits_cancelled().is_cancelled() {
-            return Err(still_pending(parts, &known, entry.as_ref()));
+            return Err(still_pending(parts, known).await);
         }
         tokio::select! {
             _ = changes.recv() => {}
             () = tokio::time::sleep_until(deadline.min(Instant::now() + POLL_INTERVAL)) => {}
             () = session.waits_cancelled().cancelled() => {}
             () = session.cancellation().cancelled() => {
-                return Err(still_pending(parts, &known, entry.as_ref()));
+                return Err(still_pending(parts, known).await);
             }
         }
     }
 }
 
-/// Returns whether a request is still undecided, or its decision not yet carried out.
-fn is_pending(entry: &StoredApproval) -> bool {
-    match entry.status {
-        RequestStatus::Pending => entry.is_open(),
-        RequestStatus::Approved | RequestStatus::Running => true,
-        RequestStatus::Denied | RequestStatus::Answered => !entry.claimed,
-        RequestStatus::Done
-        | RequestStatus::Expired
-        | RequestStatus::Withdrawn
-        | RequestStatus::InDoubt => false,
-    }
+/// Returns a suspended call as it is now; `None` if nothing is owed to it any more.
+async fn now(
+    parts: &ExecutorParts,
+    call: &SuspendedCall,
+) -> Result<Option<SuspendedEntry>, EarlyEnd> {
+    let noted = parts.inbox.get_suspended(&call.run, &call.call).await;
+    noted.map_err(|e| unknown(&e))
 }
 
 /// Handles a call that can neither continue nor be resumed. It may have ended in the meantime.
@@ -305,10 +294,9 @@ async fn over(
     session: &Session,
     call: &SuspendedCall,
 ) -> Result<EarlierCall, EarlyEnd> {
-    let known = parts.suspended.get(&call.run, &call.call).await;
-    match known.map_err(|e| unknown(&e))? {
+    match now(parts, call).await? {
         None => Ok(EarlierCall::New),
-        Some(ended) if ended.outcome.is_some() => collect(parts, session, &ended).await,
+        Some(ended) if ended.has_ended() => collect(parts, session, &ended.call).await,
         Some(_) => {
             forget(parts, call).await;
             Err(outcome_lost(call))
@@ -324,50 +312,27 @@ async fn can_be_resumed(session: &Session, call: &SuspendedCall) -> bool {
     }
 }
 
-/// Returns the outcome of a direct call from the inbox, once: to the first client that makes the call again.
-async fn direct(
-    parts: &ExecutorParts,
-    session: &Session,
-    call: &SuspendedCall,
-    entry: Option<&StoredApproval>,
-) -> Result<EarlierCall, EarlyEnd> {
-    let ended = entry.filter(|entry| {
-        let in_doubt = entry.status == RequestStatus::InDoubt;
-        (entry.outcome.is_some() || in_doubt) && !entry.delivered
-    });
-    let first = match ended {
-        // Forget last: if the inbox fails, the outcome is delivered twice rather than never.
-        Some(_) => parts.inbox.deliver(&call.approval).await.unwrap_or(true),
-        None => false,
-    };
-    forget(parts, call).await;
-    let Some(entry) = ended.filter(|_| first) else {
-        return Ok(EarlierCall::New);
-    };
-    let stop = match entry.outcome.as_deref() {
-        None => ask::in_doubt(&call.approval, parts.phrases(&entry.request)),
-        Some(outcome) => {
-            let repeated = repeat_outcome(&call.approval, Some(outcome));
-            note_earlier_run(repeated, session, call, Some(entry))
-        }
-    };
-    Ok(EarlierCall::Ended(stop, call.approval.clone()))
-}
-
-/// Collects the outcome of a resumed call, unless another client was first.
+/// Takes the outcome that is owed to a call, unless another client was first: its own, or that of the call that it waited for.
 async fn collect(
     parts: &ExecutorParts,
     session: &Session,
     call: &SuspendedCall,
 ) -> Result<EarlierCall, EarlyEnd> {
-    let outcome = parts.suspended.collect(&call.run, &call.call).await;
-    let Some(outcome) = outcome.map_err(|e| unknown(&e))? else {
+    let entry = parts.inbox.get(&call.approval).await;
+    let entry = entry.map_err(|e| ask::not_recorded(&e))?;
+    let collected = parts.inbox.collect(&call.run, &call.call).await;
+    let collected = collected.map_err(|e| unknown(&e))?;
+    let Some(collected) = collected.filter(|collected| collected.before.owes_outcome()) else {
         return Ok(EarlierCall::New);
     };
-    let entry = parts.inbox.get(&call.approval).await.ok().flatten();
-    let repeated = repeat_outcome(&call.approval, Some(&outcome));
-    let repeated = note_earlier_run(repeated, session, call, entry.as_ref());
-    Ok(EarlierCall::Ended(repeated, call.approval.clone()))
+    let stop = match (&collected.outcome, &entry) {
+        (None, Some(entry)) => ask::in_doubt(&call.approval, parts.phrases(&entry.request)),
+        (outcome, entry) => {
+            let repeated = repeat_outcome(&call.approval, outcome.as_deref());
+            note_earlier_run(repeated, session, call, entry.as_ref())
+        }
+    };
+    Ok(EarlierCall::Ended(stop, call.approval.clone()))
 }
 
 /// Adds a note that the outcome belongs to an earlier run's call and that nothing ran now.
@@ -406,13 +371,14 @@ async fn enter(session: &Session, call: &CallId) -> Result<RunningCallGuard, Ear
 }
 
 async fn forget(parts: &ExecutorParts, call: &SuspendedCall) {
-    if let Err(error) = parts.suspended.forget(&call.run, &call.call).await {
+    let ended = parts.inbox.end_suspended(&call.run, &call.call, None);
+    if let Err(error) = ended.await {
         // The call is looked up again, but its outcome is not delivered twice.
         tracing::warn!(%error, call = %call.call, "forget a suspended call");
     }
 }
 
-pub(super) fn unknown(error: &SuspendedError) -> EarlyEnd {
+pub(super) fn unknown(error: &InboxError) -> EarlyEnd {
     EarlyEnd::failed(
         ErrorKind::Unavailable,
         format!("cannot tell whether this call was made before: {error}"),
@@ -422,12 +388,13 @@ pub(super) fn unknown(error: &SuspendedError) -> EarlyEnd {
 }
 
 /// The end of a call that waits for what an earlier one waits for: says what that is, and what the user can do.
-fn still_pending(
-    parts: &ExecutorParts,
-    call: &SuspendedCall,
-    entry: Option<&StoredApproval>,
-) -> EarlyEnd {
+async fn still_pending(parts: &ExecutorParts, call: &SuspendedCall) -> EarlyEnd {
     let id = &call.approval;
+    let entry = match parts.inbox.get(id).await {
+        Ok(entry) => entry,
+        Err(error) => return ask::not_recorded(&error),
+    };
+    let entry = entry.as_ref();
     let undecided = entry.filter(|entry| entry.is_open());
     let (now, operator) = match undecided {
         Some(entry) if entry.request.is_question() => (

@@ -11,7 +11,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use crate::approval::inbox::{
-    Inbox, InboxError, RequestEnding, RequestStatus, StoredApproval, Submission,
+    InboxError, RequestEnding, RequestStatus, StoredApproval, Submission, WaitingCalls,
 };
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, ApproverReply, Decision};
 use crate::error::ErrorKind;
@@ -60,7 +60,10 @@ pub(super) struct ClaimedDecision {
 
 impl ClaimedDecision {
     /// Wraps a decided request that was just claimed.
-    pub(super) fn of(inbox: &Arc<dyn Inbox>, entry: StoredApproval) -> Result<Self, InboxError> {
+    pub(super) fn of(
+        inbox: &Arc<dyn WaitingCalls>,
+        entry: StoredApproval,
+    ) -> Result<Self, InboxError> {
         let id = &entry.request.id;
         let claimed = RequestClaim::new(inbox, id);
         let decision = entry.decision.ok_or_else(|| InboxError::Open(id.clone()))?;
@@ -216,7 +219,7 @@ pub(super) async fn ask(
 /// A request that this call waits for. Dropping it while the call waits withdraws the request; if the session leaves
 /// and the inbox is durable, the request stays pending instead.
 struct OpenRequest<'a> {
-    inbox: &'a Arc<dyn Inbox>,
+    inbox: &'a Arc<dyn WaitingCalls>,
     session: &'a Session,
     request: ApprovalRequest,
     /// What is said of the call where it did not run.
@@ -284,6 +287,8 @@ impl OpenRequest<'_> {
                         .inbox
                         .end(&self.request.id, RequestEnding::Expired, "")
                         .await;
+                    // One that another call runs does not expire: its end is waited for, and looked for in case its process exits.
+                    self.deadline = Instant::now() + RETRY_DELAY;
                 }
                 WakeReason::SessionLeft if self.stays_pending() => return self.suspend().await,
                 WakeReason::SessionLeft | WakeReason::Cancelled => {
@@ -326,6 +331,8 @@ impl OpenRequest<'_> {
             // A second identical call gets the same denial.
             RequestStatus::Denied if entry.claimed => self.claim(entry).map(Some),
             _ if entry.outcome.is_some() => Err(self.deliver(&entry).await),
+            // The same answer: the process that claimed it may have exited, and nothing runs on it.
+            RequestStatus::Answered if entry.claimed => self.claim(entry).map(Some),
             RequestStatus::Approved if !self.fits(&entry).await? => Ok(None),
             _ => match self.inbox.claim(&self.request.id).await {
                 Ok(entry) => self.claim(entry).map(Some),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::approval::ApprovalId;
-use crate::approval::inbox::Inbox;
+use crate::approval::inbox::WaitingCalls;
 use crate::error::ErrorKind;
 use crate::executor::call_result::OutcomeContent;
 use crate::executor::early_end::EarlyEnd;
@@ -14,14 +14,14 @@ use crate::result::Outcome;
 /// A claim to be finished. Dropping it reports the call as cancelled.
 #[derive(Debug)]
 pub(super) struct RequestClaim {
-    inbox: Arc<dyn Inbox>,
+    inbox: Arc<dyn WaitingCalls>,
     id: ApprovalId,
     finished: bool,
 }
 
 impl RequestClaim {
     /// Creates the claim of this request.
-    pub(super) fn new(inbox: &Arc<dyn Inbox>, id: &ApprovalId) -> Self {
+    pub(super) fn new(inbox: &Arc<dyn WaitingCalls>, id: &ApprovalId) -> Self {
         Self {
             inbox: Arc::clone(inbox),
             id: id.clone(),

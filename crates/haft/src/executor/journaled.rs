@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::approval::ApprovalId;
-use crate::approval::suspended::{SuspendedCall, SuspendedCalls, SuspendedError};
+use crate::approval::inbox::{InboxError, WaitingCalls};
+use crate::approval::suspended::SuspendedCall;
 use crate::call::{CallId, RunId};
 use crate::executor::ExecutorParts;
 use crate::result::{Outcome, Status};
@@ -25,7 +26,7 @@ pub(super) struct JournaledCall {
 /// can be resumed stays noted.
 #[derive(Debug)]
 struct SuspendedNote {
-    store: Arc<dyn SuspendedCalls>,
+    store: Arc<dyn WaitingCalls>,
     run: RunId,
     call: CallId,
     nest: Arc<CallScope>,
@@ -43,7 +44,7 @@ impl Drop for SuspendedNote {
             let (store, run, call) = (Arc::clone(&self.store), self.run.clone(), self.call.clone());
             let present = self.present.take();
             runtime.spawn(async move {
-                if let Err(error) = store.forget(&run, &call).await {
+                if let Err(error) = store.end_suspended(&run, &call, None).await {
                     tracing::warn!(%error, %call, "forget a cancelled call");
                 }
                 // An identical call that waits for this one must not find the note.
@@ -81,7 +82,7 @@ impl JournaledCall {
         nest: &Arc<CallScope>,
     ) -> Self {
         let noted = SuspendedNote {
-            store: Arc::clone(&parts.suspended),
+            store: Arc::clone(&parts.inbox),
             run: run.clone(),
             call: nest.call().clone(),
             nest: Arc::clone(nest),
@@ -117,11 +118,9 @@ impl JournaledCall {
                 .await
         } else if noted_before.is_none() || end.resumable {
             Ok(())
-        } else if end.heard {
-            parts.suspended.forget(run, call).await
         } else {
-            let text = outcome.to_stored().unwrap_or_default();
-            parts.suspended.finish(run, call, &text).await
+            let text = (!end.heard).then(|| outcome.to_stored().unwrap_or_default());
+            parts.inbox.end_suspended(run, call, text.as_deref()).await
         };
         if let Err(error) = noted {
             tracing::error!(%error, %run, call = %outcome.call, "note how a suspended call stands");
@@ -136,22 +135,15 @@ impl JournaledCall {
         session: &Session,
         call: &CallId,
         approval: ApprovalId,
-    ) -> Result<(), SuspendedError> {
-        let within = self.has_started();
-        let (mut run, mut call) = (session.run().clone(), call.clone());
-        if !within && let Ok(Some(entry)) = parts.inbox.get(&approval).await {
-            // An identical call shares the request of the first.
-            (run, call) = (entry.request.run, entry.request.call);
-        }
+    ) -> Result<(), InboxError> {
         let suspended = SuspendedCall {
-            run,
-            call,
+            run: session.run().clone(),
+            call: call.clone(),
             key: self.key.clone(),
             approval,
-            within,
+            within: self.has_started(),
             alone: session.is_for_one_call(),
-            outcome: None,
         };
-        parts.suspended.suspend(&suspended).await
+        parts.inbox.suspend(&suspended).await
     }
 }

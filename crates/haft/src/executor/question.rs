@@ -64,11 +64,11 @@ pub(super) async fn ask(
         Ok(claimed) => claimed,
         Err(stop) if stop.kind() == Some(ErrorKind::Denied) => return Ok(Map::new()),
         Err(stop) => {
-            again.note(parts, &stop).await?;
+            again.note(parts, context, &stop).await?;
             return Err(stop.into());
         }
     };
-    again.forget(parts, &claimed.decided.request.id).await;
+    again.forget(parts, &claimed.decided.request).await;
     user_answers(context, claimed).await
 }
 

@@ -59,18 +59,18 @@ impl<'a> SharedPermissions<'a> {
 
 /// What the calls would do that wait for a decision in this process: whoever checks the decision compares with that.
 #[derive(Debug, Default)]
-pub(super) struct WaitingCalls(Mutex<HashMap<WaitingKey, Weak<Vec<Permission>>>>);
+pub(super) struct PendingPermissions(Mutex<HashMap<WaitingKey, Weak<Vec<Permission>>>>);
 
 /// The run and the call.
 type WaitingKey = (RunId, CallId);
 
 /// A call that waits for a decision, until this is dropped.
 pub(super) struct WaitingCallGuard {
-    calls: Arc<WaitingCalls>,
+    calls: Arc<PendingPermissions>,
     key: WaitingKey,
 }
 
-impl WaitingCalls {
+impl PendingPermissions {
     /// Adds the call of a request.
     pub(super) fn add(
         self: &Arc<Self>,

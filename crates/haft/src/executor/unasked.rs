@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::approval::inbox::{RequestEnding, RequestStatus, StoredApproval};
-use crate::approval::suspended::SuspendedCall;
+use crate::approval::suspended::SuspendedEntry;
 use crate::approval::{ApprovalId, Choice, fingerprint};
 use crate::error::ErrorKind;
 use crate::executor::again;
@@ -117,13 +117,14 @@ async fn elsewhere(
         return Ok(Vec::new());
     }
     let key = again::of(parts, session, entry, call.written);
-    let found = parts.suspended.find(&key).await.map_err(not_withdrawn)?;
-    let is_same = |one: &SuspendedCall| {
-        let here = one.run == *session.approval_run();
-        one.outcome.is_none() && (here || one.alone && session.is_for_one_call())
+    let found = parts.inbox.find_suspended(&key).await;
+    let found = found.map_err(not_withdrawn)?;
+    let is_same = |one: &SuspendedEntry| {
+        let here = one.call.run == *session.approval_run();
+        !one.has_ended() && (here || one.call.alone && session.is_for_one_call())
     };
     let same = found.into_iter().filter(is_same);
-    Ok(same.map(|one| one.approval).collect())
+    Ok(same.map(|one| one.call.approval).collect())
 }
 
 /// Ends a request, unless it is over; returns true if its decision or its outcome counts.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::approval::ApprovalRequest;
-use crate::approval::inbox::{Inbox, InboxError, WaitingLimits};
+use crate::approval::inbox::{InboxError, WaitingCalls, WaitingLimits};
 use crate::bounds::CallerClass;
 
 /// Maximum number of pending requests of a run: no user can answer more, and they would fill the inbox for everyone.
@@ -62,7 +62,7 @@ impl RequestQueue {
     /// Reserves a place for a request; `None` if too many are pending.
     pub(crate) async fn place(
         &self,
-        inbox: &dyn Inbox,
+        inbox: &dyn WaitingCalls,
         request: &ApprovalRequest,
         resumed: bool,
     ) -> Result<Option<QueueSlot<'_>>, InboxError> {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::approval::inbox::{Inbox, InboxError, RequestEnding, RequestFilter, RequestStatus};
+use haft::approval::inbox::{
+    InboxError, RequestEnding, RequestFilter, RequestStatus, WaitingCalls,
+};
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalScope};
 use haft::error::ErrorKind;
@@ -68,7 +70,7 @@ async fn waiting(inbox: &MemoryInbox) -> ApprovalId {
 }
 
 /// Waits until the request is withdrawn and checks that it can no longer be decided.
-pub(crate) async fn withdrawn(inbox: &dyn Inbox, id: &ApprovalId) {
+pub(crate) async fn withdrawn(inbox: &dyn WaitingCalls, id: &ApprovalId) {
     let mut changes = inbox.changes();
     while inbox.get(id).await.unwrap().unwrap().status != RequestStatus::Withdrawn {
         let _ = changes.recv().await;
@@ -333,4 +335,36 @@ async fn a_request_states_how_long_its_call_really_waits() {
         assert_eq!(request.waits_until.map(after), waits, "{mode:?} {inner}");
         assert_eq!(request.ends_with_the_wait(), waits.is_none());
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_claimed_by_a_process_that_exited_goes_to_the_call_that_waits_too() {
+    let pending = start_pending_call().await;
+    let (inbox, id) = (&pending.inbox, &pending.id);
+    let answers = r#"{"text":"42"}"#.to_owned();
+    let answer = Decision::new(haft::approval::Choice::Answer { answers }, "ann", "test");
+    // In memory nothing waits: the call sees both at once, and no outcome ever comes from the process that claimed the answer.
+    inbox.decide(id, &answer).await.unwrap();
+    inbox.claim(id).await.unwrap();
+    let outcome = pending.call.await.unwrap();
+    assert!(outcome.text().contains("42"), "{outcome:?}");
+    assert_eq!(pending.runs.load(Ordering::SeqCst), 0);
+}
+
+/// The clock only moves on while every task waits: a call that looks at the inbox without a pause would stop it.
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_time_is_over_while_another_process_runs_it_waits_for_the_outcome_without_a_spin()
+ {
+    let pending = start_pending_call().await;
+    let (inbox, id) = (&pending.inbox, &pending.id);
+    let approval = Decision::approve("ann", "test");
+    inbox.decide(id, &approval).await.unwrap();
+    inbox.claim(id).await.unwrap();
+    // slow on purpose: the clock is paused, and the hour passes at once if every task waits.
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    let outcome = r#"{"v":1,"status":"ok","ok":true,"summary":"ran elsewhere"}"#;
+    inbox.finish(id, outcome, false).await.unwrap();
+    let outcome = pending.call.await.unwrap();
+    assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
+    assert_eq!(pending.runs.load(Ordering::SeqCst), 0);
 }

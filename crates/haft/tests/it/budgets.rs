@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::inbox::Inbox as _;
+use haft::approval::inbox::WaitingCalls as _;
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalScope, ApproverReply, AutoApprove, Decision};
 use haft::audit::EventKind;

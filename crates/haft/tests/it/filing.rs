@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::approval::inbox::{
-    Inbox, InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingLimits,
+    InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingCalls,
+    WaitingLimits,
 };
 use haft::approval::memory::MemoryInbox;
+use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use haft::approval::{ApprovalId, ApprovalRequest};
-use haft::call::RunId;
+use haft::call::{CallId, RunId};
 use haft::future::BoxFuture;
 use haft::testing::TestTool;
 use haft::{Decision, Executor, Policy, Risk, Session, ToolCall, ToolRegistry};
@@ -22,7 +24,7 @@ type InboxFuture<'a, T> = BoxFuture<'a, Result<T, InboxError>>;
 #[derive(Debug)]
 struct Mute(MemoryInbox);
 
-impl Inbox for Mute {
+impl WaitingCalls for Mute {
     fn is_durable(&self) -> bool {
         true
     }
@@ -94,6 +96,39 @@ impl Inbox for Mute {
         why: &'a str,
     ) -> InboxFuture<'a, ()> {
         self.0.end(id, ending, why)
+    }
+
+    fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> InboxFuture<'a, ()> {
+        self.0.suspend(call)
+    }
+
+    fn find_suspended<'a>(&'a self, key: &'a str) -> InboxFuture<'a, Vec<SuspendedEntry>> {
+        self.0.find_suspended(key)
+    }
+
+    fn get_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> InboxFuture<'a, Option<SuspendedEntry>> {
+        self.0.get_suspended(run, call)
+    }
+
+    fn end_suspended<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+        outcome: Option<&'a str>,
+    ) -> InboxFuture<'a, ()> {
+        self.0.end_suspended(run, call, outcome)
+    }
+
+    fn collect<'a>(
+        &'a self,
+        run: &'a RunId,
+        call: &'a CallId,
+    ) -> InboxFuture<'a, Option<CollectedCall>> {
+        self.0.collect(run, call)
     }
 
     fn changes(&self) -> Receiver<ApprovalId> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::inbox::Inbox;
+use haft::approval::inbox::WaitingCalls;
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalScope, ApproverReply, AutoApprove, Decision};
 use haft::permission::{Effect, Permission, Verdict};

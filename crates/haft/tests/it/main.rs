@@ -23,3 +23,5 @@ mod slow_store;
 mod spans;
 mod untrusted;
 mod views;
+mod waiting;
+mod waiting_script;

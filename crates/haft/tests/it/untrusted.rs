@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use haft::approval::ApproverReply;
-use haft::approval::inbox::Inbox as _;
+use haft::approval::inbox::WaitingCalls as _;
 use haft::approval::memory::MemoryInbox;
 use haft::permission::{Effect, PathClaim, Permission, Verdict};
 use haft::policy::{Policy, UntrustedContent};

@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{InboxError, RequestFilter, RequestStatus, StoredApproval};
 use haft::approval::listing::RequestPage;
+use haft::approval::suspended::SuspendedEntry;
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use tokio::sync::oneshot;
 
 use super::beat::alive;
+use super::steps::callers::{self, CallerName};
 use super::steps::{alike, columns, get, read_bare_row};
 use super::{OwnChanges, SharedInbox};
 use crate::inbox::{CapacityCheck, LISTENER_BUFFER, stored_statuses, unavailable};
@@ -70,6 +72,15 @@ pub(super) enum ReadJob {
         oneshot::Sender<Result<(Vec<StoredApproval>, bool), InboxError>>,
     ),
     Room(CapacityCheck, oneshot::Sender<Result<bool, InboxError>>),
+    /// The suspended calls with a key.
+    FindSuspended(
+        String,
+        oneshot::Sender<Result<Vec<SuspendedEntry>, InboxError>>,
+    ),
+    GetSuspended(
+        CallerName,
+        oneshot::Sender<Result<Option<SuspendedEntry>, InboxError>>,
+    ),
     /// A listener was added.
     Look,
 }
@@ -117,6 +128,16 @@ pub(super) fn run(shared: &SharedInbox, jobs: &Jobs<ReadJob>) {
             }
             NextJob::Job(ReadJob::List(filter, answer)) => drop(answer.send(reader.list(&filter))),
             NextJob::Job(ReadJob::Room(room, answer)) => drop(answer.send(reader.room(&room))),
+            NextJob::Job(ReadJob::FindSuspended(key, answer)) => {
+                let lease = shared.lease;
+                let found = reader.read(|connection| callers::find(connection, lease, &key));
+                drop(answer.send(found));
+            }
+            NextJob::Job(ReadJob::GetSuspended(name, answer)) => {
+                let lease = shared.lease;
+                let found = reader.read(|connection| callers::get(connection, lease, &name));
+                drop(answer.send(found));
+            }
             NextJob::Job(ReadJob::Look) | NextJob::Quiet => {}
             NextJob::End => break,
         }

@@ -1,16 +1,24 @@
-//! `InboxChange`: each change of a request as statements, each a compare-and-set within a shared transaction.
+//! `InboxChange`: each change of a waiting call as statements within a shared transaction, which reads the row's state and writes the one that
+//! [`transition`] leads to.
 
 use std::collections::{HashMap, HashSet};
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{InboxError, RequestEnding, RequestStatus, StoredApproval};
-use haft::approval::transition::RequestEvent;
+use haft::approval::suspended::CollectedCall;
+use haft::approval::transition::{CallState, WaitingEvent, transition};
 use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{SqliteHeartbeat, alive};
-use crate::inbox::{DecisionRow, MAX_PENDING, RequestDraft, StoredRow, inbox_full, refusal};
+use crate::inbox::{
+    DecisionRow, MAX_PENDING, RequestDraft, StoredRow, StoredState, inbox_full, refusal,
+};
 use crate::number::nanoseconds;
+
+pub(super) mod callers;
+
+use callers::CallerChange;
 
 /// The columns of a row, for [`read_bare_row`].
 macro_rules! columns {
@@ -33,29 +41,24 @@ const PENDING: &str = "SELECT count(*) FROM (SELECT 1 FROM approvals \
     WHERE tenant = ? AND status = 'pending' LIMIT ?)";
 const INSERT: &str = "INSERT INTO approvals \
     (tenant, id, run, fingerprint, created, expires, waiter, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+/// Whether the claiming process is alive makes no difference to an event.
+const STATE: &str = "SELECT status, expires, claimed_by IS NOT NULL, outcome IS NOT NULL, delivered FROM approvals WHERE id = ?";
 const DECIDE: &str = concat!(
-    "UPDATE approvals SET status = ?2, decision = ?3, edited_digest = ?4, changed = ?5 \
-    WHERE id = ?1 AND status = 'pending' AND expires > ?6 RETURNING ",
+    "UPDATE approvals SET status = ?2, decision = ?3, edited_digest = ?4, changed = ?5 WHERE id = ?1 RETURNING ",
     columns!()
 );
 const CLAIM: &str = concat!(
-    "UPDATE approvals SET status = iif(status = 'approved', 'running', status), claimed_by = ?2, changed = ?3 \
-    WHERE id = ?1 AND claimed_by IS NULL AND status IN ('approved', 'denied', 'answered', 'done') RETURNING ",
+    "UPDATE approvals SET status = ?2, claimed_by = ?3, changed = ?4 WHERE id = ?1 RETURNING ",
     columns!()
 );
-const FINISH: &str = "UPDATE approvals SET status = iif(status = 'running', 'done', status), outcome = ?2, \
-    delivered = max(delivered, ?3), changed = ?4 WHERE id = ?1";
-const DELIVER: &str =
-    "UPDATE approvals SET delivered = 1, changed = ?2 WHERE id = ?1 AND delivered = 0";
+const FINISH: &str =
+    "UPDATE approvals SET status = ?2, outcome = ?3, delivered = ?4, changed = ?5 WHERE id = ?1";
+const DELIVER: &str = "UPDATE approvals SET delivered = 1, changed = ?2 WHERE id = ?1";
 const ATTEND: &str = "UPDATE approvals SET waiter = ?2, changed = ?3 WHERE id = ?1";
 const LEAVE: &str =
     "UPDATE approvals SET waiter = NULL, changed = ?3 WHERE id = ?1 AND waiter = ?2";
-/// A request that has expired before it is withdrawn becomes expired.
-const END: &str = "UPDATE approvals SET status = iif(status = 'pending' AND expires <= ?5, 'expired', ?2), changed = ?3 \
-    WHERE id = ?1 AND status = ?4 AND claimed_by IS NULL";
-/// One that expired instead has no reason.
-const REASON: &str = "INSERT OR REPLACE INTO approval_reasons (id, why) \
-    SELECT id, ?2 FROM approvals WHERE id = ?1 AND status = 'withdrawn'";
+const END: &str = "UPDATE approvals SET status = ?2, changed = ?3 WHERE id = ?1";
+const REASON: &str = "INSERT OR REPLACE INTO approval_reasons (id, why) VALUES (?1, ?2)";
 const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
     WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
 const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
@@ -77,6 +80,26 @@ pub(super) enum InboxChange {
     End(ApprovalId, RequestEnding, String),
     /// Marks a tenant's expired requests.
     Sweep(String),
+    /// Changes a suspended call.
+    Caller(CallerChange),
+}
+
+/// A row's state before and after an event, and the stored status before it.
+struct RowStep {
+    stored: String,
+    before: CallState,
+    after: CallState,
+}
+
+impl RowStep {
+    /// Returns the status to store.
+    fn status(&self) -> &'static str {
+        match self.after.status {
+            // A row whose process is gone stays as it is.
+            RequestStatus::InDoubt => RequestStatus::Running.as_str(),
+            status => status.as_str(),
+        }
+    }
 }
 
 impl InboxChange {
@@ -95,6 +118,7 @@ pub(super) enum InboxChangeResult {
     Done,
     Entry(Box<StoredApproval>),
     First(bool),
+    Collected(Option<CollectedCall>),
 }
 
 /// Why a step failed: the inbox refused it, and the other steps continue, or the database failed, and none does.
@@ -167,12 +191,15 @@ impl<'a> ChangeTransaction<'a> {
                 delivered,
             } => {
                 self.beat.release(id.as_str());
-                let values: [&dyn ToSql; 4] = [&id.as_str(), outcome, delivered, &number];
+                let delivered = *delivered;
+                let step = self.step(id, WaitingEvent::Finish { delivered })?;
+                let (status, delivered) = (step.status(), step.after.delivered);
+                let values: [&dyn ToSql; 5] = [&id.as_str(), &status, outcome, &delivered, &number];
                 self.update(id, FINISH, &values)?;
                 Ok(InboxChangeResult::Done)
             }
             InboxChange::Deliver(id) => {
-                let first = self.update(id, DELIVER, &[&id.as_str(), &number])?;
+                let first = self.deliver(id, number)?;
                 Ok(InboxChangeResult::First(first))
             }
             InboxChange::Attend(id, true) => {
@@ -193,6 +220,7 @@ impl<'a> ChangeTransaction<'a> {
                 Ok(InboxChangeResult::Done)
             }
             InboxChange::Sweep(tenant) => self.sweep(tenant, number),
+            InboxChange::Caller(change) => self.change_caller(change, number),
         }
     }
 
@@ -255,35 +283,67 @@ impl<'a> ChangeTransaction<'a> {
         Ok(())
     }
 
+    /// Reads a row's state and returns what an event makes of it.
+    fn step(&self, id: &ApprovalId, event: WaitingEvent) -> Result<RowStep, SqliteInboxError> {
+        let read = |row: &Row<'_>| {
+            Ok(StoredState {
+                status: row.get(0)?,
+                expires: row.get(1)?,
+                claimer_lives: row.get::<_, bool>(2)?.then_some(true),
+                has_outcome: row.get(3)?,
+                delivered: row.get(4)?,
+            })
+        };
+        let mut state = self.connection.prepare_cached(STATE)?;
+        let stored = state.query_row([id.as_str()], read).optional()?;
+        let stored = stored.ok_or_else(|| InboxError::NotFound(id.clone()))?;
+        let before = stored.at(nanoseconds(clock::now()))?;
+        match transition(before, event) {
+            Ok(after) => Ok(RowStep {
+                stored: stored.status,
+                before,
+                after,
+            }),
+            Err(_) => Err(refusal(&self.known(id)?, event).into()),
+        }
+    }
+
     fn decide(
         &mut self,
         id: &ApprovalId,
         verdict: &DecisionRow,
         number: i64,
     ) -> Result<InboxChangeResult, SqliteInboxError> {
-        let now = nanoseconds(clock::now());
-        let values = params![
-            id.as_str(),
-            verdict.status,
-            verdict.json,
-            verdict.edited_digest,
-            number,
-            now
-        ];
+        let step = match self.step(id, verdict.event) {
+            Ok(step) => step,
+            Err(refused) => {
+                // Marks one whose time is over as such.
+                self.end(id, RequestEnding::Expired, "", number)?;
+                return Err(refused);
+            }
+        };
+        let (json, edited) = (&verdict.json, &verdict.edited_digest);
+        let values = params![id.as_str(), step.status(), json, edited, number];
         let decided = self
             .connection
             .prepare_cached(DECIDE)?
-            .query_row(values, read_bare_row)
-            .optional()?;
-        if let Some(decided) = decided {
-            self.changed.push(id.clone());
-            return Ok(InboxChangeResult::Entry(Box::new(self.entry(decided)?)));
+            .query_row(values, read_bare_row)?;
+        self.changed.push(id.clone());
+        Ok(InboxChangeResult::Entry(Box::new(self.entry(decided)?)))
+    }
+
+    /// Marks an outcome as delivered; returns whether it was not before.
+    pub(super) fn deliver(
+        &mut self,
+        id: &ApprovalId,
+        number: i64,
+    ) -> Result<bool, SqliteInboxError> {
+        let step = self.step(id, WaitingEvent::Deliver)?;
+        let first = step.after.delivered && !step.before.delivered;
+        if first {
+            self.update(id, DELIVER, &[&id.as_str(), &number])?;
         }
-        let entry = self.known(id)?;
-        if entry.status == RequestStatus::Expired {
-            self.end(id, RequestEnding::Expired, "", number)?;
-        }
-        Err(refusal(&entry, verdict.event).into())
+        Ok(first)
     }
 
     fn end(
@@ -293,10 +353,14 @@ impl<'a> ChangeTransaction<'a> {
         why: &str,
         number: i64,
     ) -> Result<(), SqliteInboxError> {
-        let (to, from) = (ending.status().as_str(), ending.applies_to().as_str());
-        let now = nanoseconds(clock::now());
-        let ended = self.update(id, END, &[&id.as_str(), &to, &number, &from, &now])?;
-        if ended && !why.is_empty() {
+        let step = self.step(id, WaitingEvent::End(ending))?;
+        let status = step.status();
+        if status == step.stored {
+            return Ok(());
+        }
+        self.update(id, END, &[&id.as_str(), &status, &number])?;
+        // One that expired before it was withdrawn has no reason.
+        if step.after.status == RequestStatus::Withdrawn && !why.is_empty() {
             let mut reason = self.connection.prepare_cached(REASON)?;
             reason.execute(params![id.as_str(), why])?;
         }
@@ -308,16 +372,12 @@ impl<'a> ChangeTransaction<'a> {
         id: &ApprovalId,
         number: i64,
     ) -> Result<InboxChangeResult, SqliteInboxError> {
+        let step = self.step(id, WaitingEvent::Claim)?;
+        let values = params![id.as_str(), step.status(), self.beat.me, number];
         let claimed = self
             .connection
             .prepare_cached(CLAIM)?
-            .query_row(params![id.as_str(), self.beat.me, number], read_bare_row)
-            .optional()?;
-        let Some(claimed) = claimed else {
-            let entry = self.known(id)?;
-            let again = entry.claimed;
-            return Err(refusal(&entry, RequestEvent::Claim { again }).into());
-        };
+            .query_row(values, read_bare_row)?;
         self.changed.push(id.clone());
         self.beat.hold(id.as_str());
         // Before the row is read: the claiming process must count as alive.

@@ -1,11 +1,10 @@
 //! A question that a command asks again: each of its calls is a run of its own, and the inbox identifies questions by run.
 
 use crate::approval::inbox::RequestStatus;
-use crate::approval::suspended::{SuspendedCall, SuspendedError};
-use crate::approval::{ApprovalId, ApprovalRequest, Decision};
+use crate::approval::suspended::SuspendedCall;
+use crate::approval::{ApprovalRequest, Decision};
 use crate::arguments::Arguments;
 use crate::context::CallContext;
-use crate::error::HostFailure;
 use crate::executor::ExecutorParts;
 use crate::executor::again::{of, unknown};
 use crate::executor::ask::not_recorded;
@@ -43,9 +42,11 @@ impl RepeatKey {
         let Some(key) = &self.key else {
             return Ok(EarlierQuestion::None);
         };
-        let found = parts.suspended.find(key).await.map_err(|e| unknown(&e))?;
-        for call in found.into_iter().filter(|call| call.alone) {
-            let entry = parts.inbox.get(&call.approval).await;
+        let found = parts.inbox.find_suspended(key).await;
+        let found = found.map_err(|e| unknown(&e))?;
+        for noted in found.into_iter().filter(|noted| noted.call.alone) {
+            let approval = &noted.call.approval;
+            let entry = parts.inbox.get(approval).await;
             let entry = entry.map_err(|e| not_recorded(&e))?;
             let Some(entry) = entry.filter(|entry| entry.request.is_question()) else {
                 continue;
@@ -53,16 +54,18 @@ impl RepeatKey {
             if entry.is_open() {
                 return Ok(EarlierQuestion::Waits(Box::new(entry.request)));
             }
-            let forgotten = parts.suspended.forget(&call.run, &call.call).await;
-            forgotten.map_err(|e| unknown(&e))?;
+            // No other process needs to act on it any more.
+            let _ = parts.inbox.claim(approval).await;
+            let collected = parts.inbox.collect(&noted.call.run, &noted.call.call).await;
+            if collected.map_err(|e| unknown(&e))?.is_none() {
+                continue;
+            }
             let ended = matches!(
                 entry.status,
                 RequestStatus::Answered | RequestStatus::Denied | RequestStatus::Done
             );
             if let Some(decision) = entry.decision.filter(|_| ended) {
-                // No other process needs to act on it any more.
-                let _ = parts.inbox.claim(&call.approval).await;
-                let _ = parts.inbox.deliver(&call.approval).await;
+                let _ = parts.inbox.deliver(approval).await;
                 return Ok(EarlierQuestion::Decided(Box::new(decision)));
             }
         }
@@ -73,44 +76,32 @@ impl RepeatKey {
     pub(super) async fn note(
         &self,
         parts: &ExecutorParts,
+        context: &CallContext,
         stop: &EarlyEnd,
     ) -> Result<(), EarlyEnd> {
         let (Some(key), EarlyEnd::Suspended(waiting)) = (&self.key, stop) else {
             return Ok(());
         };
-        let approval = waiting.approval.clone();
-        let entry = parts.inbox.get(&approval).await;
-        let Some(entry) = entry.map_err(|e| not_recorded(&e))? else {
-            return Ok(());
-        };
         let call = SuspendedCall {
-            run: entry.request.run,
-            call: entry.request.call,
+            run: context.session.run().clone(),
+            call: context.call.clone(),
             key: key.clone(),
-            approval,
+            approval: waiting.approval.clone(),
             within: false,
             alone: true,
-            outcome: None,
         };
-        let noted = parts.suspended.suspend(&call).await;
+        let noted = parts.inbox.suspend(&call).await;
         noted.map_err(|e| unknown(&e))
     }
 
     /// Forgets the question once its answer is delivered: asked again, it is a new question.
-    pub(super) async fn forget(&self, parts: &ExecutorParts, approval: &ApprovalId) {
+    pub(super) async fn forget(&self, parts: &ExecutorParts, request: &ApprovalRequest) {
         if self.key.is_none() {
             return;
         }
-        let forgotten = async {
-            let entry = parts.inbox.get(approval).await;
-            let entry = entry.map_err(|e| SuspendedError(HostFailure::of(e)))?;
-            let Some(request) = entry.map(|entry| entry.request) else {
-                return Ok(());
-            };
-            parts.suspended.forget(&request.run, &request.call).await
-        };
-        if let Err(error) = forgotten.await {
-            tracing::warn!(%error, %approval, "forget a question that was answered");
+        let ended = parts.inbox.end_suspended(&request.run, &request.call, None);
+        if let Err(error) = ended.await {
+            tracing::warn!(%error, approval = %request.id, "forget a question that was answered");
         }
     }
 }

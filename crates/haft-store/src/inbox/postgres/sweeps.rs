@@ -1,21 +1,9 @@
-//! Suspended calls in both databases.
+//! `SweepClock`: when old suspended calls are deleted.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use haft::approval::suspended::SuspendedError;
-
-use crate::error::StoreError;
-
-#[cfg(feature = "postgres")]
-mod postgres;
-#[cfg(feature = "sqlite")]
-mod sqlite;
-
-/// Maximum number of suspended calls per key to look at.
-const MAX_FOUND: i64 = 100;
-
 /// Interval between a process's sweeps of old suspended calls, in nanoseconds.
-const SWEEP_NANOS: i64 = 3_600_000_000_000;
+pub(super) const SWEEP_NANOS: i64 = 3_600_000_000_000;
 
 /// Time of this process's last sweep.
 #[derive(Debug, Default)]
@@ -26,11 +14,5 @@ impl SweepClock {
     pub(crate) fn is_due(&self, now: i64) -> bool {
         let last = self.0.load(Ordering::Relaxed);
         now.saturating_sub(last) >= SWEEP_NANOS && self.0.swap(now, Ordering::Relaxed) == last
-    }
-}
-
-impl From<StoreError> for SuspendedError {
-    fn from(error: StoreError) -> Self {
-        Self(error.0)
     }
 }
