@@ -9,10 +9,10 @@ use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::site::Site;
 
+pub use haft_setup::launch::Launch;
+
 pub mod install;
-pub(crate) mod jsonc;
 pub(crate) mod settings_file;
-pub(crate) mod toml_text;
 
 /// The name of haft's entry in a client's settings.
 pub const SERVER: &str = "haft";
@@ -24,15 +24,6 @@ pub enum InstallScope {
     Project,
     /// Everything that the user does with the client.
     User,
-}
-
-/// How a client starts haft.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Launch {
-    /// The program.
-    pub command: String,
-    /// Its arguments.
-    pub args: Vec<String>,
 }
 
 /// The format of a settings file.
@@ -209,7 +200,7 @@ impl ClientProgram {
         let entry = (self.entry)(launch);
         match self.format {
             ClientFileFormat::Json => format!("{:#}\n", json!({ self.servers: { SERVER: entry } })),
-            ClientFileFormat::Toml => toml_text::table(self.servers, SERVER, launch),
+            ClientFileFormat::Toml => launch.to_toml(self.servers, SERVER),
             ClientFileFormat::Yaml => goose(launch),
         }
     }

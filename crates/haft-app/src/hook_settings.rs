@@ -10,11 +10,11 @@ use crate::clients::InstallScope;
 pub use crate::clients::install::InstallEdit;
 use crate::clients::install::record::SettingsBackup;
 use crate::clients::install::target::{InstallContent, InstallTarget};
-use crate::clients::jsonc::EditError;
 use crate::clients::settings_file::EditableFile;
 use crate::plain_file;
 use crate::problem::Problem;
 use crate::site::Site;
+use haft_setup::edit::EditError;
 
 use json_hooks::{HookPosition, JsonHooks};
 use places::{HookFileFormat, HookLayout, HookRegistration, HookTarget};

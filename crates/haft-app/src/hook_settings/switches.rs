@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use haft_hook::Agent;
 use serde_json::Value;
 
-use crate::clients::jsonc;
 use crate::hook_settings::MAX_BYTES;
 use crate::hook_settings::json_hooks::HookPosition;
 use crate::hook_settings::places;
 use crate::plain_file;
 use crate::site::Site;
+use haft_setup::edit::jsonc;
 
 /// The name of haft's entries, if an agent has names for them.
 const NAME: &str = "haft";

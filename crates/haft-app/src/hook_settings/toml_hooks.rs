@@ -1,14 +1,14 @@
-//! `TomlHooks`: hooks in Codex's `config.toml`. haft's entries go to the end of the file and are removed by lines; every other byte stays.
+//! `TomlHooks`: hooks in Codex's `config.toml`. haft's entries go to the end of the file and are removed alone; every other byte stays.
 
-use std::ops::Range;
 use std::path::Path;
 
 use haft_hook::Agent;
+use haft_setup::edit::EditError;
+use haft_setup::edit::toml::{TomlSection, append, cut, parse, sections};
 use toml::{Table, Value};
 
 use crate::clients::install::record::InstallRecord;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
-use crate::clients::jsonc::EditError;
 use crate::hook_settings::by_hand;
 use crate::hook_settings::json_hooks::{HookPosition, JsonHooks};
 use crate::hook_settings::places::{HookLayout, HookRegistration as HookEntry};
@@ -32,14 +32,6 @@ pub(crate) fn has_hooks(path: &Path) -> bool {
     let table = parse(&text).unwrap_or_default();
     let hooks = table.get("hooks").and_then(Value::as_table);
     hooks.is_some_and(|hooks| hooks.values().any(Value::is_array))
-}
-
-fn parse(text: &str) -> Result<Table, EditError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    toml::from_str(text).map_err(|e| EditError {
-        what: e.message().to_owned(),
-        at: e.span().unwrap_or(0..0),
-    })
 }
 
 fn wrong<T>(what: &str) -> Result<T, EditError> {
@@ -88,13 +80,7 @@ impl TomlHooks {
                 continue;
             }
             let own = tables(&entry.event, &entry.value["hooks"][0])?;
-            if !out.is_empty() && !out.ends_with('\n') {
-                out.push('\n');
-            }
-            if !out.trim().is_empty() {
-                out.push('\n');
-            }
-            out.push_str(&own);
+            append(&mut out, &own);
             push(&mut expected, &own, &entry.event)?;
         }
         check(out, &expected)
@@ -136,7 +122,7 @@ fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), EditError> {
     }
 }
 
-/// Fails unless the edited text parses to just what it should. It was edited by lines, which multi-line strings could confuse.
+/// Fails unless the edited text parses to just what it should.
 fn check(out: String, expected: &Table) -> Result<String, EditError> {
     if parse(&out).as_ref() == Ok(expected) {
         return Ok(out);
@@ -144,88 +130,28 @@ fn check(out: String, expected: &Table) -> Result<String, EditError> {
     wrong("`hooks` is not written in a way that can be edited")
 }
 
-/// Parses a table's header. Returns its names, and whether it is an element of a list, as in `[[a."b c"]]`.
-fn header(line: &str) -> Option<(Vec<String>, bool)> {
-    let line = line.trim();
-    let is_list = line.starts_with("[[");
-    if !line.starts_with('[') {
-        return None;
-    }
-    let table: Table = toml::from_str(line).ok()?;
-    let mut names = Vec::new();
-    let mut at = &Value::Table(table);
-    loop {
-        let table = match at {
-            Value::Array(items) => items.first()?.as_table()?,
-            other => other.as_table()?,
-        };
-        let Some((name, inner)) = table.iter().next() else {
-            return Some((names, is_list));
-        };
-        names.push(name.clone());
-        at = inner;
-    }
-}
-
-/// Returns the lines of an entry: those of its group, or only those of its own table if the group has other hooks.
-fn lines_of(text: &str, spot: &HookPosition, is_alone: bool) -> Option<Range<usize>> {
+/// Returns which sections are an entry's: those of its group, or only that of its own table and what is below it if the group has other
+/// hooks. `None` if it is not written as tables.
+fn sections_of(sections: &[TomlSection], spot: &HookPosition) -> Option<Vec<bool>> {
     let group = ["hooks", spot.event.as_str()];
-    let (mut groups, mut handlers, mut from) = (0, 0, None);
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let begin = at;
-        at += line.len();
-        let Some((names, is_list)) = header(line) else {
-            continue;
-        };
-        let is_group = is_list && names == group;
-        let is_handler = is_list && names.len() == 3 && names[..2] == group && names[2] == "hooks";
-        let is_inside = names.len() > 2 && names[..2] == group && !is_handler;
-        if let Some(from) = from {
-            let ends = if is_alone {
-                is_group
-            } else {
-                is_group || is_handler
-            };
-            if ends || !(is_inside || is_handler) {
-                return Some(from..begin);
+    let (mut groups, mut handlers) = (0, 0);
+    let is_own = sections.iter().map(|section| {
+        let names = &section.names;
+        let is_inside = names.len() >= 2 && names[..2] == group;
+        if section.is_list && is_inside {
+            match &names[2..] {
+                [] => (groups, handlers) = (groups + 1, 0),
+                [name] if name == "hooks" => handlers += 1,
+                _ => {}
             }
         }
-        if is_group {
-            groups += 1;
-            handlers = 0;
-        }
-        handlers += usize::from(is_handler);
-        let is_it = groups == spot.item + 1
-            && if is_alone {
-                is_group
-            } else {
-                is_handler && handlers == spot.handler.unwrap_or_default() + 1
-            };
-        if is_it && from.is_none() {
-            from = Some(begin);
-        }
-    }
-    from.map(|from| from..text.len())
-}
-
-/// Removes lines from a text. Comments and blank lines before the next table belong to that table and stay.
-fn without_lines(text: &str, lines: &Range<usize>) -> String {
-    let mut end = lines.end;
-    let inside = &text[lines.clone()];
-    for line in inside.split_inclusive('\n').rev() {
-        let is_of_next = line.trim().is_empty() || line.trim_start().starts_with('#');
-        if !is_of_next || end == text.len() && line.trim().is_empty() {
-            break;
-        }
-        end -= line.len();
-    }
-    let mut head = text[..lines.start].to_owned();
-    // The blank line before it goes, too.
-    if head.ends_with("\n\n") {
-        head.pop();
-    }
-    head + &text[end..]
+        let is_handler = names.len() > 2
+            && names[2] == "hooks"
+            && handlers == spot.handler.unwrap_or_default() + 1;
+        is_inside && groups == spot.item + 1 && (spot.is_alone || is_handler)
+    });
+    let is_own: Vec<bool> = is_own.collect();
+    is_own.contains(&true).then_some(is_own)
 }
 
 impl InstallContent for TomlHooks {
@@ -262,10 +188,11 @@ impl InstallContent for TomlHooks {
             if gone.is_some_and(|gone| gone.event == spot.event && gone.item == spot.item) {
                 continue;
             }
-            let Some(lines) = lines_of(&out, spot, spot.is_alone) else {
+            let sections = sections(&out)?;
+            let Some(own) = sections_of(&sections, spot) else {
                 return wrong("`hooks` is not written as tables");
             };
-            out = without_lines(&out, &lines);
+            out = cut(&out, &sections, &own);
             if spot.is_alone {
                 gone = Some(spot);
             }
@@ -354,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_edited_by_lines_is_refused() {
+    fn what_is_not_written_as_tables_is_refused() {
         for text in [
             "hooks = 3\n",
             "hooks = { PreToolUse = [] }\n",
@@ -364,11 +291,16 @@ mod tests {
         ] {
             assert!(codex().put(text).is_err(), "{text}");
         }
-        for text in [
-            "[hooks]\nPreToolUse = [{ hooks = [{ command = \"haft hook codex\" }] }]\n",
-            "x = \"\"\"\n[[hooks.PreToolUse]]\n\"\"\"\n[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ncommand = \"haft hook codex\"\n",
-        ] {
-            assert!(codex().without(text, None).is_err(), "{text}");
-        }
+        let inline = "[hooks]\nPreToolUse = [{ hooks = [{ command = \"haft hook codex\" }] }]\n";
+        assert!(codex().without(inline, None).is_err());
+    }
+
+    #[test]
+    fn a_string_that_looks_like_a_header_is_not_taken_for_one() {
+        let text = "x = \"\"\"\n[[hooks.PreToolUse]]\n\"\"\"\n";
+        let own =
+            "[[hooks.PreToolUse]]\n[[hooks.PreToolUse.hooks]]\ncommand = \"haft hook codex\"\n";
+        let without = codex().without(&format!("{text}{own}"), None).unwrap();
+        assert_eq!(without.as_deref(), Some(text));
     }
 }

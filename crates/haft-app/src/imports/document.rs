@@ -5,12 +5,12 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::clients::jsonc;
 use crate::imports::ImportSource;
 use crate::imports::permissions::{self, ImportedRules};
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
+use haft_setup::edit::jsonc;
 
 /// Maximum size of a file, in bytes: Claude Code stores much more in its own than settings.
 const MAX_FILE_BYTES: u64 = 64 << 20;

@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
 use toml::Value;
 
-use crate::clients::jsonc::EditError;
 use crate::clients::settings_file::EditableFile;
-use crate::clients::toml_text;
 use crate::config::{FILE_NAME, Settings, document, user_file};
 use crate::problem::{Problem, SourceLocation};
 use crate::servers::literal;
@@ -17,6 +15,8 @@ use crate::site::Site;
 use crate::wiring::parts::CommandConfinement;
 use crate::wiring::policy;
 use crate::wiring::servers::ServerInputs;
+use haft_setup::edit::EditError;
+use haft_setup::edit::toml as toml_edit;
 
 /// The table that contains the servers.
 const SERVERS: &str = "mcp.servers";
@@ -277,7 +277,7 @@ pub fn add(file: &Path, servers: &[NewServer], dry_run: bool) -> Result<Settings
     change(file, dry_run, |text| {
         let mut text = text.to_owned();
         for server in servers {
-            text = toml_text::put_table(&text, SERVERS, &server.name, &server.text())?;
+            text = toml_edit::put_table(&text, SERVERS, &server.name, &server.text())?;
         }
         Ok(text)
     })
@@ -289,7 +289,7 @@ pub fn add(file: &Path, servers: &[NewServer], dry_run: bool) -> Result<Settings
 /// The file cannot be read, edited or written.
 pub fn remove(file: &Path, name: &str, dry_run: bool) -> Result<Option<SettingsEdit>, Problem> {
     let edit = change(file, dry_run, |text| {
-        let without = toml_text::remove(text, SERVERS, name)?;
+        let without = toml_edit::remove(text, SERVERS, name)?;
         Ok(without.unwrap_or_else(|| text.to_owned()))
     })?;
     let is_other = edit

@@ -168,6 +168,7 @@ const FLOORS: &[&[&str]] = &[
         "haft-http",
         "haft-json",
         "haft-search",
+        "haft-setup",
         "haft-shell",
         "haft-tokens",
         "haft-wire",

@@ -3,12 +3,12 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use haft_setup::edit::{EditError, jsonc, toml};
 use serde_json::Value;
 
 use crate::clients::install::record::InstallRecord;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
-use crate::clients::jsonc::{self, EditError};
-use crate::clients::{ClientFileFormat, ClientProgram, Launch, SERVER, toml_text};
+use crate::clients::{ClientFileFormat, ClientProgram, Launch, SERVER};
 
 /// haft as a server of this client.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl InstallContent for ClientEntry {
 
 fn entry(client: &ClientProgram, text: &str) -> Result<Option<InstalledEntry>, EditError> {
     let (value, text) = if client.format == ClientFileFormat::Toml {
-        let Some(found) = toml_text::entry(text, client.servers, SERVER)? else {
+        let Some(found) = toml::entry(text, client.servers, SERVER)? else {
             return Ok(None);
         };
         found
@@ -99,7 +99,7 @@ fn remove_entry(
         return Ok(None);
     }
     if client.format == ClientFileFormat::Toml {
-        return toml_text::put_table(text, client.servers, SERVER, replaced).map(Some);
+        return toml::put_table(text, client.servers, SERVER, replaced).map(Some);
     }
     let value = serde_json::from_str(replaced).map_err(|e| EditError {
         what: format!("the entry that haft replaced cannot be read: {e}"),
@@ -114,7 +114,12 @@ pub(super) fn put(
     launch: &Launch,
 ) -> Result<String, EditError> {
     match client.format {
-        ClientFileFormat::Toml => toml_text::put(text, client.servers, SERVER, launch),
+        ClientFileFormat::Toml => toml::put_table(
+            text,
+            client.servers,
+            SERVER,
+            &launch.to_toml(client.servers, SERVER),
+        ),
         _ => jsonc::put(text, client.servers, SERVER, &(client.entry)(launch)),
     }
 }
@@ -125,7 +130,7 @@ fn take(
     with_parent: bool,
 ) -> Result<Option<String>, EditError> {
     if client.format == ClientFileFormat::Toml {
-        return toml_text::remove(text, client.servers, SERVER);
+        return toml::remove(text, client.servers, SERVER);
     }
     let removed = jsonc::remove(text, client.servers, SERVER)?;
     match removed {

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use crate::clients::install::record::{InstallRecord, SettingsBackup, digest};
 use crate::clients::install::step::EditStep;
-use crate::clients::jsonc::EditError;
 use crate::clients::settings_file::EditableFile;
 use crate::home::Home;
 use crate::problem::{Problem, SourceLocation};
+use haft_setup::edit::EditError;
 
 /// The change of a settings file, made or planned.
 #[derive(Debug, Clone)]

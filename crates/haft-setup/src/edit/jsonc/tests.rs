@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::reader::MAX_TOKENS;
 use super::{EditError, put, remove};
 
 fn with(text: &str) -> String {
@@ -341,5 +342,50 @@ fn what_clients_read_differently_is_refused() {
     for text in ["// a\r{\"x\": 1}\n{}", "{} // a\u{2028}b"] {
         let refused = put(text, "mcpServers", "haft", &json!({})).unwrap_err();
         assert!(refused.what.contains("half a line break"), "{refused:?}");
+    }
+}
+
+#[test]
+fn an_edit_keeps_every_other_byte_of_odd_files() {
+    for text in [
+        // Half a character, as JavaScript writes it where it cut a text; a pair of halves; an escaped backslash before the letter.
+        r#"{"mcpServers": {"x": "\ud83d", "y": "\ud83d\ude00", "z": "\\ud83d"}}"#,
+        // The same key twice, where haft edits nothing.
+        r#"{"a": 1, "a": 2, "mcpServers": {"x": 1, "x": 2}}"#,
+        // Numbers keep their form.
+        r#"{"mcpServers": {"x": [1.0, 1e3, -0, 12345678901234567890123, 1e999]}}"#,
+        // A comment after the last member, and after its comma.
+        "{\n  \"mcpServers\": {\n    \"x\": 1 /* c */ // d\n  } // e\n}",
+        "{\n  \"mcpServers\": {\n    \"x\": 1, // d\n    /* c */\n  }, // e\n}\n// f",
+        // A raw tab in a string.
+        "{\"mcpServers\": {\"x\": \"a\tb\"}}",
+    ] {
+        assert_eq!(without(&with(text)), text);
+    }
+}
+
+#[test]
+fn a_text_with_too_many_parts_is_refused() {
+    let many = format!("{{\"a\": [{}]}}", "1,".repeat(MAX_TOKENS / 2));
+    let refused = put(&many, "m", "h", &json!({})).unwrap_err();
+    assert!(refused.what.contains("parts"), "{refused}");
+}
+
+#[test]
+fn a_text_that_no_client_reads_is_refused_with_its_place() {
+    for (text, at) in [
+        ("[{}]", 0),
+        ("\u{feff}[]", 3),
+        (r#"{"a": "\x"}"#, 7),
+        ("{\"a\":\u{a0}1}", 5),
+        ("{\"a\": 'x'}", 6),
+        ("{a: 1}", 1),
+        ("{\"a\": 01}", 7),
+        ("{\"a\": NaN}", 6),
+        ("{\"a\": 1\n// c\n\"b\": 2}", 13),
+        ("{\"a\": \"b\nc\"}", 6),
+    ] {
+        let refused = put(text, "m", "h", &json!({})).unwrap_err();
+        assert_eq!(refused.at.start, at, "{text:?}: {refused}");
     }
 }

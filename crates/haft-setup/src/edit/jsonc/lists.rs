@@ -2,14 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::reader::{
-    EditError, JsonPathSegment, JsoncMember, JsoncObject, JsoncTree, array_at, object_at, root,
-    tree,
+use super::reader::{JsoncMember, JsoncObject, array_at, object_at, root, tree};
+use super::tree::JsoncTree;
+use super::{
+    JsonPathSegment, JsoncStyle, check, fresh, insert_last_member, insert_member, without,
 };
-use super::{JsoncStyle, check, fresh, insert_last_member, insert_member, without};
+use crate::edit::EditError;
 
 /// Appends an item to the list at the end of a path of names; creates the list and the objects on the way if they are missing.
-pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditError> {
+///
+/// # Errors
+/// The text is not such JSON, or is written in a way that cannot be edited.
+pub fn append(text: &str, path: &[&str], item: &Value) -> Result<String, EditError> {
     let mut expected = tree(text)?;
     let list = path
         .iter()
@@ -43,11 +47,11 @@ fn append_preserving_text(text: &str, path: &[&str], item: &Value) -> Result<Str
 }
 
 /// Removes the member or item at a path.
-pub(crate) fn take(text: &str, path: &[JsonPathSegment<'_>]) -> Result<String, EditError> {
-    let unknown = || EditError {
-        what: "the entry to be removed is not there".to_owned(),
-        at: 0..0,
-    };
+///
+/// # Errors
+/// The text is not such JSON, or is written in a way that cannot be edited.
+pub fn take(text: &str, path: &[JsonPathSegment<'_>]) -> Result<String, EditError> {
+    let unknown = || EditError::new("the entry to be removed is not there");
     let (last, before) = path.split_last().ok_or_else(unknown)?;
     let mut expected = tree(text)?;
     expected.at(before).ok_or_else(unknown)?.take_at(last);
@@ -78,7 +82,10 @@ fn child<'o>(
 }
 
 /// Adds a member to the root if it has none of that name: for what a new file must start with.
-pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
+///
+/// # Errors
+/// The text is not such JSON, or is written in a way that cannot be edited.
+pub fn put_first(text: &str, name: &str, value: &Value) -> Result<String, EditError> {
     let Some(root) = root(text)? else {
         return Ok(fresh(text, &json!({ name: value })));
     };

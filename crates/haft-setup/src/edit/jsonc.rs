@@ -4,21 +4,30 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
-use reader::{BLANKS, JsoncObject, JsoncTree, object_at, root, tree};
+use crate::edit::{EditError, newline_of};
+use reader::{BLANKS, JsoncObject, object_at, root, tree};
+use tree::JsoncTree;
 
-pub(crate) use lists::{append, put_first, take};
-pub(crate) use reader::{EditError, JsonPathSegment};
+pub use lists::{append, put_first, take};
 
 mod lists;
 mod reader;
+mod tree;
+
+/// A step on the path from the root to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonPathSegment<'a> {
+    /// The member of this name.
+    Key(&'a str),
+    /// The item at this position.
+    Item(usize),
+}
 
 /// Sets `name` to `value` in the object `servers` of the root, creating that object if it is missing.
-pub(super) fn put(
-    text: &str,
-    servers: &str,
-    name: &str,
-    value: &Value,
-) -> Result<String, EditError> {
+///
+/// # Errors
+/// The text is not such JSON, or is written in a way that cannot be edited.
+pub fn put(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, EditError> {
     let after = put_preserving_text(text, servers, name, value)?;
     let mut expected = tree(text)?;
     // Only an object is a document by itself.
@@ -54,7 +63,10 @@ fn put_preserving_text(
 }
 
 /// Removes `name` from the object `servers` of the root; returns `None` if it is not there.
-pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, EditError> {
+///
+/// # Errors
+/// The text is not such JSON, or is written in a way that cannot be edited.
+pub fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, EditError> {
     let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
     };
@@ -67,7 +79,10 @@ pub(super) fn remove(text: &str, servers: &str, name: &str) -> Result<Option<Str
 }
 
 /// Removes the member `name` from the root if it is an object without members.
-pub(crate) fn remove_empty(text: &str, name: &str) -> Result<String, EditError> {
+///
+/// # Errors
+/// The text is not such JSON, or is written in a way that cannot be edited.
+pub fn remove_empty(text: &str, name: &str) -> Result<String, EditError> {
     let Some(root) = root(text)? else {
         return Ok(text.to_owned());
     };
@@ -86,17 +101,23 @@ pub(crate) fn remove_empty(text: &str, name: &str) -> Result<String, EditError> 
 }
 
 /// Returns whether the root has this member.
-pub(crate) fn has(text: &str, name: &str) -> bool {
+pub fn has(text: &str, name: &str) -> bool {
     root(text).is_ok_and(|root| root.is_some_and(|root| matches!(root.find(name), Ok(Some(_)))))
 }
 
 /// Parses the whole text; a blank one is an object without members.
-pub(crate) fn read(text: &str) -> Result<Value, EditError> {
+///
+/// # Errors
+/// The text is not such JSON.
+pub fn read(text: &str) -> Result<Value, EditError> {
     Ok(tree(text)?.value())
 }
 
 /// Returns the value of `name` in the object `servers` of the root.
-pub(super) fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, EditError> {
+///
+/// # Errors
+/// The text is not such JSON.
+pub fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, EditError> {
     let Some(object) = servers_of(text, servers)? else {
         return Ok(None);
     };
@@ -119,12 +140,9 @@ fn check(after: String, expected: &JsoncTree, servers: &str) -> Result<String, E
     if tree(&after).as_ref() == Ok(expected) {
         return Ok(after);
     }
-    Err(EditError {
-        what: format!(
-            "`{servers}` is written in a way that cannot be edited without changing something else"
-        ),
-        at: 0..0,
-    })
+    Err(EditError::new(format!(
+        "`{servers}` is written in a way that cannot be edited without changing something else"
+    )))
 }
 
 /// Appends the object to a text that only has blanks and comments.
@@ -136,10 +154,6 @@ fn fresh(text: &str, document: &Value) -> String {
     }
     let newline = newline_of(text);
     format!("{head}{newline}{}", body.replace('\n', newline))
-}
-
-fn newline_of(text: &str) -> &'static str {
-    if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
 /// The formatting of the file.
