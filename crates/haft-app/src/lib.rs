@@ -48,11 +48,9 @@
 pub mod access;
 pub mod agent;
 pub mod app;
-pub mod clients;
 pub mod config;
 pub mod decide;
 pub mod embed;
-pub mod environment;
 pub mod exec;
 pub mod disk;
 pub mod dry_run;
@@ -63,15 +61,11 @@ pub mod follow;
 pub mod follower;
 pub mod home;
 pub mod hook;
-pub mod hook_settings;
 pub mod host;
 pub mod imports;
 pub mod listening;
-pub mod nearest;
 pub mod notices;
 pub mod oauth;
-pub mod plain_file;
-pub mod problem;
 pub mod project;
 pub mod reload;
 pub mod resume;
@@ -94,6 +88,8 @@ mod refusal;
 mod repeat;
 mod serving;
 mod wiring;
+
+pub use haft_setup::{clients, environment, hook_settings, nearest, plain_file, problem};
 
 pub use embed::{Haft, HaftBuilder, Standard, enter, main};
 pub use host::PendingCallMode;

@@ -1,6 +1,15 @@
 //! What haft knows about the settings of other programs: MCP clients and coding agents.
 //!
-//! [`edit`] changes settings files in place: haft's own entry comes or goes, and every other byte stays.
+//! [`clients`] adds haft to the MCP servers of a client and removes it again, [`hook_settings`] does the same for the hooks of coding agents
+//! and says whether they ask haft. Both edit a file through [`edit`]: haft's entry comes or goes, every other byte stays, and the original
+//! is kept in haft's state folder.
 
+pub mod clients;
 pub mod edit;
+pub mod environment;
+pub mod hook_settings;
 pub mod launch;
+pub mod nearest;
+pub mod plain_file;
+pub mod problem;
+pub mod site;

@@ -34,7 +34,7 @@ pub(super) fn all(at: &Site) -> Vec<CandidateFile> {
             .into_iter()
             .filter_map(|name| ClientProgram::find(name).ok());
         for client in clients.filter(|client| client.has(level)) {
-            if let Ok(file) = client.file(level, at) {
+            if let Ok(file) = client.file(level, at.setup()) {
                 add(client.name, file, level == InstallScope::Project);
             }
         }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
 use toml::Value;
 
-use crate::clients::settings_file::EditableFile;
 use crate::config::{FILE_NAME, Settings, document, user_file};
 use crate::problem::{Problem, SourceLocation};
 use crate::servers::literal;
@@ -15,6 +14,7 @@ use crate::site::Site;
 use crate::wiring::parts::CommandConfinement;
 use crate::wiring::policy;
 use crate::wiring::servers::ServerInputs;
+use haft_setup::clients::settings_file::EditableFile;
 use haft_setup::edit::EditError;
 use haft_setup::edit::toml as toml_edit;
 
@@ -304,7 +304,9 @@ fn change(
     dry_run: bool,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<SettingsEdit, Problem> {
-    let file = EditableFile::own(named)?;
+    // A new file may hold secrets, except a workspace's `haft.toml`, which others share.
+    let mode = (!named.ends_with(FILE_NAME)).then_some(0o600);
+    let file = EditableFile::own(named, mode)?;
     let _lock = if dry_run {
         None
     } else {

@@ -112,7 +112,7 @@ fn order<'a>(
     Ok(HookEditOptions {
         agent,
         level,
-        site: &at.site,
+        site: at.site.setup(),
         dry_run: typed.dry_run,
     })
 }
@@ -126,7 +126,7 @@ fn agents(
     if let Some(name) = &typed.agent {
         return Ok(vec![agent(name)?]);
     }
-    let all = hook_settings::status::all(&at.site, &places(at)).into_iter();
+    let all = hook_settings::status::all(at.site.setup(), &places(at)).into_iter();
     Ok(all
         .filter(fits)
         .filter_map(|status| Agent::from_name(status.agent))
@@ -298,7 +298,7 @@ fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Instal
         at.screen.say(&line);
     }
     if !typed.project {
-        let status = hook_settings::status::read(agent, &at.site);
+        let status = hook_settings::status::read(agent, at.site.setup());
         for file in status.files.iter().filter(|file| file.level == "project") {
             let shown = file.file.display();
             let line = format!(

@@ -168,7 +168,6 @@ const FLOORS: &[&[&str]] = &[
         "haft-http",
         "haft-json",
         "haft-search",
-        "haft-setup",
         "haft-shell",
         "haft-tokens",
         "haft-wire",
@@ -181,6 +180,7 @@ const FLOORS: &[&[&str]] = &[
         "haft-builtins",
         "haft-chain",
         "haft-mcp",
+        "haft-setup",
         "haft-store",
     ],
     // The application as a library, and the server around it.

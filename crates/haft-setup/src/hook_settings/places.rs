@@ -13,7 +13,7 @@ use crate::clients::InstallScope;
 use crate::environment::Environment;
 use crate::hook_settings::program::HookLauncher;
 use crate::problem::Problem;
-use crate::site::Site;
+use crate::site::SetupSite;
 
 /// A file of an agent that haft is registered in.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +106,7 @@ pub(crate) fn folder(agent: Agent, environment: &Environment) -> Option<PathBuf>
 pub(crate) fn places(
     agent: Agent,
     level: InstallScope,
-    site: &Site,
+    site: SetupSite<'_>,
     program: &HookLauncher,
 ) -> Result<Vec<HookTarget>, Problem> {
     let scope = match level {
@@ -131,7 +131,7 @@ pub(crate) fn places(
     Ok(all)
 }
 
-fn path_of(file: &AgentFile, level: InstallScope, site: &Site) -> Result<PathBuf, Problem> {
+fn path_of(file: &AgentFile, level: InstallScope, site: SetupSite<'_>) -> Result<PathBuf, Problem> {
     if level == InstallScope::Project {
         return Ok(site.workspace.join(file.path));
     }

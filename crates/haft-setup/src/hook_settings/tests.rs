@@ -11,13 +11,14 @@ use crate::clients::InstallScope;
 use crate::clients::install::step::EditStep;
 use crate::clients::install::trial::{read, stopping, walk};
 use crate::environment::Environment;
-use crate::home::Home;
 use crate::problem::Problem;
-use crate::site::Site;
+use crate::site::{SetupSite, StateFolder};
 
 struct Lab {
     root: tempfile::TempDir,
-    site: Site,
+    environment: Environment,
+    work: PathBuf,
+    state: PathBuf,
 }
 
 impl Lab {
@@ -29,16 +30,27 @@ impl Lab {
         }
         let user = real.join("user").display().to_string();
         let environment = Environment::from(&[("HOME", user.as_str())][..]);
-        let home = Home::locate(Some(&real.join("state")), &environment).unwrap();
-        let site = Site::new(&real.join("work"), home, environment).unwrap();
-        Self { root, site }
+        Self {
+            root,
+            environment,
+            work: real.join("work"),
+            state: real.join("state"),
+        }
+    }
+
+    fn site(&self) -> SetupSite<'_> {
+        SetupSite {
+            environment: &self.environment,
+            workspace: &self.work,
+            home: StateFolder(&self.state),
+        }
     }
 
     fn order(&self, agent: Agent, level: InstallScope) -> HookEditOptions<'_> {
         HookEditOptions {
             agent,
             level,
-            site: &self.site,
+            site: self.site(),
             dry_run: false,
         }
     }
@@ -362,11 +374,11 @@ fn an_install_that_is_killed_at_any_step_is_repaired_by_the_next_command() {
                 }
                 let order = lab.order(agent, InstallScope::User);
                 let places =
-                    super::places::places(agent, InstallScope::User, &lab.site, &program());
+                    super::places::places(agent, InstallScope::User, lab.site(), &program());
                 let places = places.unwrap();
                 let place = places.iter().find(|place| place.path == path).unwrap();
                 let put = |text: &str| super::put(agent, place, text);
-                lab.site.home.create().unwrap();
+                lab.site().home.create().unwrap();
                 let target = target(order, place).unwrap();
                 let _ = target.install(&put, &mut stopping(stop));
                 if repair == "install" {
@@ -387,10 +399,10 @@ fn what_the_agent_writes_at_the_same_time_is_not_overwritten() {
     let theirs = "{\"theme\": \"light\", \"hooks\": {}}";
     let lab = Lab::new();
     let path = lab.write(".gemini/settings.json", "{}");
-    let places = super::places::places(Agent::Gemini, InstallScope::User, &lab.site, &program());
+    let places = super::places::places(Agent::Gemini, InstallScope::User, lab.site(), &program());
     let places = places.unwrap();
     let order = lab.order(Agent::Gemini, InstallScope::User);
-    lab.site.home.create().unwrap();
+    lab.site().home.create().unwrap();
     let put = |text: &str| super::put(Agent::Gemini, &places[0], text);
     let mut interfering = |step: EditStep<'_>| {
         if matches!(step, EditStep::Rename(..)) {
@@ -450,7 +462,7 @@ fn links_are_followed_but_not_out_of_a_project() {
     assert!(link.is_symlink() && read(&real).unwrap().contains("haft"));
     lab.uninstall(Agent::Claude).unwrap();
     assert_eq!(read(&real).as_deref(), Some("{}"));
-    std::os::unix::fs::symlink(lab.user(), lab.site.workspace.join(".claude")).unwrap();
+    std::os::unix::fs::symlink(lab.user(), lab.site().workspace.join(".claude")).unwrap();
     let order = lab.order(Agent::Claude, InstallScope::Project);
     let refused = install(order, &program()).unwrap_err().to_string();
     assert!(refused.contains("lead out of the project"), "{refused}");

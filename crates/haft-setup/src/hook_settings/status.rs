@@ -15,7 +15,7 @@ use crate::hook_settings::switches;
 use crate::hook_settings::version::{self, find_program};
 use crate::hook_settings::{MAX_BYTES, events, spots};
 use crate::plain_file;
-use crate::site::Site;
+use crate::site::SetupSite;
 
 /// Whether an agent asks haft about its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -98,7 +98,7 @@ impl AgentStatus {
 }
 
 /// Returns the status of every agent. Asks their programs for their versions in parallel. Blocks.
-pub fn all(site: &Site, places: &Places) -> Vec<AgentStatus> {
+pub fn all(site: SetupSite<'_>, places: &Places) -> Vec<AgentStatus> {
     std::thread::scope(|scope| {
         let each = Agent::ALL.map(|agent| scope.spawn(move || status(agent, site, places)));
         let each = each.into_iter().zip(Agent::ALL);
@@ -109,14 +109,14 @@ pub fn all(site: &Site, places: &Places) -> Vec<AgentStatus> {
 }
 
 /// Returns the status of one agent without looking for its program.
-pub fn read(agent: Agent, site: &Site) -> AgentStatus {
+pub fn read(agent: Agent, site: SetupSite<'_>) -> AgentStatus {
     StatusBuilder::new(agent, site).status()
 }
 
 /// Returns the status of one agent. Asks its program for its version. Blocks.
-pub fn status(agent: Agent, site: &Site, places: &Places) -> AgentStatus {
+pub fn status(agent: Agent, site: SetupSite<'_>, places: &Places) -> AgentStatus {
     let mut look = StatusBuilder::new(agent, site);
-    match find_program(agent, &site.environment, places) {
+    match find_program(agent, site.environment, places) {
         Ok(Some(found)) => {
             look.program = Some(found.program);
             look.version = found.version;
@@ -132,7 +132,7 @@ pub fn status(agent: Agent, site: &Site, places: &Places) -> AgentStatus {
 /// A status in the making.
 struct StatusBuilder<'a> {
     agent: Agent,
-    site: &'a Site,
+    site: SetupSite<'a>,
     program: Option<PathBuf>,
     version: Option<String>,
     files: Vec<HookFile>,
@@ -143,7 +143,7 @@ struct StatusBuilder<'a> {
 }
 
 impl<'a> StatusBuilder<'a> {
-    fn new(agent: Agent, site: &'a Site) -> Self {
+    fn new(agent: Agent, site: SetupSite<'a>) -> Self {
         let mut look = Self {
             agent,
             site,
@@ -309,7 +309,7 @@ impl<'a> StatusBuilder<'a> {
             count if count == deciding.len() && self.warnings.is_empty() => HookCoverage::Yes,
             _ => HookCoverage::Partly,
         };
-        let folder = places::folder(self.agent, &self.site.environment);
+        let folder = places::folder(self.agent, self.site.environment);
         let fails_closed = self.fails_closed();
         let known = gaps(self.agent).iter().copied();
         let known = known.filter(|gap| version::is_about(gap, self.version.as_deref()));

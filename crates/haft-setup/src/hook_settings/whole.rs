@@ -8,9 +8,9 @@ use haft_shell::plain_words;
 
 use crate::clients::install::record::InstallRecord;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::edit::EditError;
 use crate::hook_settings::by_hand;
 use crate::hook_settings::json_hooks::HookPosition;
-use haft_setup::edit::EditError;
 
 /// The event that represents all events of a plugin.
 pub(crate) const PLUGIN: &str = "haft.plugin";

@@ -35,7 +35,6 @@ impl Environment {
     }
 }
 
-#[cfg(test)]
 impl From<&[(&str, &str)]> for Environment {
     fn from(pairs: &[(&str, &str)]) -> Self {
         let owned = pairs

@@ -7,9 +7,9 @@ use haft::text::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::home::Home;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
+use crate::site::StateFolder;
 
 /// Maximum size of a record, in bytes; it includes an entry that was replaced.
 const MAX_RECORD: u64 = 1024 * 1024;
@@ -72,7 +72,7 @@ pub(crate) struct SettingsBackup {
 impl SettingsBackup {
     /// Returns the paths for this file. Each kind of edit has a `folder` of its own below the state folder, so that two
     /// kinds of edits of one file do not affect each other.
-    pub(crate) fn of(home: &Home, folder: &str, file: &Path) -> Self {
+    pub(crate) fn of(home: StateFolder<'_>, folder: &str, file: &Path) -> Self {
         let name = digest(&file.to_string_lossy());
         let folder = home.join(folder);
         Self {

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 
 use crate::clients::install::record::InstallRecord;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::edit::EditError;
+use crate::edit::jsonc::{self, JsonPathSegment};
 use crate::hook_settings::by_hand;
 use crate::hook_settings::places::HookLayout;
 use crate::hook_settings::program::is_ours;
-use haft_setup::edit::EditError;
-use haft_setup::edit::jsonc::{self, JsonPathSegment};
 
 /// The hooks of an agent in a file of JSON.
 #[derive(Debug, Clone)]

@@ -104,7 +104,7 @@ pub enum ProblemKind {
 /// An error of the application.
 ///
 /// ```
-/// use haft_app::problem::{Problem, ProblemKind};
+/// use haft_setup::problem::{Problem, ProblemKind};
 ///
 /// let problem = Problem::usage("no tool `raed_file`").advise("did you mean `read_file`?");
 /// assert_eq!(problem.kind(), ProblemKind::Usage);

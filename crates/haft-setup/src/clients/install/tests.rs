@@ -9,13 +9,14 @@ use super::trial::{read, stopping, walk};
 use super::{InstallScope, InstallTarget, Launch, entry, install, target, uninstall};
 use crate::clients::ClientProgram;
 use crate::environment::Environment;
-use crate::home::Home;
 use crate::problem::Problem;
-use crate::site::Site;
+use crate::site::{SetupSite, StateFolder};
 
 struct Lab {
     root: tempfile::TempDir,
-    site: Site,
+    environment: Environment,
+    work: PathBuf,
+    state: PathBuf,
 }
 
 impl Lab {
@@ -23,10 +24,20 @@ impl Lab {
         let root = tempfile::tempdir().unwrap();
         let work = root.path().join("work");
         fs::create_dir(&work).unwrap();
-        let environment = Environment::default();
-        let home = Home::locate(Some(&root.path().join("home")), &environment).unwrap();
-        let site = Site::new(&work, home, environment).unwrap();
-        Self { root, site }
+        Self {
+            environment: Environment::default(),
+            work: work.canonicalize().unwrap(),
+            state: root.path().join("home"),
+            root,
+        }
+    }
+
+    fn site(&self) -> SetupSite<'_> {
+        SetupSite {
+            environment: &self.environment,
+            workspace: &self.work,
+            home: StateFolder(&self.state),
+        }
     }
 
     fn file(&self, name: &str) -> PathBuf {
@@ -37,7 +48,7 @@ impl Lab {
         target(
             ClientProgram::find(client).unwrap(),
             InstallScope::Project,
-            &self.site,
+            self.site(),
         )
         .unwrap()
     }
@@ -47,7 +58,7 @@ impl Lab {
         install(
             client,
             InstallScope::Project,
-            &self.site,
+            self.site(),
             &launch(word),
             false,
         )
@@ -56,7 +67,7 @@ impl Lab {
 
     fn uninstall(&self, client: &str) {
         let client = ClientProgram::find(client).unwrap();
-        uninstall(client, InstallScope::Project, &self.site, false).unwrap();
+        uninstall(client, InstallScope::Project, self.site(), false).unwrap();
     }
 
     /// Returns the paths of everything in the project and in haft's folder of records.
@@ -64,7 +75,7 @@ impl Lab {
         let mut found = Vec::new();
         for folder in [
             self.root.path().join("work"),
-            self.site.home.join("clients"),
+            self.site().home.join("clients"),
         ] {
             walk(&folder, &mut found);
         }
@@ -125,7 +136,7 @@ fn an_install_that_is_killed_at_any_step_is_repaired_by_the_next_command() {
                     let left = lab.names();
                     let kept = left
                         .iter()
-                        .filter(|path| path.starts_with(lab.site.home.path()))
+                        .filter(|path| path.starts_with(&lab.state))
                         .count();
                     assert!(left.len() - kept == count && kept <= 1, "{at}: {left:?}");
                 }

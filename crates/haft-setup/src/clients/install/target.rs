@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use crate::clients::install::record::{InstallRecord, SettingsBackup, digest};
 use crate::clients::install::step::EditStep;
 use crate::clients::settings_file::EditableFile;
-use crate::home::Home;
+use crate::edit::EditError;
 use crate::problem::{Problem, SourceLocation};
-use haft_setup::edit::EditError;
+use crate::site::StateFolder;
 
 /// The change of a settings file, made or planned.
 #[derive(Debug, Clone)]
@@ -135,7 +135,7 @@ impl InstallTarget {
     /// Adds the content; `dry_run` only returns what the file would become.
     pub(crate) fn put_in(
         &self,
-        home: &Home,
+        home: StateFolder<'_>,
         put: InsertFn<'_>,
         dry_run: bool,
     ) -> Result<InstallEdit, Problem> {
@@ -147,7 +147,11 @@ impl InstallTarget {
     }
 
     /// Removes the content; `dry_run` only returns what the file would become.
-    pub(crate) fn take_out(&self, home: &Home, dry_run: bool) -> Result<InstallEdit, Problem> {
+    pub(crate) fn take_out(
+        &self,
+        home: StateFolder<'_>,
+        dry_run: bool,
+    ) -> Result<InstallEdit, Problem> {
         if dry_run {
             return self.without();
         }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::edit::EditError;
+use crate::edit::toml::{TomlSection, append, cut, parse, sections};
 use haft_hook::Agent;
-use haft_setup::edit::EditError;
-use haft_setup::edit::toml::{TomlSection, append, cut, parse, sections};
 use toml::{Table, Value};
 
 use crate::clients::install::record::InstallRecord;

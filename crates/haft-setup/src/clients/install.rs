@@ -3,7 +3,7 @@
 use crate::clients::settings_file::EditableFile;
 use crate::clients::{ClientProgram, InstallScope, Launch};
 use crate::problem::Problem;
-use crate::site::Site;
+use crate::site::SetupSite;
 
 use entry::ClientEntry;
 use record::SettingsBackup;
@@ -23,12 +23,12 @@ pub(crate) mod target;
 pub fn install(
     client: &'static ClientProgram,
     level: InstallScope,
-    site: &Site,
+    site: SetupSite<'_>,
     launch: &Launch,
     dry_run: bool,
 ) -> Result<InstallEdit, Problem> {
     let put = |text: &str| entry::put(client, text, launch);
-    target(client, level, site)?.put_in(&site.home, &put, dry_run)
+    target(client, level, site)?.put_in(site.home, &put, dry_run)
 }
 
 /// Removes haft from the settings of a client. A file that haft wrote and nobody changed is restored to what it was; from any other file,
@@ -39,25 +39,25 @@ pub fn install(
 pub fn uninstall(
     client: &'static ClientProgram,
     level: InstallScope,
-    site: &Site,
+    site: SetupSite<'_>,
     dry_run: bool,
 ) -> Result<InstallEdit, Problem> {
-    target(client, level, site)?.take_out(&site.home, dry_run)
+    target(client, level, site)?.take_out(site.home, dry_run)
 }
 
 fn target(
     client: &'static ClientProgram,
     level: InstallScope,
-    site: &Site,
+    site: SetupSite<'_>,
 ) -> Result<InstallTarget, Problem> {
     let named = client.file(level, site)?;
     let advice = format!(
         "paste the settings yourself: haft mcp snippet {}",
         client.name
     );
-    let within = (level == InstallScope::Project).then_some(site.workspace.as_path());
+    let within = (level == InstallScope::Project).then_some(site.workspace);
     let file = EditableFile::locate(&named, client.name, advice, within)?;
-    let original = SettingsBackup::of(&site.home, "clients", &file.path);
+    let original = SettingsBackup::of(site.home, "clients", &file.path);
     Ok(InstallTarget {
         content: Box::new(ClientEntry(client)),
         file,

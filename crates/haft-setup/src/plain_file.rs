@@ -74,10 +74,10 @@ pub fn bounded(from: impl Read, most: u64) -> io::Result<String> {
 }
 
 /// What differs in a file's metadata after it was written or replaced: device, inode, length, and times of content and entry changes.
-pub(crate) type Stamp = [i128; 5];
+pub type Stamp = [i128; 5];
 
 /// Returns the file's current stamp; `None` if there is no file.
-pub(crate) fn stamp(path: &Path) -> Option<Stamp> {
+pub fn stamp(path: &Path) -> Option<Stamp> {
     let meta = std::fs::metadata(path).ok()?;
     let nanoseconds =
         |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use haft_hook::Agent;
 use serde_json::Value;
 
+use crate::edit::jsonc;
 use crate::hook_settings::MAX_BYTES;
 use crate::hook_settings::json_hooks::HookPosition;
 use crate::hook_settings::places;
 use crate::plain_file;
-use crate::site::Site;
-use haft_setup::edit::jsonc;
+use crate::site::SetupSite;
 
 /// The name of haft's entries, if an agent has names for them.
 const NAME: &str = "haft";
 
 /// Returns what switches an agent's hooks off: the file, and the setting in it.
-pub(crate) fn off(agent: Agent, site: &Site) -> Vec<String> {
+pub(crate) fn off(agent: Agent, site: SetupSite<'_>) -> Vec<String> {
     let mut all = Vec::new();
-    let Some(folder) = places::folder(agent, &site.environment) else {
+    let Some(folder) = places::folder(agent, site.environment) else {
         return all;
     };
     let mut say = |file: &Path, what: &str| {
@@ -77,8 +77,8 @@ pub(crate) fn off(agent: Agent, site: &Site) -> Vec<String> {
 
 /// Counts the entries that Codex's user has reviewed. Codex remembers each by its file, event and position, with a hash of its text, which
 /// haft does not compare.
-pub(crate) fn count_reviewed(site: &Site, file: &Path, spots: &[HookPosition]) -> usize {
-    let Some(folder) = places::folder(Agent::Codex, &site.environment) else {
+pub(crate) fn count_reviewed(site: SetupSite<'_>, file: &Path, spots: &[HookPosition]) -> usize {
+    let Some(folder) = places::folder(Agent::Codex, site.environment) else {
         return 0;
     };
     let settings = toml(&folder.join("config.toml"));

@@ -6,7 +6,7 @@ const MIN_SIMILARITY: f64 = 0.8;
 /// Returns the word that is most similar to `wrong`, if one is similar enough.
 ///
 /// ```
-/// use haft_app::nearest::nearest;
+/// use haft_setup::nearest::nearest;
 ///
 /// assert_eq!(nearest("polcy", &["policy", "runs"]), Some("policy"));
 /// assert_eq!(nearest("Runs", &["policy", "runs"]), Some("runs"));

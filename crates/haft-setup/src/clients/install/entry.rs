@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use haft_setup::edit::{EditError, jsonc, toml};
+use crate::edit::{EditError, jsonc, toml};
 use serde_json::Value;
 
 use crate::clients::install::record::InstallRecord;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::environment::Environment;
 use crate::nearest::nearest;
 use crate::problem::Problem;
-use crate::site::Site;
+use crate::site::SetupSite;
 
-pub use haft_setup::launch::Launch;
+pub use crate::launch::Launch;
 
 pub mod install;
-pub(crate) mod settings_file;
+pub mod settings_file;
 
 /// The name of haft's entry in a client's settings.
 pub const SERVER: &str = "haft";
@@ -209,7 +209,7 @@ impl ClientProgram {
     ///
     /// # Errors
     /// A [`Problem`] if the client has no such file or haft does not edit it.
-    pub fn file(&self, level: InstallScope, site: &Site) -> Result<PathBuf, Problem> {
+    pub fn file(&self, level: InstallScope, site: SetupSite<'_>) -> Result<PathBuf, Problem> {
         let missing =
             |what: &str| Problem::usage(format!("{} has no settings for {what}", self.name));
         match level {
@@ -225,7 +225,7 @@ impl ClientProgram {
                 Ok(existing(site.workspace.join(file)))
             }
             InstallScope::User => {
-                let user = self.user.and_then(|user| user(&site.environment));
+                let user = self.user.and_then(|user| user(site.environment));
                 let file = user.ok_or_else(|| {
                     Problem::failed("there is no home folder: HOME is not set")
                         .advise("set HOME to an absolute path")

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use haft::file_lock::FileLock;
 
-use crate::config::FILE_NAME;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
 
@@ -16,8 +15,9 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The file, by its canonical path.
 #[derive(Debug)]
-pub(crate) struct EditableFile {
-    pub(crate) path: PathBuf,
+pub struct EditableFile {
+    /// Its canonical path.
+    pub path: PathBuf,
     /// The program that it belongs to.
     client: &'static str,
     /// What to do if it cannot be read or written.
@@ -30,9 +30,11 @@ pub(crate) struct EditableFile {
 const NO_FILE: &str = "it is a link to a missing file: create that file, or remove the link";
 
 impl EditableFile {
-    /// Returns a settings file of haft itself. Links are followed. A new file is readable by its owner alone, since it
-    /// may hold secrets; a workspace's `haft.toml`, which others share, gets the usual permissions.
-    pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
+    /// Returns a settings file of haft itself. Links are followed. `mode` is that of a new file; `None` for the usual one.
+    ///
+    /// # Errors
+    /// The path cannot be resolved.
+    pub fn own(named: &Path, mode: Option<u32>) -> Result<Self, Problem> {
         let advice = "make the file and its folder readable and writable";
         let path = resolve_path(named).map_err(|e| {
             let problem = Problem::failed(format!("cannot find the settings: {e}"));
@@ -45,12 +47,12 @@ impl EditableFile {
             path,
             client: "haft",
             advice: advice.to_owned(),
-            mode: (!named.ends_with(FILE_NAME)).then_some(0o600),
+            mode,
         })
     }
 
     /// Finds a file of `client`. Links are followed, as the client does; a project's file must be `within` the project.
-    pub(crate) fn locate(
+    pub fn locate(
         named: &Path,
         client: &'static str,
         advice: String,
@@ -82,13 +84,13 @@ impl EditableFile {
     }
 
     /// Sets the permissions of a new file.
-    pub(crate) fn with_mode(mut self, mode: u32) -> Self {
+    pub fn with_mode(mut self, mode: u32) -> Self {
         self.mode = Some(mode);
         self
     }
 
     /// Reads the file; returns `None` if it does not exist.
-    pub(crate) fn read(&self) -> Result<Option<String>, Problem> {
+    pub fn read(&self) -> Result<Option<String>, Problem> {
         match plain_file::read(&self.path, MAX_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -97,7 +99,7 @@ impl EditableFile {
     }
 
     /// Returns the folders in its path that do not exist, outermost first.
-    pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
+    pub fn missing_folders(&self) -> Vec<PathBuf> {
         let above = self.folder().ancestors();
         let missing = above.take_while(|folder| std::fs::symlink_metadata(folder).is_err());
         let mut folders: Vec<PathBuf> = missing.map(Path::to_owned).collect();
@@ -106,22 +108,22 @@ impl EditableFile {
     }
 
     /// Creates the missing folders.
-    pub(crate) fn make_folders(&self) -> Result<(), Problem> {
+    pub fn make_folders(&self) -> Result<(), Problem> {
         std::fs::create_dir_all(self.folder()).map_err(|e| self.failed("make the folder of", &e))
     }
 
     /// Locks the file's folder until the lock is dropped: of two installs at the same time, the second one edits what the first one wrote.
-    pub(crate) fn lock(&self) -> Result<FileLock, Problem> {
+    pub fn lock(&self) -> Result<FileLock, Problem> {
         plain_file::lock_folder(self.folder()).map_err(|e| self.failed("lock the folder of", &e))
     }
 
     /// Removes drafts that a killed process left behind.
-    pub(crate) fn sweep(&self) {
+    pub fn sweep(&self) {
         plain_file::sweep_drafts(self.folder(), &self.draft_name());
     }
 
     /// Returns a path for a draft.
-    pub(crate) fn draft_path(&self) -> Result<PathBuf, Problem> {
+    pub fn draft_path(&self) -> Result<PathBuf, Problem> {
         let random = plain_file::random_hex(8).map_err(|e| self.failed("write", &e))?;
         let name = format!(".{}.{random}", self.draft_name());
         Ok(self.folder().join(name))
@@ -133,13 +135,13 @@ impl EditableFile {
     }
 
     /// Writes the new text next to the file, with its mode and owner.
-    pub(crate) fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
+    pub fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
         let written = self.draft(draft, text);
         self.or_remove_draft(draft, written)
     }
 
     /// Replaces the file with the draft if the file still has the text that was read: clients also write their settings, and take no lock.
-    pub(crate) fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
+    pub fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
         if let Err(changed) = self.check_unchanged(before) {
             // Nothing refers to the draft: one that cannot be removed does no harm.
             let _ = std::fs::remove_file(draft);
@@ -189,7 +191,7 @@ impl EditableFile {
     }
 
     /// Removes the file if it still has the text that was read.
-    pub(crate) fn remove(&self, before: &str) -> Result<(), Problem> {
+    pub fn remove(&self, before: &str) -> Result<(), Problem> {
         self.check_unchanged(Some(before))?;
         std::fs::remove_file(&self.path).map_err(|e| self.failed("remove", &e))
     }

@@ -11,10 +11,10 @@ pub use crate::clients::install::InstallEdit;
 use crate::clients::install::record::SettingsBackup;
 use crate::clients::install::target::{InstallContent, InstallTarget};
 use crate::clients::settings_file::EditableFile;
+use crate::edit::EditError;
 use crate::plain_file;
 use crate::problem::Problem;
-use crate::site::Site;
-use haft_setup::edit::EditError;
+use crate::site::SetupSite;
 
 use json_hooks::{HookPosition, JsonHooks};
 use places::{HookFileFormat, HookLayout, HookRegistration, HookTarget};
@@ -47,7 +47,7 @@ pub struct HookEditOptions<'a> {
     /// Whether for the user or for one folder.
     pub level: InstallScope,
     /// Where haft works.
-    pub site: &'a Site,
+    pub site: SetupSite<'a>,
     /// Whether only to say what would change.
     pub dry_run: bool,
 }
@@ -62,7 +62,7 @@ pub fn install(
 ) -> Result<Vec<InstallEdit>, Problem> {
     let places = places::places(order.agent, order.level, order.site, program)?;
     let places = choose_places(order.agent, places);
-    let home = &order.site.home;
+    let home = order.site.home;
     let mut targets = Vec::new();
     for place in &places {
         let target = target(order, place)?;
@@ -113,7 +113,7 @@ pub fn uninstall(order: HookEditOptions<'_>) -> Result<Vec<InstallEdit>, Problem
     places.reverse();
     let mut edits = Vec::new();
     for place in &places {
-        edits.push(target(order, place)?.take_out(&order.site.home, order.dry_run)?);
+        edits.push(target(order, place)?.take_out(order.site.home, order.dry_run)?);
     }
     Ok(edits)
 }
@@ -142,13 +142,13 @@ fn choose_places(agent: Agent, places: Vec<HookTarget>) -> Vec<HookTarget> {
 
 fn target(order: HookEditOptions<'_>, place: &HookTarget) -> Result<InstallTarget, Problem> {
     let HookEditOptions { agent, site, .. } = order;
-    let within = (order.level == InstallScope::Project).then_some(site.workspace.as_path());
+    let within = (order.level == InstallScope::Project).then_some(site.workspace);
     let mut file = EditableFile::locate(&place.path, agent.title(), by_hand(agent), within)?;
     let is_program = matches!(place.form, HookFileFormat::Whole { is_program, .. } if is_program);
     if is_program {
         file = file.with_mode(0o755);
     }
-    let original = SettingsBackup::of(&site.home, RECORDS, &file.path);
+    let original = SettingsBackup::of(site.home, RECORDS, &file.path);
     Ok(InstallTarget {
         content: content(agent, place),
         file,
