@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::registration::PlaceCondition;
 use haft_hook::Agent;
-use haft_hook::setup::PlaceCondition;
 use serde::Serialize;
 
 use crate::clients::InstallScope;
@@ -16,28 +16,27 @@ use crate::plain_file;
 use crate::problem::Problem;
 use crate::site::SetupSite;
 
-use json_hooks::{HookPosition, JsonHooks};
+use crate::program::{HookPosition, MAX_BYTES};
+use crate::programs;
+use json_hooks::JsonHooks;
 use places::{HookFileFormat, HookLayout, HookRegistration, HookTarget};
 use toml_hooks::TomlHooks;
 use whole::WholeFile;
 
+pub use crate::program::Switch;
+pub use crate::programs::registrations;
 pub use program::HookLauncher;
 
-pub mod facts;
 pub mod status;
 mod json_hooks;
 mod places;
 mod program;
-mod switches;
 mod toml_hooks;
 mod version;
 mod whole;
 
 /// The folder below the state folder with the original files.
 const RECORDS: &str = "hooks";
-
-/// Maximum size of a settings file, in bytes: larger than any real one.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Which hooks to edit.
 #[derive(Debug, Clone, Copy)]
@@ -132,9 +131,10 @@ fn choose_places(agent: Agent, places: Vec<HookTarget>) -> Vec<HookTarget> {
     let holds = |place: &&HookTarget| holds(agent, place);
     let found = places.iter().find(holds);
     // If there is none, haft makes the first of the list. Only the user makes a file that hides others.
-    let last = match agent {
-        Agent::Codex => places.first(),
-        _ => places.last(),
+    let last = if programs::hooks(agent).makes_first_file {
+        places.first()
+    } else {
+        places.last()
     };
     let place = found.or_else(|| places.iter().find(fits)).or(last);
     place.cloned().into_iter().collect()
@@ -260,6 +260,11 @@ fn by_hand(agent: Agent) -> String {
     format!(
         "nothing was changed; correct the file, or write the hooks into it by hand as `haft hook install {name} --print` shows them"
     )
+}
+
+/// Returns the switch of an agent that denies a call when a hook fails, if it has one.
+pub fn switch(agent: Agent) -> Option<Switch> {
+    programs::hooks(agent).switch
 }
 
 #[cfg(test)]

@@ -12,4 +12,7 @@ pub mod launch;
 pub mod nearest;
 pub mod plain_file;
 pub mod problem;
+pub mod programs;
+pub mod registration;
 pub mod site;
+mod program;

@@ -307,27 +307,16 @@ fn change(
     // A new file may hold secrets, except a workspace's `haft.toml`, which others share.
     let mode = (!named.ends_with(FILE_NAME)).then_some(0o600);
     let file = EditableFile::own(named, mode)?;
-    let _lock = if dry_run {
-        None
-    } else {
-        file.make_folders()?;
-        Some(file.lock()?)
-    };
-    let before = file.read()?;
-    let text = before.clone().unwrap_or_default();
-    let after = edit(&text).map_err(|wrong| refuse(&file.path, &text, wrong))?;
-    // A text that haft could not read afterwards is not written.
-    document::parse(&file.path.display().to_string(), &after)?;
-    if !dry_run && before.as_deref() != Some(&after) {
-        file.sweep();
-        let draft = file.draft_path()?;
-        file.write_draft(&draft, &after)?;
-        file.replace_with(&draft, before.as_deref())?;
-    }
+    let texts = file.rewrite(dry_run, |text| {
+        let after = edit(text).map_err(|wrong| refuse(&file.path, text, wrong))?;
+        // A text that haft could not read afterwards is not written.
+        document::parse(&file.path.display().to_string(), &after)?;
+        Ok(after)
+    })?;
     Ok(SettingsEdit {
         file: file.path,
-        before,
-        after,
+        before: texts.before,
+        after: texts.after,
     })
 }
 

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use haft_app::clients::{InstallScope, text_of};
-use haft_app::hook_settings::facts::switch;
 use haft_app::hook_settings::status::AgentStatus;
-use haft_app::hook_settings::{self, HookEditOptions, HookLauncher, InstallEdit};
+use haft_app::hook_settings::{
+    self, HookEditOptions, HookLauncher, InstallEdit, registrations, switch,
+};
 use haft_app::nearest::nearest;
 use haft_app::problem::Problem;
-use haft_hook::{Agent, registrations};
+use haft_hook::Agent;
 use haft_sandbox::Places;
 use serde_json::{Value, json};
 

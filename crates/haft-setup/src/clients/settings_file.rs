@@ -26,6 +26,15 @@ pub struct EditableFile {
     mode: Option<u32>,
 }
 
+/// The texts of a file, before and after an edit.
+#[derive(Debug, Clone)]
+pub struct FileTexts {
+    /// The previous text; `None` if the file did not exist.
+    pub before: Option<String>,
+    /// The new text.
+    pub after: String,
+}
+
 /// What to do about a link that cannot be followed.
 const NO_FILE: &str = "it is a link to a missing file: create that file, or remove the link";
 
@@ -52,7 +61,7 @@ impl EditableFile {
     }
 
     /// Finds a file of `client`. Links are followed, as the client does; a project's file must be `within` the project.
-    pub fn locate(
+    pub(crate) fn locate(
         named: &Path,
         client: &'static str,
         advice: String,
@@ -84,13 +93,13 @@ impl EditableFile {
     }
 
     /// Sets the permissions of a new file.
-    pub fn with_mode(mut self, mode: u32) -> Self {
+    pub(crate) fn with_mode(mut self, mode: u32) -> Self {
         self.mode = Some(mode);
         self
     }
 
     /// Reads the file; returns `None` if it does not exist.
-    pub fn read(&self) -> Result<Option<String>, Problem> {
+    pub(crate) fn read(&self) -> Result<Option<String>, Problem> {
         match plain_file::read(&self.path, MAX_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -99,7 +108,7 @@ impl EditableFile {
     }
 
     /// Returns the folders in its path that do not exist, outermost first.
-    pub fn missing_folders(&self) -> Vec<PathBuf> {
+    pub(crate) fn missing_folders(&self) -> Vec<PathBuf> {
         let above = self.folder().ancestors();
         let missing = above.take_while(|folder| std::fs::symlink_metadata(folder).is_err());
         let mut folders: Vec<PathBuf> = missing.map(Path::to_owned).collect();
@@ -108,22 +117,22 @@ impl EditableFile {
     }
 
     /// Creates the missing folders.
-    pub fn make_folders(&self) -> Result<(), Problem> {
+    pub(crate) fn make_folders(&self) -> Result<(), Problem> {
         std::fs::create_dir_all(self.folder()).map_err(|e| self.failed("make the folder of", &e))
     }
 
     /// Locks the file's folder until the lock is dropped: of two installs at the same time, the second one edits what the first one wrote.
-    pub fn lock(&self) -> Result<FileLock, Problem> {
+    pub(crate) fn lock(&self) -> Result<FileLock, Problem> {
         plain_file::lock_folder(self.folder()).map_err(|e| self.failed("lock the folder of", &e))
     }
 
     /// Removes drafts that a killed process left behind.
-    pub fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         plain_file::sweep_drafts(self.folder(), &self.draft_name());
     }
 
     /// Returns a path for a draft.
-    pub fn draft_path(&self) -> Result<PathBuf, Problem> {
+    pub(crate) fn draft_path(&self) -> Result<PathBuf, Problem> {
         let random = plain_file::random_hex(8).map_err(|e| self.failed("write", &e))?;
         let name = format!(".{}.{random}", self.draft_name());
         Ok(self.folder().join(name))
@@ -135,19 +144,45 @@ impl EditableFile {
     }
 
     /// Writes the new text next to the file, with its mode and owner.
-    pub fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
+    pub(crate) fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
         let written = self.draft(draft, text);
         self.or_remove_draft(draft, written)
     }
 
     /// Replaces the file with the draft if the file still has the text that was read: clients also write their settings, and take no lock.
-    pub fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
+    pub(crate) fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
         if let Err(changed) = self.check_unchanged(before) {
             // Nothing refers to the draft: one that cannot be removed does no harm.
             let _ = std::fs::remove_file(draft);
             return Err(changed);
         }
         self.or_remove_draft(draft, std::fs::rename(draft, &self.path))
+    }
+
+    /// Replaces the text with what `edit` makes of it; `dry_run` only returns both. A missing file counts as an empty one.
+    ///
+    /// # Errors
+    /// The file cannot be read, edited or written, or changed at the same time.
+    pub fn rewrite(
+        &self,
+        dry_run: bool,
+        edit: impl FnOnce(&str) -> Result<String, Problem>,
+    ) -> Result<FileTexts, Problem> {
+        let _lock = if dry_run {
+            None
+        } else {
+            self.make_folders()?;
+            Some(self.lock()?)
+        };
+        let before = self.read()?;
+        let after = edit(before.as_deref().unwrap_or_default())?;
+        if !dry_run && before.as_deref() != Some(&after) {
+            self.sweep();
+            let draft = self.draft_path()?;
+            self.write_draft(&draft, &after)?;
+            self.replace_with(&draft, before.as_deref())?;
+        }
+        Ok(FileTexts { before, after })
     }
 
     fn check_unchanged(&self, before: Option<&str>) -> Result<(), Problem> {
@@ -191,7 +226,7 @@ impl EditableFile {
     }
 
     /// Removes the file if it still has the text that was read.
-    pub fn remove(&self, before: &str) -> Result<(), Problem> {
+    pub(crate) fn remove(&self, before: &str) -> Result<(), Problem> {
         self.check_unchanged(Some(before))?;
         std::fs::remove_file(&self.path).map_err(|e| self.failed("remove", &e))
     }

@@ -10,30 +10,13 @@ use crate::edit::jsonc::{self, JsonPathSegment};
 use crate::hook_settings::by_hand;
 use crate::hook_settings::places::HookLayout;
 use crate::hook_settings::program::is_ours;
+use crate::program::HookPosition;
 
 /// The hooks of an agent in a file of JSON.
 #[derive(Debug, Clone)]
 pub(crate) struct JsonHooks {
     pub(crate) agent: Agent,
     pub(crate) layout: HookLayout,
-}
-
-/// An entry of haft in a settings file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HookPosition {
-    pub(crate) event: String,
-    /// Its position in the event's list, or that of its group.
-    pub(crate) item: usize,
-    /// Its position in the group.
-    pub(crate) handler: Option<usize>,
-    /// The tools that the group is for, if not for all.
-    pub(crate) matcher: Option<String>,
-    /// The words of its command.
-    pub(crate) words: Vec<String>,
-    /// How many entries of the event come after it.
-    pub(crate) behind: usize,
-    /// Whether its group holds nothing but haft.
-    pub(crate) is_alone: bool,
 }
 
 fn wrong<T>(what: String) -> Result<T, EditError> {

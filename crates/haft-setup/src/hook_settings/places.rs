@@ -2,17 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_hook::setup::{
+use crate::registration::{
     AgentFile, AgentFileContent, FolderVariable, PlaceCondition, RegistrationScope, SettingsFormat,
     Setup,
 };
-use haft_hook::{Agent, registrations};
+use haft_hook::Agent;
 use serde_json::Value;
 
 use crate::clients::InstallScope;
-use crate::environment::Environment;
 use crate::hook_settings::program::HookLauncher;
 use crate::problem::Problem;
+use crate::programs::registrations;
 use crate::site::SetupSite;
 
 /// A file of an agent that haft is registered in.
@@ -52,51 +52,6 @@ pub(crate) struct HookLayout {
     pub(crate) entries: Vec<HookRegistration>,
     /// Whether the file is for haft alone.
     pub(crate) is_own: bool,
-}
-
-/// Returns the names of an agent's programs, first the one that prints the version.
-pub(crate) fn programs(agent: Agent) -> &'static [&'static str] {
-    match agent {
-        Agent::Claude => &["claude"],
-        Agent::Codex => &["codex"],
-        Agent::Cursor => &["cursor-agent", "cursor"],
-        Agent::Gemini => &["gemini"],
-        Agent::Copilot => &["copilot"],
-        Agent::Cline => &["cline"],
-        Agent::Windsurf => &["windsurf"],
-        Agent::Devin => &["devin"],
-        Agent::OpenCode => &["opencode"],
-        Agent::Goose => &["goose"],
-        Agent::Droid => &["droid"],
-        Agent::Amp => &["amp"],
-        _ => &[],
-    }
-}
-
-/// Returns the folder that an agent makes when it is first used; `None` if there is no home folder.
-pub(crate) fn folder(agent: Agent, environment: &Environment) -> Option<PathBuf> {
-    let home = || environment.folder("HOME");
-    let moved = |variable: &str, name: &str| {
-        environment
-            .folder(variable)
-            .or_else(|| Some(home()?.join(name)))
-    };
-    let config = |name: &str| Some(moved("XDG_CONFIG_HOME", ".config")?.join(name));
-    match agent {
-        Agent::Claude => moved("CLAUDE_CONFIG_DIR", ".claude"),
-        Agent::Codex => moved("CODEX_HOME", ".codex"),
-        Agent::Cursor => Some(home()?.join(".cursor")),
-        Agent::Gemini => Some(moved("GEMINI_CLI_HOME", "")?.join(".gemini")),
-        Agent::Copilot => moved("COPILOT_HOME", ".copilot"),
-        Agent::Cline => Some(home()?.join("Documents/Cline")),
-        Agent::Windsurf => Some(home()?.join(".codeium/windsurf")),
-        Agent::Devin => Some(home()?.join(".config/devin")),
-        Agent::OpenCode => config("opencode"),
-        Agent::Goose => config("goose"),
-        Agent::Droid => Some(home()?.join(".factory")),
-        Agent::Amp => config("amp"),
-        _ => None,
-    }
 }
 
 /// Returns every file of a level that may register haft, with the entries for this program.

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use haft_hook::Agent;
 
+use crate::programs;
+
 /// The program's name.
 const NAME: &str = "haft";
 
@@ -26,14 +28,12 @@ pub struct HookLauncher {
 }
 
 impl HookLauncher {
-    /// Returns the program as an agent is to name it. Editors start from a desktop with a `PATH` of its own, and plugins may as well, so
-    /// these agents get the full path.
+    /// Returns the program as an agent is to name it.
     pub(crate) fn name_for(&self, agent: Agent) -> &str {
-        match agent {
-            Agent::Cursor | Agent::Windsurf | Agent::Cline | Agent::OpenCode | Agent::Amp => {
-                &self.path
-            }
-            _ => &self.name,
+        if programs::hooks(agent).starts_by_path {
+            &self.path
+        } else {
+            &self.name
         }
     }
 

@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_hook::{Agent, gaps, registrations};
+use crate::programs::{self, registrations};
+use haft_hook::{Agent, gaps};
 use haft_sandbox::Places;
 use serde::Serialize;
 
 use crate::clients::InstallScope;
-use crate::hook_settings::facts::{Switch, since, switch};
-use crate::hook_settings::json_hooks::HookPosition;
 use crate::hook_settings::places::{self, HookTarget, decides};
 use crate::hook_settings::program::HookLauncher;
-use crate::hook_settings::switches;
 use crate::hook_settings::version::{self, find_program};
-use crate::hook_settings::{MAX_BYTES, events, spots};
+use crate::hook_settings::{Switch, events, spots, switch};
 use crate::plain_file;
+use crate::program::HookPosition;
+use crate::program::MAX_BYTES;
 use crate::site::SetupSite;
 
 /// Whether an agent asks haft about its calls.
@@ -205,8 +205,8 @@ impl<'a> StatusBuilder<'a> {
         for spot in &found {
             self.check(spot, &file);
         }
-        if self.agent == Agent::Codex {
-            let reviewed = switches::count_reviewed(self.site, &file, &found);
+        if let Some(count) = programs::hooks(self.agent).reviewed {
+            let reviewed = count(self.site, &file, &found);
             if reviewed < found.len() {
                 self.is_off |= reviewed == 0;
                 self.warnings.push(format!(
@@ -264,6 +264,20 @@ impl<'a> StatusBuilder<'a> {
         }
     }
 
+    /// Returns what switches the agent's hooks off: the file, and the setting in it.
+    fn off(&self) -> Vec<String> {
+        let hooks = programs::hooks(self.agent);
+        let Some(folder) = (hooks.folder)(self.site.environment) else {
+            return Vec::new();
+        };
+        let off = (hooks.off)(&folder, self.site).into_iter();
+        off.map(|off| {
+            let file = off.file.display();
+            format!("{file} switches hooks off: {}", off.setting)
+        })
+        .collect()
+    }
+
     /// Whether a call is denied when the hook fails; `None` if that depends on the version and the version is unknown.
     fn fails_closed(&self) -> Option<bool> {
         let Some(switch) = switch(self.agent) else {
@@ -278,13 +292,13 @@ impl<'a> StatusBuilder<'a> {
 
     fn status(mut self) -> AgentStatus {
         if !self.spots.is_empty() {
-            let off = switches::off(self.agent, self.site);
+            let off = self.off();
             self.is_off |= !off.is_empty();
             self.warnings.extend(off);
         }
         let version = self.version.clone();
         let lacks = |event: &str| {
-            let since = since(self.agent, event)?;
+            let since = (programs::hooks(self.agent).since)(event)?;
             let is_older = version
                 .as_deref()
                 .is_some_and(|version| version::is_older(version, since));
@@ -309,7 +323,7 @@ impl<'a> StatusBuilder<'a> {
             count if count == deciding.len() && self.warnings.is_empty() => HookCoverage::Yes,
             _ => HookCoverage::Partly,
         };
-        let folder = places::folder(self.agent, self.site.environment);
+        let folder = (programs::hooks(self.agent).folder)(self.site.environment);
         let fails_closed = self.fails_closed();
         let known = gaps(self.agent).iter().copied();
         let known = known.filter(|gap| version::is_about(gap, self.version.as_deref()));

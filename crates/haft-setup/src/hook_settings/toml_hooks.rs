@@ -10,9 +10,10 @@ use toml::{Table, Value};
 use crate::clients::install::record::InstallRecord;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
 use crate::hook_settings::by_hand;
-use crate::hook_settings::json_hooks::{HookPosition, JsonHooks};
+use crate::hook_settings::json_hooks::JsonHooks;
 use crate::hook_settings::places::{HookLayout, HookRegistration as HookEntry};
 use crate::plain_file;
+use crate::program::HookPosition;
 
 /// Maximum size of a settings file, in bytes: larger than any real one.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;

@@ -8,7 +8,7 @@ use haft_hook::Agent;
 use haft_sandbox::{HostProgram, Places};
 
 use crate::environment::Environment;
-use crate::hook_settings::places::programs;
+use crate::programs;
 
 /// Maximum time for a program to print its version. Programs in JavaScript need seconds on a slow disk.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ pub(crate) fn find_program(
     places: &Places,
 ) -> Result<Option<AgentProgram>, String> {
     let path = OsStr::new(environment.get("PATH").unwrap_or_default());
-    for name in programs(agent) {
+    for name in programs::hooks(agent).programs {
         match places.program(name, path) {
             None => {}
             Some(Err(refused)) => return Err(refused.to_string()),

@@ -3,14 +3,15 @@
 
 use std::path::Path;
 
-use haft_hook::{Agent, setup};
+use crate::registration;
+use haft_hook::Agent;
 use haft_shell::plain_words;
 
 use crate::clients::install::record::InstallRecord;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
 use crate::edit::EditError;
 use crate::hook_settings::by_hand;
-use crate::hook_settings::json_hooks::HookPosition;
+use crate::program::HookPosition;
 
 /// The event that represents all events of a plugin.
 pub(crate) const PLUGIN: &str = "haft.plugin";
@@ -25,7 +26,7 @@ pub(crate) struct WholeFile {
 
 impl WholeFile {
     fn is_ours(&self, text: &str) -> bool {
-        !text.is_empty() && setup::is_own_file(self.agent, text)
+        !text.is_empty() && registration::is_own_file(self.agent, text)
     }
 
     /// Returns the event that a file with this name is for; `None` for a plugin's manifest.

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::clients::install::record::InstallRecord;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
-use crate::clients::{ClientFileFormat, ClientProgram, Launch, SERVER};
+use crate::clients::{ClientProgram, Launch, SERVER};
+use crate::program::ClientFileFormat;
 
 /// haft as a server of this client.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl InstallContent for ClientEntry {
     }
 
     fn has_parent(&self, text: &str) -> bool {
-        self.0.format == ClientFileFormat::Json && jsonc::has(text, self.0.servers)
+        matches!(self.0.format, ClientFileFormat::Json) && jsonc::has(text, self.0.servers)
     }
 
     fn without(
@@ -44,7 +45,7 @@ impl InstallContent for ClientEntry {
 }
 
 fn entry(client: &ClientProgram, text: &str) -> Result<Option<InstalledEntry>, EditError> {
-    let (value, text) = if client.format == ClientFileFormat::Toml {
+    let (value, text) = if matches!(client.format, ClientFileFormat::Toml) {
         let Some(found) = toml::entry(text, client.servers, SERVER)? else {
             return Ok(None);
         };
@@ -98,7 +99,7 @@ fn remove_entry(
         // The user has replaced haft's entry with another since: it stays.
         return Ok(None);
     }
-    if client.format == ClientFileFormat::Toml {
+    if matches!(client.format, ClientFileFormat::Toml) {
         return toml::put_table(text, client.servers, SERVER, replaced).map(Some);
     }
     let value = serde_json::from_str(replaced).map_err(|e| EditError {
@@ -129,7 +130,7 @@ fn take(
     text: &str,
     with_parent: bool,
 ) -> Result<Option<String>, EditError> {
-    if client.format == ClientFileFormat::Toml {
+    if matches!(client.format, ClientFileFormat::Toml) {
         return toml::remove(text, client.servers, SERVER);
     }
     let removed = jsonc::remove(text, client.servers, SERVER)?;

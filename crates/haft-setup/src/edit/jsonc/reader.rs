@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use jsonc_parser::ast::{ObjectProp, Value as AstValue};
+use jsonc_parser::ast::Value as AstValue;
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::tokens::Token;
@@ -11,7 +11,7 @@ use jsonc_parser::{
     CollectOptions, ParseOptions, ParseStringErrorKind, Scanner, ScannerOptions, parse_to_ast,
 };
 
-use super::tree::JsoncTree;
+use super::tree::{JsoncTree, key_of};
 use crate::edit::EditError;
 
 /// Maximum nesting depth of a settings file.
@@ -191,14 +191,6 @@ impl JsoncGap {
         }
         Ok(gap)
     }
-}
-
-/// Returns the key of a member.
-pub(super) fn key_of(text: &str, member: &ObjectProp<'_>) -> Result<String, EditError> {
-    let range = member.name.range();
-    let range = range.start..range.end;
-    serde_json::from_str(&text[range.clone()])
-        .or_else(|_| wrong("a key is not a JSON string", range))
 }
 
 /// Parses a text; a blank one is an object without members.

@@ -1,11 +1,10 @@
 //! `JsoncTree`: the content of a JSON text, to compare a text with what it must hold.
 
-use jsonc_parser::ast::Value as AstValue;
+use jsonc_parser::ast::{ObjectProp, Value as AstValue};
 use jsonc_parser::common::Ranged as _;
 use serde_json::Value;
 
 use super::JsonPathSegment;
-use super::reader::key_of;
 use crate::edit::EditError;
 
 /// The content of a JSON text. Numbers and strings are kept as written, so that nothing is lost.
@@ -129,4 +128,12 @@ impl JsoncTree {
             }
         }
     }
+}
+
+/// Returns the key of a member.
+pub(super) fn key_of(text: &str, member: &ObjectProp<'_>) -> Result<String, EditError> {
+    let range = member.name.range();
+    let range = range.start..range.end;
+    serde_json::from_str(&text[range.clone()])
+        .map_err(|_| EditError::at("a key is not a JSON string", range))
 }

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use haft_hook::setup::{
+use haft_hook::{Agent, gaps};
+use haft_setup::programs::registrations;
+use haft_setup::registration::{
     AgentFile, AgentFileContent, PlaceCondition, RegistrationScope, is_own, is_own_file,
 };
-use haft_hook::{Agent, gaps, registrations};
 use serde_json::Value;
 
 const PROGRAM: &str = "/opt/my tools/haft";

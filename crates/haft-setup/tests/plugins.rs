@@ -15,11 +15,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use haft_hook::setup::AgentFileContent;
 use haft_hook::{
-    Agent, CallAction, CallStatus, HookEvent, HookEventKind, HookVerdict, read, registrations,
-    reply, rewrite_line,
+    Agent, CallAction, CallStatus, HookEvent, HookEventKind, HookVerdict, read, reply, rewrite_line,
 };
+use haft_setup::programs::registrations;
+use haft_setup::registration::AgentFileContent;
 use serde_json::{Value, json};
 
 /// Loads a plugin, makes one call and prints the outcome.

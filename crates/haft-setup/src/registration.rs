@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use haft_hook::Agent;
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::agent::Agent;
 
 /// How haft is registered with an agent.
 #[derive(Debug, Clone, Serialize)]
@@ -251,13 +250,14 @@ fn quote(program: &str) -> String {
 /// list of handlers.
 ///
 /// ```
-/// use haft_hook::{Agent, setup};
+/// use haft_hook::Agent;
+/// use haft_setup::registration;
 /// use serde_json::json;
 ///
 /// let own = json!({"type": "command", "command": "'/opt/my tools/haft' hook codex", "timeout": 600});
-/// assert!(setup::is_own(Agent::Codex, &own));
-/// assert!(!setup::is_own(Agent::Claude, &own));
-/// assert!(!setup::is_own(Agent::Codex, &json!({"command": "echo haft hook codex"})));
+/// assert!(registration::is_own(Agent::Codex, &own));
+/// assert!(!registration::is_own(Agent::Claude, &own));
+/// assert!(!registration::is_own(Agent::Codex, &json!({"command": "echo haft hook codex"})));
 /// ```
 pub fn is_own(agent: Agent, handler: &Value) -> bool {
     let text = |name: &str| handler.get(name).and_then(Value::as_str);
@@ -300,10 +300,11 @@ fn runs_haft(agent: Agent, line: &str) -> bool {
 /// must not be overwritten or removed.
 ///
 /// ```
-/// use haft_hook::{Agent, setup};
+/// use haft_hook::Agent;
+/// use haft_setup::registration;
 ///
-/// assert!(setup::is_own_file(Agent::Cline, "#!/bin/sh\n# haft-hook 1\nexec haft hook cline\n"));
-/// assert!(!setup::is_own_file(Agent::Cline, "#!/bin/sh\nexec my-hook\n"));
+/// assert!(registration::is_own_file(Agent::Cline, "#!/bin/sh\n# haft-hook 1\nexec haft hook cline\n"));
+/// assert!(!registration::is_own_file(Agent::Cline, "#!/bin/sh\nexec my-hook\n"));
 /// ```
 pub fn is_own_file(agent: Agent, text: &str) -> bool {
     match serde_json::from_str::<Value>(text) {
@@ -352,10 +353,10 @@ fn is_program(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use haft_hook::Agent;
     use serde_json::json;
 
     use super::{command_line, is_own};
-    use crate::agent::Agent;
 
     #[test]
     #[cfg(not(windows))]
