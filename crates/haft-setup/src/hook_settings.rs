@@ -76,11 +76,15 @@ pub fn install(
     each.collect()
 }
 
-/// Returns the events with other hooks after haft's. Uninstalling haft moves them up, and Codex then forgets that they were reviewed.
+/// Returns what to do about other hooks after haft's: uninstalling haft moves them up, and an agent that knows reviewed hooks by their
+/// position forgets that they were reviewed.
 ///
 /// # Errors
 /// There is no home folder.
-pub fn events_behind_haft(order: HookEditOptions<'_>) -> Result<Vec<String>, Problem> {
+pub fn hooks_to_review(order: HookEditOptions<'_>) -> Result<Option<String>, Problem> {
+    let Some(review) = &programs::hooks(order.agent).review else {
+        return Ok(None);
+    };
     let mut events = Vec::new();
     for place in places::places(
         order.agent,
@@ -93,7 +97,12 @@ pub fn events_behind_haft(order: HookEditOptions<'_>) -> Result<Vec<String>, Pro
         let moved = found.into_iter().filter(|spot| spot.behind > 0);
         events.extend(moved.map(|spot| spot.event));
     }
-    Ok(events)
+    let advice = format!(
+        "hooks behind haft's moved up ({}): {}",
+        events.join(", "),
+        review.moved
+    );
+    Ok((!events.is_empty()).then_some(advice))
 }
 
 /// Removes haft from an agent's hooks. A file that is still as haft wrote it gets its original text back; from any other, only haft's

@@ -23,6 +23,8 @@ pub(crate) struct SettingsProgram {
     pub(crate) client: Option<ClientProgram>,
     /// Its settings of hooks.
     pub(crate) hooks: Option<HookProgram>,
+    /// What an import of its servers must know.
+    pub(crate) imports: Option<ImportQuirks>,
 }
 
 /// The scope of settings.
@@ -93,8 +95,16 @@ pub(crate) fn moved_by(environment: &Environment, variable: &str, name: &str) ->
         .or_else(|| in_home(environment, name))
 }
 
-/// Counts those of haft's entries in a file that the user has reviewed.
-pub(crate) type CountReviewed = fn(SetupSite<'_>, &Path, &[HookPosition]) -> usize;
+/// How an agent has its user review hooks, by their text and position.
+#[derive(Debug)]
+pub(crate) struct HookReview {
+    /// Counts those of haft's entries in a file that were reviewed.
+    pub(crate) count: fn(SetupSite<'_>, &Path, &[HookPosition]) -> usize,
+    /// What to do about those that were not.
+    pub(crate) not_reviewed: &'static str,
+    /// What to do about others whose position changed.
+    pub(crate) moved: &'static str,
+}
 
 /// A coding agent with hooks.
 #[derive(Debug)]
@@ -116,8 +126,8 @@ pub(crate) struct HookProgram {
     pub(crate) off: fn(&Path, SetupSite<'_>) -> Vec<HooksOff>,
     /// Whether haft makes the first of several files that can hold the hooks, if there is none; else the last.
     pub(crate) makes_first_file: bool,
-    /// Counts the reviewed entries, if the agent skips all others.
-    pub(crate) reviewed: Option<CountReviewed>,
+    /// How it reviews hooks, if it skips those that its user has not reviewed.
+    pub(crate) review: Option<HookReview>,
 }
 
 impl HookProgram {
@@ -138,7 +148,7 @@ impl HookProgram {
             since: |_| None,
             off: |_, _| Vec::new(),
             makes_first_file: false,
-            reviewed: None,
+            review: None,
         }
     }
 }
@@ -206,4 +216,63 @@ pub(crate) fn read_toml(file: &Path) -> Value {
     let text = plain_file::read(file, MAX_BYTES).unwrap_or_default();
     let table = toml::parse(&text).unwrap_or_default();
     serde_json::to_value(table).unwrap_or_default()
+}
+
+/// The files of a program at a level, besides that of its MCP client.
+pub(crate) type MoreFiles = fn(SetupSite<'_>, InstallScope) -> Vec<PathBuf>;
+
+/// What an import of a program's servers must know.
+#[derive(Debug)]
+pub(crate) struct ImportQuirks {
+    /// The name of the client.
+    pub(crate) client: &'static str,
+    /// The ends of the paths of its files.
+    pub(crate) path_ends: &'static [&'static str],
+    /// The ends of other files that can only be its own.
+    pub(crate) extensions: &'static [&'static str],
+    /// Further files with servers.
+    pub(crate) server_files: MoreFiles,
+    /// Further files with rules about the tools of servers.
+    pub(crate) rule_files: MoreFiles,
+    /// The manifest of its plugin packages.
+    pub(crate) manifest: Option<&'static str>,
+    /// The variables for the workspace.
+    pub(crate) workspace_names: &'static [&'static str],
+    /// The variables for the folder of a plugin package.
+    pub(crate) package_names: &'static [&'static str],
+    /// Turns its variables into the form `${NAME}`.
+    pub(crate) convert: Option<fn(&str) -> String>,
+    /// Whether it inserts files into texts: an import does not do what the client would not.
+    pub(crate) inserts_files: bool,
+    /// Whether `timeout` is in milliseconds; else in seconds.
+    pub(crate) in_milliseconds: bool,
+    /// Whether a plain `url` means the transport of 2024-11-05.
+    pub(crate) url_is_sse: bool,
+}
+
+impl ImportQuirks {
+    /// Returns a client whose files are recognised by the ends of their paths, without special settings.
+    pub(crate) const fn new(client: &'static str, path_ends: &'static [&'static str]) -> Self {
+        Self {
+            client,
+            path_ends,
+            extensions: &[],
+            server_files: |_, _| Vec::new(),
+            rule_files: |_, _| Vec::new(),
+            manifest: None,
+            workspace_names: &[],
+            package_names: &[],
+            convert: None,
+            inserts_files: false,
+            in_milliseconds: false,
+            url_is_sse: false,
+        }
+    }
+}
+
+/// Whether a text is the name of a variable.
+pub(crate) fn is_variable(name: &str) -> bool {
+    let first = name.bytes().next();
+    first.is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

@@ -2,11 +2,11 @@
 
 use haft_hook::Agent;
 
-use crate::program::{ClientProgram, HookProgram, SettingsProgram};
+use crate::program::{ClientProgram, HookProgram, ImportQuirks, SettingsProgram};
 use crate::registration::Setup;
 
 mod amp;
-mod claude;
+pub(crate) mod claude;
 mod claude_desktop;
 mod cline;
 mod codex;
@@ -49,6 +49,9 @@ static UNKNOWN: HookProgram = HookProgram::new(
     |_| Setup::new(Vec::new(), &[]),
 );
 
+/// A client of which haft knows nothing special.
+static UNKNOWN_CLIENT: ImportQuirks = ImportQuirks::new("a client", &[]);
+
 /// Returns all MCP clients.
 pub(crate) fn clients() -> impl Iterator<Item = &'static ClientProgram> {
     ALL.iter().filter_map(|program| program.client.as_ref())
@@ -58,6 +61,38 @@ pub(crate) fn clients() -> impl Iterator<Item = &'static ClientProgram> {
 pub(crate) fn hooks(agent: Agent) -> &'static HookProgram {
     let mut all = ALL.iter().filter_map(|program| program.hooks.as_ref());
     all.find(|hooks| hooks.agent == agent).unwrap_or(&UNKNOWN)
+}
+
+/// Returns what an import must know, for each program with servers.
+pub(crate) fn all_imports() -> impl Iterator<Item = &'static ImportQuirks> {
+    ALL.iter().filter_map(|program| program.imports.as_ref())
+}
+
+/// Returns what an import of this client's servers must know.
+pub(crate) fn imports(client: &str) -> &'static ImportQuirks {
+    let found = all_imports().find(|one| one.client == client);
+    found.unwrap_or(&UNKNOWN_CLIENT)
+}
+
+/// Returns the keys that hold servers, in any client.
+pub(crate) fn server_keys() -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    for client in clients() {
+        if !keys.contains(&client.servers) {
+            keys.push(client.servers);
+        }
+    }
+    keys
+}
+
+/// Whether a client has this variable for the workspace.
+pub(crate) fn is_workspace_name(name: &str) -> bool {
+    all_imports().any(|one| one.workspace_names.contains(&name))
+}
+
+/// Whether a client has this variable for the folder of a plugin package.
+pub(crate) fn is_package_name(name: &str) -> bool {
+    all_imports().any(|one| one.package_names.contains(&name))
 }
 
 /// Returns how haft is registered with an agent. `program` is the full path of haft's program: with just a name, an agent with another
@@ -83,6 +118,9 @@ mod tests {
                 program.client.is_some() || program.hooks.is_some(),
                 "{program:?}"
             );
+            let client = program.client.as_ref().map(|client| client.name);
+            let imports = program.imports.as_ref().map(|imports| imports.client);
+            assert!(client.is_none() || imports == client, "{program:?}");
         }
     }
 }

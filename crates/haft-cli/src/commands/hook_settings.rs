@@ -251,9 +251,7 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> ExitResult {
     let mut shown = Vec::new();
     for agent in &agents {
         let order = order(at, typed, *agent)?;
-        if *agent == Agent::Codex {
-            moved = hook_settings::events_behind_haft(order)?;
-        }
+        moved.extend(hook_settings::hooks_to_review(order)?);
         let edits = hook_settings::uninstall(HookEditOptions {
             dry_run: true,
             ..order
@@ -273,12 +271,8 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> ExitResult {
     for (agent, edits) in &done {
         say_removed(at, typed, *agent, edits);
     }
-    if !moved.is_empty() {
-        let line = format!(
-            "hooks behind haft's moved up ({}): review them in Codex with /hooks, it skips them until then",
-            moved.join(", ")
-        );
-        at.screen.say(&visible::line(&line));
+    for advice in moved {
+        at.screen.say(&visible::line(&advice));
     }
     Ok(Exit::Done)
 }

@@ -205,15 +205,16 @@ impl<'a> StatusBuilder<'a> {
         for spot in &found {
             self.check(spot, &file);
         }
-        if let Some(count) = programs::hooks(self.agent).reviewed {
-            let reviewed = count(self.site, &file, &found);
+        if let Some(review) = &programs::hooks(self.agent).review {
+            let reviewed = (review.count)(self.site, &file, &found);
             if reviewed < found.len() {
                 self.is_off |= reviewed == 0;
                 self.warnings.push(format!(
-                    "{} of {} hooks in {} were not reviewed, and Codex skips them: open Codex and type /hooks",
+                    "{} of {} hooks in {} were not reviewed, and {}",
                     found.len() - reviewed,
                     found.len(),
-                    file.display()
+                    file.display(),
+                    review.not_reviewed
                 ));
             }
         }

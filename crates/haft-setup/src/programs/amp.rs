@@ -12,6 +12,7 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         starts_by_path: true,
         ..HookProgram::new(Agent::Amp, &["amp"], |env| in_config(env, "amp"), setup)
     }),
+    imports: None,
 };
 
 /// Where haft's plugin is installed.

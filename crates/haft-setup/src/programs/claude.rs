@@ -1,13 +1,13 @@
-//! Claude Code: servers in `.mcp.json` and `~/.claude.json`, hooks in `settings.json`.
+//! Claude Code: servers in `.mcp.json` and `~/.claude.json`, hooks and permissions in `settings.json`, plugins with servers of their own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft_hook::Agent;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::program::{
-    ClientFileFormat, ClientProgram, HookProgram, HooksOff, InstallScope, SettingsProgram, Switch,
-    moved_by, with_type,
+    ClientFileFormat, ClientProgram, HookProgram, HooksOff, ImportQuirks, InstallScope,
+    SettingsProgram, Switch, in_home, moved_by, with_type,
 };
 use crate::registration::{
     AgentFile, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope, SettingsFormat,
@@ -15,9 +15,18 @@ use crate::registration::{
 };
 use crate::site::SetupSite;
 
+pub(crate) mod permissions;
+pub(crate) mod plugins;
+
+/// The name of the client.
+pub(crate) const CLIENT: &str = "claude-code";
+
+/// The keys under which Claude Code stores which servers are turned off.
+const TURNED_OFF: [&str; 2] = ["disabledMcpServers", "disabledMcpjsonServers"];
+
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
     client: Some(ClientProgram {
-        name: "claude-code",
+        name: CLIENT,
         paste: ".mcp.json in the project",
         starts_in_project: true,
         format: ClientFileFormat::Json,
@@ -39,6 +48,22 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             &["claude"],
             |env| moved_by(env, "CLAUDE_CONFIG_DIR", ".claude"),
             setup,
+        )
+    }),
+    imports: Some(ImportQuirks {
+        rule_files,
+        manifest: Some(".claude-plugin/plugin.json"),
+        workspace_names: &["CLAUDE_PROJECT_DIR"],
+        package_names: &["CLAUDE_PLUGIN_ROOT"],
+        in_milliseconds: true,
+        ..ImportQuirks::new(
+            CLIENT,
+            &[
+                "/.mcp.json",
+                "/.claude.json",
+                "/.claude/settings.json",
+                "/.claude/settings.local.json",
+            ],
         )
     }),
 };
@@ -90,4 +115,41 @@ fn off(folder: &Path, site: SetupSite<'_>) -> Vec<HooksOff> {
         project.join("settings.local.json"),
     ];
     HooksOff::by_member(files, "disableAllHooks")
+}
+
+/// Returns the files with permissions.
+fn rule_files(at: SetupSite<'_>, level: InstallScope) -> Vec<PathBuf> {
+    match level {
+        InstallScope::User => in_home(at.environment, ".claude/settings.json")
+            .into_iter()
+            .collect(),
+        InstallScope::Project => [".claude/settings.json", ".claude/settings.local.json"]
+            .map(|name| at.workspace.join(name))
+            .to_vec(),
+    }
+}
+
+/// Takes the settings of a folder, which Claude Code stores under that folder's path.
+pub(crate) fn take_project(
+    root: &mut Map<String, Value>,
+    workspace: &Path,
+) -> Option<Map<String, Value>> {
+    let own = workspace.to_string_lossy().into_owned();
+    let project = root.get_mut("projects")?.get_mut(&own)?;
+    project.as_object_mut().map(std::mem::take)
+}
+
+/// Whether a file is one of Claude Code's, also if it has no servers.
+pub(crate) fn is_settings(root: &Map<String, Value>) -> bool {
+    let mut known = ["projects", "permissions"].into_iter().chain(TURNED_OFF);
+    known.any(|key| root.contains_key(key))
+}
+
+/// Returns the servers that are turned off.
+pub(crate) fn turned_off(settings: &Map<String, Value>) -> Vec<String> {
+    let lists = TURNED_OFF
+        .into_iter()
+        .filter_map(|key| settings.get(key)?.as_array());
+    let names = lists.flatten().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
 }

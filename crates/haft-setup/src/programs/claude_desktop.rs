@@ -1,7 +1,7 @@
 //! Claude Desktop: servers in `claude_desktop_config.json`.
 
 use crate::program::{
-    ClientFileFormat, ClientProgram, InstallScope, SettingsProgram, in_config, plain,
+    ClientFileFormat, ClientProgram, ImportQuirks, InstallScope, SettingsProgram, in_config, plain,
 };
 
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
@@ -18,4 +18,8 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         default: InstallScope::User,
     }),
     hooks: None,
+    imports: Some(ImportQuirks::new(
+        "claude-desktop",
+        &["claude_desktop_config.json"],
+    )),
 };

@@ -19,6 +19,7 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             setup,
         )
     }),
+    imports: None,
 };
 
 /// Where haft is registered: scripts named after the event. An existing file that haft did not write is the user's own hook.

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use crate::environment::Environment;
 use crate::program::{
-    ClientFileFormat, ClientProgram, HookPosition, HookProgram, HooksOff, InstallScope,
-    SettingsProgram, moved_by, plain, read_toml,
+    ClientFileFormat, ClientProgram, HookPosition, HookProgram, HookReview, HooksOff, ImportQuirks,
+    InstallScope, SettingsProgram, moved_by, plain, read_toml,
 };
 use crate::registration::{
     AgentFile, HookEntry, PlaceCondition, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
@@ -34,8 +34,17 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         since: |event| (event == "PermissionRequest").then_some("0.122.0"),
         off,
         makes_first_file: true,
-        reviewed: Some(count_reviewed),
+        review: Some(HookReview {
+            count: count_reviewed,
+            not_reviewed: "Codex skips them: open Codex and type /hooks",
+            moved: "review them in Codex with /hooks, it skips them until then",
+        }),
         ..HookProgram::new(Agent::Codex, &["codex"], folder, setup)
+    }),
+    imports: Some(ImportQuirks {
+        extensions: &[".toml"],
+        manifest: Some(".codex-plugin/plugin.json"),
+        ..ImportQuirks::new("codex", &["/.codex/config.toml"])
     }),
 };
 

@@ -24,6 +24,7 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             setup,
         )
     }),
+    imports: None,
 };
 
 /// Where haft is registered: a file of its own.

@@ -4,8 +4,8 @@ use haft_hook::Agent;
 use serde_json::json;
 
 use crate::program::{
-    ClientFileFormat, ClientProgram, HookProgram, InstallScope, SettingsProgram, Switch, in_home,
-    plain,
+    ClientFileFormat, ClientProgram, HookProgram, ImportQuirks, InstallScope, SettingsProgram,
+    Switch, in_home, plain,
 };
 use crate::registration::{
     AgentFile, AgentFileContent, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
@@ -38,6 +38,11 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             |env| in_home(env, ".cursor"),
             setup,
         )
+    }),
+    imports: Some(ImportQuirks {
+        manifest: Some(".cursor-plugin/plugin.json"),
+        package_names: &["CURSOR_PLUGIN_ROOT"],
+        ..ImportQuirks::new("cursor", &["/.cursor/mcp.json"])
     }),
 };
 

@@ -16,6 +16,7 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         |env| in_home(env, ".config/devin"),
         setup,
     )),
+    imports: None,
 };
 
 /// Where haft is registered. The events are at the top of a project's file, and below `hooks` in the user's.

@@ -16,6 +16,7 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         |env| in_home(env, ".factory"),
         setup,
     )),
+    imports: None,
 };
 
 /// Where haft is registered: in the settings, unless there is a hooks file, which hides the settings' hooks.

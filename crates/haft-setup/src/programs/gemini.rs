@@ -6,8 +6,8 @@ use haft_hook::Agent;
 use serde_json::json;
 
 use crate::program::{
-    ClientFileFormat, ClientProgram, HookProgram, HooksOff, InstallScope, SettingsProgram, in_home,
-    moved_by, plain, read_json,
+    ClientFileFormat, ClientProgram, HookProgram, HooksOff, ImportQuirks, InstallScope,
+    SettingsProgram, in_home, is_variable, moved_by, plain, read_json,
 };
 use crate::registration::{
     AgentFile, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope, SettingsFormat,
@@ -40,6 +40,13 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             |env| Some(moved_by(env, "GEMINI_CLI_HOME", "")?.join(".gemini")),
             setup,
         )
+    }),
+    imports: Some(ImportQuirks {
+        package_names: &["extensionPath"],
+        convert: Some(to_braced),
+        in_milliseconds: true,
+        url_is_sse: true,
+        ..ImportQuirks::new("gemini", &["/.gemini/settings.json"])
     }),
 };
 
@@ -91,4 +98,23 @@ fn off(folder: &Path, site: SetupSite<'_>) -> Vec<HooksOff> {
         }
     }
     all
+}
+
+/// Converts `$NAME` to `${NAME}`.
+fn to_braced(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('$') {
+        out.push_str(before);
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let (name, tail) = after.split_at(end.unwrap_or(after.len()));
+        if is_variable(name) {
+            out.extend(["${", name, "}"]);
+        } else {
+            out.push('$');
+            out.push_str(name);
+        }
+        rest = tail;
+    }
+    out.push_str(rest);
+    out
 }

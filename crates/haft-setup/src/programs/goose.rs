@@ -5,13 +5,16 @@ use serde_json::json;
 
 use crate::launch::Launch;
 use crate::program::{
-    ClientFileFormat, ClientProgram, HookProgram, InstallScope, SettingsProgram, Switch, in_config,
-    plain,
+    ClientFileFormat, ClientProgram, HookProgram, ImportQuirks, InstallScope, SettingsProgram,
+    Switch, in_config, plain,
 };
 use crate::registration::{
     AgentFile, AgentFileContent, OWN_FILE, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
     Setup, command_line, group,
 };
+
+/// The file of goose's servers, below the folder of the user's settings.
+const SERVERS: &str = "goose/config.yaml";
 
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
     client: Some(ClientProgram {
@@ -38,6 +41,14 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             |env| in_config(env, "goose"),
             setup,
         )
+    }),
+    imports: Some(ImportQuirks {
+        extensions: &[".yaml", ".yml"],
+        server_files: |at, level| match level {
+            InstallScope::User => in_config(at.environment, SERVERS).into_iter().collect(),
+            InstallScope::Project => Vec::new(),
+        },
+        ..ImportQuirks::new("goose", &[SERVERS])
     }),
 };
 

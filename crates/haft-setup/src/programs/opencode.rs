@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::plugin;
 use crate::program::{
-    ClientFileFormat, ClientProgram, HookProgram, InstallScope, SettingsProgram, in_config,
+    ClientFileFormat, ClientProgram, HookProgram, ImportQuirks, InstallScope, SettingsProgram,
+    in_config,
 };
 use crate::registration::Setup;
 
@@ -34,6 +35,16 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             |env| in_config(env, "opencode"),
             setup,
         )
+    }),
+    imports: Some(ImportQuirks {
+        convert: Some(|text| {
+            text.replace("{env:", "${env:")
+                .replace("{file:", "${file:")
+                .replace("$${", "${")
+        }),
+        inserts_files: true,
+        in_milliseconds: true,
+        ..ImportQuirks::new("opencode", &["/opencode.json", "/opencode.jsonc"])
     }),
 };
 

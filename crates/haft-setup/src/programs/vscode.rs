@@ -1,7 +1,8 @@
 //! VS Code: servers in `mcp.json`.
 
 use crate::program::{
-    ClientFileFormat, ClientProgram, InstallScope, SettingsProgram, in_config, with_type,
+    ClientFileFormat, ClientProgram, ImportQuirks, InstallScope, SettingsProgram, in_config,
+    with_type,
 };
 
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
@@ -18,4 +19,8 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         default: InstallScope::Project,
     }),
     hooks: None,
+    imports: Some(ImportQuirks::new(
+        "vscode",
+        &["/.vscode/mcp.json", "/User/mcp.json"],
+    )),
 };

@@ -3,10 +3,13 @@
 use haft_hook::Agent;
 use serde_json::json;
 
-use crate::program::{HookProgram, SettingsProgram, in_home};
+use crate::program::{HookProgram, ImportQuirks, InstallScope, SettingsProgram, in_home};
 use crate::registration::{
     AgentFile, HookEntry, RegistrationPlace, RegistrationScope, SettingsFormat, Setup, command_line,
 };
+
+/// The file of Windsurf's servers, below the user's home folder.
+const SERVERS: &str = ".codeium/windsurf/mcp_config.json";
 
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
     client: None,
@@ -18,6 +21,13 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
             |env| in_home(env, ".codeium/windsurf"),
             setup,
         )
+    }),
+    imports: Some(ImportQuirks {
+        server_files: |at, level| match level {
+            InstallScope::User => in_home(at.environment, SERVERS).into_iter().collect(),
+            InstallScope::Project => Vec::new(),
+        },
+        ..ImportQuirks::new("windsurf", &[SERVERS])
     }),
 };
 

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use crate::program::{ClientFileFormat, ClientProgram, InstallScope, SettingsProgram, in_config};
+use crate::program::{
+    ClientFileFormat, ClientProgram, ImportQuirks, InstallScope, SettingsProgram, in_config,
+};
 
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
     client: Some(ClientProgram {
@@ -18,4 +20,8 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         default: InstallScope::User,
     }),
     hooks: None,
+    imports: Some(ImportQuirks {
+        in_milliseconds: true,
+        ..ImportQuirks::new("zed", &["/zed/settings.json"])
+    }),
 };

@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use crate::imports::env_file;
 use crate::imports::texts::ConversionContext;
 use crate::imports::{ImportCandidate, ImportOptions, ImportSource};
-use crate::servers::edit::{NewServer, ServerTarget};
-use crate::servers::literal::{is_secret, is_shaped};
+use crate::literal::{is_secret, is_shaped};
+use crate::programs;
+use crate::server::{NewServer, ServerTarget};
 
 /// Members that do not affect how a server is reached or used.
 const IGNORED_MEMBERS: [&str; 13] = [
@@ -157,9 +158,8 @@ impl EntryReader<'_> {
     }
 
     fn reach(&mut self, name: &str, kind: &str) -> Option<ServerTarget> {
-        // In Gemini CLI, a plain `url` means the old transport.
-        let is_old =
-            kind == "sse" || self.context.client == "gemini" && self.entry.contains_key("url");
+        let quirks = programs::imports(self.context.client);
+        let is_old = kind == "sse" || quirks.url_is_sse && self.entry.contains_key("url");
         let url = self.take(&["httpUrl", "url", "serverUrl", "uri"]);
         let command = self.take(&["command", "cmd"]);
         match (command, url) {
@@ -238,7 +238,7 @@ impl EntryReader<'_> {
         if cwd.starts_with("~/") {
             return Some(cwd);
         }
-        let folder = self.context.package.unwrap_or(&self.context.at.workspace);
+        let folder = self.context.package.unwrap_or(self.context.at.workspace);
         Some(folder.join(cwd).to_string_lossy().into_owned())
     }
 
@@ -253,7 +253,7 @@ impl EntryReader<'_> {
         ) {
             return home.join(rest).to_string_lossy().into_owned();
         }
-        let folder = self.context.package.unwrap_or(&self.context.at.workspace);
+        let folder = self.context.package.unwrap_or(self.context.at.workspace);
         let plain = program.strip_prefix("./").unwrap_or(program);
         folder.join(plain).to_string_lossy().into_owned()
     }
@@ -327,7 +327,7 @@ impl EntryReader<'_> {
         let Some(file) = file.and_then(|file| self.text(file)) else {
             return BTreeMap::new();
         };
-        let folder = self.context.package.unwrap_or(&self.context.at.workspace);
+        let folder = self.context.package.unwrap_or(self.context.at.workspace);
         let file = folder.join(file);
         match env_file::read(&file) {
             Ok(variables) => {
@@ -436,9 +436,8 @@ impl EntryReader<'_> {
     }
 
     fn timeouts(&mut self, server: &mut NewServer) {
-        let in_milliseconds =
-            ["gemini", "opencode", "claude-code", "zed"].contains(&self.context.client);
-        let unit = if in_milliseconds { 1000.0 } else { 1.0 };
+        let quirks = programs::imports(self.context.client);
+        let unit = if quirks.in_milliseconds { 1000.0 } else { 1.0 };
         let seconds = |value: Option<Value>, unit: f64| {
             let number =
                 value.and_then(|value| value.as_f64().or_else(|| value.as_str()?.parse().ok()));

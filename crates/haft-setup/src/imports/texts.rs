@@ -5,12 +5,14 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::site::Site;
+use crate::program::is_variable;
+use crate::programs;
+use crate::site::SetupSite;
 
 /// The context in which texts are converted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConversionContext<'a> {
-    pub(super) at: &'a Site,
+    pub(super) at: SetupSite<'a>,
     pub(super) client: &'static str,
     /// The folder of the package that the settings belong to.
     pub(super) package: Option<&'a Path>,
@@ -50,14 +52,8 @@ impl ConvertedText {
 impl ConversionContext<'_> {
     /// Converts a text; returns why that is impossible if it needs something that is missing here.
     pub(super) fn convert(&self, text: &str) -> Result<ConvertedText, String> {
-        let text = match self.client {
-            "opencode" => text
-                .replace("{env:", "${env:")
-                .replace("{file:", "${file:")
-                .replace("$${", "${"),
-            "gemini" => to_braced(text),
-            _ => text.to_owned(),
-        };
+        let convert = programs::imports(self.client).convert;
+        let text = convert.map_or_else(|| text.to_owned(), |convert| convert(text));
         let mut carried = ConvertedText::default();
         let mut rest = text.as_str();
         while let Some((before, after)) = rest.split_once("${") {
@@ -113,7 +109,7 @@ impl ConversionContext<'_> {
 
     /// Returns whether the client itself inserts files into texts: an import does not do what the client would not.
     fn reads_files(&self) -> bool {
-        self.client == "opencode"
+        programs::imports(self.client).inserts_files
     }
 
     /// Returns a reference to a variable that is set: haft does not start with one that is not.
@@ -132,9 +128,10 @@ impl ConversionContext<'_> {
     /// Returns the value of a place or character that the client inserts.
     fn place(&self, name: &str) -> Result<Option<String>, String> {
         let shown = |path: &Path| path.to_string_lossy().into_owned();
-        let workspace = &self.at.workspace;
+        let workspace = self.at.workspace;
         Ok(Some(match name {
-            "workspaceFolder" | "workspaceRoot" | "CLAUDE_PROJECT_DIR" => shown(workspace),
+            "workspaceFolder" | "workspaceRoot" => shown(workspace),
+            _ if programs::is_workspace_name(name) => shown(workspace),
             "workspaceFolderBasename" => {
                 let name = workspace.file_name().unwrap_or_default();
                 name.to_string_lossy().into_owned()
@@ -144,12 +141,10 @@ impl ConversionContext<'_> {
                 None => return Err("HOME is not set".to_owned()),
             },
             "pathSeparator" | "/" => "/".to_owned(),
-            "PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" | "CURSOR_PLUGIN_ROOT" | "extensionPath" => {
-                match self.package {
-                    Some(package) => shown(package),
-                    None => return Err(format!("`${{{name}}}` has a meaning only in a plugin")),
-                }
-            }
+            _ if name == "PLUGIN_ROOT" || programs::is_package_name(name) => match self.package {
+                Some(package) => shown(package),
+                None => return Err(format!("`${{{name}}}` has a meaning only in a plugin")),
+            },
             _ => return Ok(None),
         }))
     }
@@ -197,29 +192,4 @@ impl ConversionContext<'_> {
             about.unwrap_or_default()
         ))
     }
-}
-
-fn is_variable(name: &str) -> bool {
-    let first = name.bytes().next();
-    first.is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-/// Converts `$NAME` to `${NAME}`.
-fn to_braced(text: &str) -> String {
-    let (mut out, mut rest) = (String::new(), text);
-    while let Some((before, after)) = rest.split_once('$') {
-        out.push_str(before);
-        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let (name, tail) = after.split_at(end.unwrap_or(after.len()));
-        if is_variable(name) {
-            out.extend(["${", name, "}"]);
-        } else {
-            out.push('$');
-            out.push_str(name);
-        }
-        rest = tail;
-    }
-    out.push_str(rest);
-    out
 }

@@ -7,19 +7,14 @@ use haft::plural::counted;
 use serde_json::{Map, Value};
 
 use crate::imports::document::{self, ImportDocument};
-use crate::imports::{ImportOptions, ImportSource, Imports, take};
+use crate::imports::parse::parse;
+use crate::imports::{ImportRequest, ImportSource, Imports, take};
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
-use crate::site::Site;
+use crate::programs;
 
-/// The paths of the manifest; the first one that exists is used.
-const MANIFESTS: [&str; 5] = [
-    ".plugin/plugin.json",
-    "plugin.json",
-    ".claude-plugin/plugin.json",
-    ".cursor-plugin/plugin.json",
-    ".codex-plugin/plugin.json",
-];
+/// The paths of the manifest for any client; those of some clients come after them. The first one that exists is used.
+const MANIFESTS: [&str; 2] = [".plugin/plugin.json", "plugin.json"];
 /// The files with servers.
 const SERVERS: [&str; 2] = [".mcp.json", "mcp.json"];
 /// Parts that haft cannot use, with the manifest member that may point to another place.
@@ -37,9 +32,8 @@ const MAX_MANIFEST: u64 = 1 << 20;
 
 /// Reads a package.
 pub(super) fn read(
-    at: &Site,
+    request: ImportRequest<'_>,
     folder: &Path,
-    wishes: &ImportOptions,
     into: &mut Imports,
 ) -> Result<(), Problem> {
     let real = folder.canonicalize();
@@ -54,9 +48,8 @@ pub(super) fn read(
         ));
     }
     let package = PluginPackage {
-        at,
+        request,
         folder: &folder,
-        wishes,
     };
     package.servers(&manifest, into)?;
     package.skills(&manifest, into);
@@ -69,9 +62,14 @@ pub(super) fn read(
     Ok(())
 }
 
+/// Returns the paths at which a manifest is looked for.
+fn manifests() -> impl Iterator<Item = &'static str> {
+    let own = programs::all_imports().filter_map(|one| one.manifest);
+    MANIFESTS.into_iter().chain(own)
+}
+
 fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
-    let file = MANIFESTS
-        .iter()
+    let file = manifests()
         .map(|name| folder.join(name))
         .find(|file| file.exists());
     if let Some(file) = file {
@@ -84,7 +82,7 @@ fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
         let text = plain_file::read(&file, MAX_MANIFEST).map_err(|e| {
             Problem::usage(format!("cannot read the plugin: {e}")).at(SourceLocation::file(&file))
         })?;
-        return document::parse(&file, &text);
+        return parse(&file, &text);
     }
     let is_package = SERVERS
         .iter()
@@ -99,15 +97,14 @@ fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
     ));
     Err(problem.advise(format!(
         "it has none of {}, {} and skills/",
-        MANIFESTS.join(", "),
+        manifests().collect::<Vec<_>>().join(", "),
         SERVERS.join(", ")
     )))
 }
 
 struct PluginPackage<'a> {
-    at: &'a Site,
+    request: ImportRequest<'a>,
     folder: &'a Path,
-    wishes: &'a ImportOptions,
 }
 
 impl PluginPackage<'_> {
@@ -135,7 +132,7 @@ impl PluginPackage<'_> {
         files.dedup();
         for file in files {
             let source = self.source(&file);
-            let entries = document::read(&source, self.at)?.known(&file)?;
+            let entries = document::read(&source, self.request)?.known(&file)?;
             self.take(&file, entries, into);
         }
         Ok(())
@@ -150,7 +147,7 @@ impl PluginPackage<'_> {
     }
 
     fn take(&self, file: &Path, entries: ImportDocument, into: &mut Imports) {
-        take(self.at, &self.source(file), self.wishes, entries, into);
+        take(self.request, &self.source(file), entries, into);
     }
 
     /// Returns the paths inside the package that a member of the manifest names.

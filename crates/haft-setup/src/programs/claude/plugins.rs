@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::imports::{ImportOptions, Imports, document, plugin};
+use crate::imports::parse::parse;
 use crate::plain_file;
-use crate::site::Site;
+use crate::site::SetupSite;
 
 /// The files that list the plugins and turn them on, below the user's folder.
 const INSTALLED: &str = ".claude/plugins/installed_plugins.json";
@@ -16,47 +16,47 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Maximum number of plugins that are read.
 const MAX_PLUGINS: usize = 256;
 
-/// Reads the packages that are turned on. What cannot be read is noted.
-pub(super) fn read(at: &Site, wishes: &ImportOptions, into: &mut Imports) {
+/// Returns the folders of the packages that are turned on, and among them what was not read and why.
+pub(crate) fn installed(at: SetupSite<'_>) -> Vec<Result<PathBuf, String>> {
+    let mut found = Vec::new();
     let Some(home) = at.environment.folder("HOME") else {
-        return;
+        return found;
     };
     let file = home.join(INSTALLED);
-    let Some(installed) = object(&file, into) else {
-        return;
+    let Some(installed) = object(&file, &mut found) else {
+        return found;
     };
-    let settings = object(&home.join(SETTINGS), into).unwrap_or_default();
+    let settings = object(&home.join(SETTINGS), &mut found).unwrap_or_default();
     let enabled = settings.get("enabledPlugins").and_then(Value::as_object);
     // The first version of the file has no member for them.
     let plugins = installed.get("plugins").and_then(Value::as_object);
     for (name, entries) in plugins.unwrap_or(&installed).iter().take(MAX_PLUGINS) {
-        let Some(folder) = folder(entries, &at.workspace) else {
+        let Some(folder) = folder(entries, at.workspace) else {
             continue;
         };
         let is_on = enabled.is_some_and(|on| on.get(name) == Some(&Value::Bool(true)));
-        if !is_on {
-            into.notes.push(format!(
+        found.push(if is_on {
+            Ok(folder)
+        } else {
+            Err(format!(
                 "not read, as Claude Code has it turned off: the plugin {name}"
-            ));
-            continue;
-        }
-        if let Err(problem) = plugin::read(at, &folder, wishes, into) {
-            into.notes.push(format!("not read: {problem}"));
-        }
+            ))
+        });
     }
+    found
 }
 
-fn object(file: &Path, into: &mut Imports) -> Option<Map<String, Value>> {
+fn object(file: &Path, into: &mut Vec<Result<PathBuf, String>>) -> Option<Map<String, Value>> {
     if !file.exists() {
         return None;
     }
     let text = plain_file::read(file, MAX_FILE_BYTES).map_err(|e| e.to_string());
-    let parsed = text.and_then(|text| document::parse(file, &text).map_err(|e| e.to_string()));
+    let parsed = text.and_then(|text| parse(file, &text).map_err(|e| e.to_string()));
     match parsed {
         Ok(object) => Some(object),
         Err(why) => {
             let note = format!("not read: {}: {why}", file.display());
-            into.notes.push(note);
+            into.push(Err(note));
             None
         }
     }
