@@ -60,17 +60,6 @@ impl JsoncTree {
         &mut members[at].1
     }
 
-    /// Replaces the member of this name, or adds it at the end.
-    pub(super) fn put(&mut self, name: &str, value: Self) {
-        let Some(members) = self.members() else {
-            return;
-        };
-        match members.iter_mut().find(|(key, _)| key == name) {
-            Some((_, old)) => *old = value,
-            None => members.push((name.to_owned(), value)),
-        }
-    }
-
     /// Returns the value at the end of a path.
     pub(super) fn at(&mut self, path: &[JsonPathSegment<'_>]) -> Option<&mut Self> {
         path.iter().try_fold(self, |tree, step| match (tree, step) {
