@@ -37,14 +37,11 @@ pub fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<Str
 pub fn append(text: &mut String, own: &str) {
     let newline = newline_of(text);
     let before = text.trim_start_matches('\u{feff}');
-    let (is_line, is_blank) = (
-        before.is_empty() || before.ends_with('\n'),
-        before.trim().is_empty(),
-    );
-    if !is_line {
+    let (is_empty, is_line) = (before.is_empty(), before.ends_with('\n'));
+    if !is_empty && !is_line {
         text.push_str(newline);
     }
-    if !is_blank {
+    if !is_empty {
         text.push_str(newline);
     }
     // In a string of several lines, a line break is part of the value.

@@ -1,6 +1,6 @@
 //! Adds tables to TOML as users write it, and removes them.
 
-use super::{EditError, MAX_BYTES, put_table, remove};
+use super::{EditError, MAX_BYTES, parse, put_table, remove};
 use crate::launch::Launch;
 
 const KEPT: &str = "# mine\nmodel = \"o\" # why\n\n[mcp_servers.docs]\ncommand = 'x'\n\n# note\n[tui]\nx = \"\"\"\n[mcp_servers.haft]\n\"\"\"\n";
@@ -139,4 +139,72 @@ fn a_text_that_is_not_toml_is_refused_with_its_place() {
     let large = "# a comment\n".repeat(MAX_BYTES / 12 + 1);
     let refused = put_table(&large, "m", "h", "[m.h]\n").unwrap_err();
     assert!(refused.what.contains("larger than 8 MiB"), "{refused}");
+}
+
+/// Numbers that look random and are the same in every test run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % sides as u64).unwrap()
+    }
+
+    fn document(&mut self) -> String {
+        const LINES: [&str; 18] = [
+            "[mcp]\n",
+            "[mcp.servers.docs]\n",
+            "  [mcp.servers.\"a b\"] # c\n",
+            "[[mcp.servers.docs.list]]\n",
+            "[[hooks.PreToolUse]]\n",
+            "[tui]\n",
+            "x = 1 # t\n",
+            "y = \"\"\"\n[mcp.servers.haft]\n# no\n\n\"\"\"\n",
+            "# comment\n",
+            "\n",
+            "\n\n",
+            "z = [\n 1, # c\n [2],\n]\n",
+            "a.b = 3\n",
+            "q = '''\n[x]\n'''\n",
+            "\t# tab\n",
+            "t = { u = [1], v = { w = 1 } }\n",
+            "d = 1979-05-27T07:32:00Z\n",
+            "\"\" = 'é'\n",
+        ];
+        let mut text = String::new();
+        if self.roll(9) == 0 {
+            text.push('\u{feff}');
+        }
+        for _ in 0..self.roll(9) {
+            text.push_str(LINES[self.roll(LINES.len())]);
+        }
+        if self.roll(4) == 0 {
+            text = text.replace('\n', "\r\n");
+        }
+        text
+    }
+}
+
+#[test]
+fn an_edit_of_any_document_changes_haft_s_own_table_and_nothing_else() {
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let own = "[mcp.servers.haft]\ncommand = \"h\"\n\n[mcp.servers.haft.env]\nX = \"1\"\n";
+    let mut edited = 0;
+    for _ in 0..5_000 {
+        let text = dice.document();
+        let Ok(before) = parse(&text) else {
+            // A table or key twice.
+            assert!(put_table(&text, "mcp.servers", "haft", own).is_err());
+            continue;
+        };
+        let with = put_table(&text, "mcp.servers", "haft", own).unwrap();
+        assert!(with.starts_with(&text), "{text:?} => {with:?}");
+        let without = remove(&with, "mcp.servers", "haft").unwrap().unwrap();
+        assert_eq!(parse(&without).unwrap(), before, "{with:?} => {without:?}");
+        assert_eq!(without, text);
+        edited += 1;
+    }
+    assert!(edited > 1_000, "{edited}");
 }
