@@ -48,6 +48,7 @@
 pub mod access;
 pub mod agent;
 pub mod app;
+pub mod argument;
 pub mod config;
 pub mod decide;
 pub mod embed;
@@ -68,6 +69,7 @@ pub mod notices;
 pub mod oauth;
 pub mod project;
 pub mod reload;
+pub mod requests;
 pub mod resume;
 pub mod rules;
 pub mod run;

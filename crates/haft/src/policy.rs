@@ -12,7 +12,6 @@ mod explain;
 mod find;
 mod folders;
 mod git;
-mod glob;
 mod grep;
 mod guard;
 mod instead;
@@ -28,7 +27,6 @@ mod network_bundle;
 mod own_commands;
 mod own_program;
 mod parts;
-mod paths;
 mod pattern;
 mod phrase;
 mod places;
@@ -46,11 +44,9 @@ mod ruling;
 mod run_history;
 mod safeguards;
 mod secret_files;
-mod secret_names;
 mod spelled;
 mod subject;
 mod suggest;
-mod texts;
 mod touched;
 mod untrusted;
 mod uses;
@@ -64,6 +60,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use haft_files::{glob, paths, texts};
 
 use crate::arguments::Arguments;
 use crate::budget::Budgets;
@@ -88,11 +86,12 @@ pub use guard::{
     CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
     WorkspaceEdge,
 };
+pub use haft_files::secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
 pub(crate) use linked_effects::AllNames;
-pub use linked_effects::{UNKNOWN_NAMES, UnknownNames};
+pub use linked_effects::UnknownNames;
 pub use linked_names::LinkedNames;
 pub use names::UnknownName;
 pub use network_bundle::NetworkBundle;
@@ -111,7 +110,6 @@ pub use ruling::{Label, Ruling};
 pub use run_history::RunHistory;
 pub use safeguards::{Safeguard, Safeguards};
 pub use secret_files::SecretFiles;
-pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use untrusted::UntrustedContent;
 pub use uses::{CommandUses, PathAccess, PathCertainty, PathUse};
 
