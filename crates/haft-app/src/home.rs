@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
+use haft_setup::site::StateFolder;
 
 /// The state folder. Clones refer to the same one.
 #[derive(Debug, Clone)]
@@ -100,11 +101,7 @@ impl Home {
     /// # Errors
     /// A [`Problem`] if the folder cannot be created.
     pub fn create(&self) -> Result<(), Problem> {
-        plain_file::private_folder(&self.path).map_err(|e| {
-            Problem::settings(format!("cannot create the state folder: {e}"))
-                .at(SourceLocation::file(&self.path))
-                .advise("choose another: --home DIR or HAFT_HOME")
-        })
+        StateFolder(&self.path).create()
     }
 
     /// Returns the last three digits of the mode if anyone besides the owner has access.

@@ -24,9 +24,10 @@ use crate::servers::endpoint::ServerAddress;
 
 pub use haft_mcp::upstream::{DescriptionFinding, Drift, Manifest, PinnedTool};
 
+pub use haft_setup::literal;
+
 pub mod edit;
 pub(crate) mod endpoint;
-pub mod literal;
 pub mod login;
 pub(crate) mod process;
 pub(crate) mod sign_in;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use haft_sandbox::Places;
+use haft_setup::site::{SetupSite, StateFolder};
 
 use crate::config::program::ProgramSettings;
 use crate::config::{LayerInputs, Settings};
@@ -84,6 +85,15 @@ impl Site {
     /// The workspace is a home folder or contains one.
     pub fn check_workspace(&self) -> Result<(), Problem> {
         check_workspace(&self.workspace)
+    }
+
+    /// Returns what edits of other programs' settings need of it.
+    pub fn setup(&self) -> SetupSite<'_> {
+        SetupSite {
+            environment: &self.environment,
+            workspace: &self.workspace,
+            home: StateFolder(self.home.path()),
+        }
     }
 
     /// Reads the trust store.

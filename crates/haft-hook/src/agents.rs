@@ -1,4 +1,4 @@
-//! The agents, one file each: how haft reads its events and writes its answers, what it lets a hook do, and where haft is registered.
+//! The agents, one file each: how haft reads its events and writes its answers, and what it lets a hook do.
 //! The rest of the crate reaches an agent only through this file.
 
 use crate::agent::Agent;
@@ -6,7 +6,6 @@ use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::HookEvent;
 use crate::limits::AgentLimits;
-use crate::setup::Setup;
 
 pub(crate) mod amp;
 pub(crate) mod claude;
@@ -79,24 +78,5 @@ pub fn gaps(agent: Agent) -> &'static [&'static str] {
         Agent::Goose => goose::GAPS,
         Agent::Droid => droid::GAPS,
         Agent::Amp => amp::GAPS,
-    }
-}
-
-/// Returns how haft is registered with an agent. `program` is the full path of haft's program: with just a name, an agent with another
-/// `PATH` would let all calls run, or deny them all.
-pub fn registrations(agent: Agent, program: &str) -> Setup {
-    match agent {
-        Agent::Claude => claude::setup(program),
-        Agent::Codex => codex::setup(program),
-        Agent::Cursor => cursor::setup(program),
-        Agent::Gemini => gemini::setup(program),
-        Agent::Copilot => copilot::setup(program),
-        Agent::Cline => cline::setup(program),
-        Agent::Windsurf => windsurf::setup(program),
-        Agent::Devin => devin::setup(program),
-        Agent::OpenCode => opencode::setup(program),
-        Agent::Goose => goose::setup(program),
-        Agent::Droid => droid::setup(program),
-        Agent::Amp => amp::setup(program),
     }
 }

@@ -412,6 +412,18 @@ fn what_claude_code_turns_off_in_another_file_is_off_here_too() {
 }
 
 #[test]
+fn the_text_of_rules_is_text_of_haft_s_settings() {
+    let desk = Desk::new();
+    let file = desk.file(
+        ".claude/settings.json",
+        r#"{"permissions": {"allow": ["mcp__a b__c"], "ask": ["mcp__github__*"], "deny": ["mcp__x__y"]}}"#,
+    );
+    let text = desk.look(&file, &ImportOptions::default()).rules.text();
+    assert!(text.contains("allow = [\"a-b.c\"]"), "{text}");
+    assert!(crate::config::document::parse("x", &text).is_ok(), "{text}");
+}
+
+#[test]
 fn files_that_are_none_of_that_are_errors_with_their_place() {
     let desk = Desk::new();
     for (name, text, say) in [

@@ -1,71 +1,20 @@
 //! Adds servers to haft's own settings files and removes them: the rest of a file stays the same, byte for byte.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
-use toml::Value;
 
-use crate::clients::jsonc::EditError;
-use crate::clients::settings_file::EditableFile;
-use crate::clients::toml_text;
 use crate::config::{FILE_NAME, Settings, document, user_file};
 use crate::problem::{Problem, SourceLocation};
-use crate::servers::literal;
 use crate::site::Site;
 use crate::wiring::parts::CommandConfinement;
 use crate::wiring::policy;
 use crate::wiring::servers::ServerInputs;
-
-/// The table that contains the servers.
-const SERVERS: &str = "mcp.servers";
-
-/// How a new server is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ServerTarget {
-    /// As a process.
-    Command {
-        /// The program.
-        program: String,
-        /// Its arguments.
-        args: Vec<String>,
-        /// Its variables.
-        env: BTreeMap<String, String>,
-        /// The folder that it starts in.
-        cwd: Option<String>,
-    },
-    /// At an address that speaks Streamable HTTP.
-    Address {
-        /// The URL.
-        url: String,
-        /// Headers of every request.
-        headers: BTreeMap<String, String>,
-    },
-}
-
-/// A server to add to the settings.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewServer {
-    /// Its name; its tools are named `NAME.tool`.
-    pub name: String,
-    /// How it is reached.
-    pub reach: ServerTarget,
-    /// Whether its tools are offered once they are pinned.
-    pub enabled: bool,
-    /// Whether the hints of its tools are trusted.
-    pub trusted: bool,
-    /// How long it may take to start, in seconds.
-    pub connect_timeout: Option<f64>,
-    /// How long a call may take, in seconds.
-    pub call_timeout: Option<f64>,
-    /// Whether a jailed process has unrestricted network access.
-    pub network: bool,
-    /// Folders that a jailed process may read.
-    pub read: Vec<String>,
-    /// Folders that a jailed process may write to.
-    pub write: Vec<String>,
-}
+use haft_setup::clients::settings_file::EditableFile;
+use haft_setup::edit::EditError;
+use haft_setup::edit::toml as toml_edit;
+use haft_setup::server::SERVERS;
+pub use haft_setup::server::{NewServer, ServerTarget};
 
 /// The settings file of haft to edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,149 +36,18 @@ pub struct SettingsEdit {
     pub after: String,
 }
 
-impl NewServer {
-    /// Returns a server with default settings.
-    pub fn new(name: impl Into<String>, reach: ServerTarget) -> Self {
-        Self {
-            name: name.into(),
-            reach,
-            enabled: true,
-            trusted: false,
-            connect_timeout: None,
-            call_timeout: None,
-            network: false,
-            read: Vec::new(),
-            write: Vec::new(),
-        }
+/// Refuses an invalid server name.
+///
+/// # Errors
+/// It is too long, or contains anything but letters, digits, `_` and `-`.
+pub fn check_name(name: &str) -> Result<(), Problem> {
+    if is_server_name(name) {
+        return Ok(());
     }
-
-    /// Returns its settings: keys in its table, in order.
-    fn pairs(&self) -> Vec<(&'static str, String)> {
-        let text = |text: &String| Value::String(text.clone()).to_string();
-        let list = |items: &[String]| {
-            let items: Vec<String> = items.iter().map(text).collect();
-            format!("[{}]", items.join(", "))
-        };
-        let mut pairs = Vec::new();
-        let mut say = |key, value: Option<String>| pairs.extend(value.map(|value| (key, value)));
-        let some = |items: &[String]| (!items.is_empty()).then(|| list(items));
-        match &self.reach {
-            ServerTarget::Command {
-                program,
-                args,
-                env,
-                cwd,
-            } => {
-                say("command", Some(text(program)));
-                say("args", some(args));
-                say("env", table(env));
-                say("cwd", cwd.as_ref().map(text));
-            }
-            ServerTarget::Address { url, headers } => {
-                say("url", Some(text(url)));
-                say("headers", table(headers));
-            }
-        }
-        say("enabled", (!self.enabled).then(|| "false".to_owned()));
-        say("trusted", self.trusted.then(|| "true".to_owned()));
-        let seconds = |seconds: f64| Value::Float(seconds).to_string();
-        say("connect_timeout_s", self.connect_timeout.map(seconds));
-        say("call_timeout_s", self.call_timeout.map(seconds));
-        say(
-            "sandbox.network",
-            self.network.then(|| "\"host\"".to_owned()),
-        );
-        say("sandbox.read", some(&self.read));
-        say("sandbox.write", some(&self.write));
-        pairs
-    }
-
-    /// Returns its table as text for a settings file.
-    pub fn text(&self) -> String {
-        let mut out = format!("[{SERVERS}.{}]\n", self.name);
-        for (key, value) in self.pairs() {
-            // Writing to a `String` cannot fail.
-            let _ = writeln!(out, "{key} = {value}");
-        }
-        out
-    }
-
-    /// Returns the table for the screen: a value that holds a secret is not shown.
-    pub fn shown_text(&self) -> String {
-        let mask = |pairs: &BTreeMap<String, String>| -> BTreeMap<String, String> {
-            let masked =
-                |(name, value): (&String, &String)| (name.clone(), literal::masked(name, value));
-            pairs.iter().map(masked).collect()
-        };
-        let reach = match &self.reach {
-            ServerTarget::Command {
-                program,
-                args,
-                env,
-                cwd,
-            } => {
-                // `--token VALUE`: the word before names the value.
-                let names = std::iter::once("").chain(args.iter().map(String::as_str));
-                let each = args.iter().zip(names);
-                let args = each.map(|(arg, name)| match arg.split_once('=') {
-                    Some((flag, value)) if flag.starts_with('-') => {
-                        format!("{flag}={}", literal::masked(flag, value))
-                    }
-                    _ if name.starts_with('-') => literal::masked(name, arg),
-                    _ => literal::masked("", arg),
-                });
-                ServerTarget::Command {
-                    program: program.clone(),
-                    args: args.collect(),
-                    env: mask(env),
-                    cwd: cwd.clone(),
-                }
-            }
-            ServerTarget::Address { url, headers } => ServerTarget::Address {
-                url: literal::masked("", url),
-                headers: mask(headers),
-            },
-        };
-        let shown = Self {
-            reach,
-            ..self.clone()
-        };
-        shown.text()
-    }
-
-    /// Returns the same as command-line options (`-c`), to check whether they are valid.
-    pub fn options(&self) -> Vec<String> {
-        let pairs = self.pairs().into_iter();
-        pairs
-            .map(|(key, value)| format!("{SERVERS}.{}.{key}={value}", self.name))
-            .collect()
-    }
-
-    /// Refuses an invalid server name.
-    ///
-    /// # Errors
-    /// It is too long, or contains anything but letters, digits, `_` and `-`.
-    pub fn check_name(&self) -> Result<(), Problem> {
-        if is_server_name(&self.name) {
-            return Ok(());
-        }
-        let problem = Problem::usage(format!("`{}` cannot be a server's name", self.name));
-        Err(problem.advise(format!(
-            "use 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
-        )))
-    }
-}
-
-fn table(pairs: &BTreeMap<String, String>) -> Option<String> {
-    let text = |text: &String| Value::String(text.clone()).to_string();
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    let pair = |(name, value): (&String, &String)| {
-        let is_bare = !name.is_empty() && name.bytes().all(plain);
-        let name = if is_bare { name.clone() } else { text(name) };
-        format!("{name} = {}", text(value))
-    };
-    let pairs: Vec<String> = pairs.iter().map(pair).collect();
-    (!pairs.is_empty()).then(|| format!("{{ {} }}", pairs.join(", ")))
+    let problem = Problem::usage(format!("`{name}` cannot be a server's name"));
+    Err(problem.advise(format!(
+        "use 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
+    )))
 }
 
 /// Returns whether these settings have a server of this name.
@@ -277,7 +95,7 @@ pub fn add(file: &Path, servers: &[NewServer], dry_run: bool) -> Result<Settings
     change(file, dry_run, |text| {
         let mut text = text.to_owned();
         for server in servers {
-            text = toml_text::put_table(&text, SERVERS, &server.name, &server.text())?;
+            text = toml_edit::put_table(&text, SERVERS, &server.name, &server.text())?;
         }
         Ok(text)
     })
@@ -289,7 +107,7 @@ pub fn add(file: &Path, servers: &[NewServer], dry_run: bool) -> Result<Settings
 /// The file cannot be read, edited or written.
 pub fn remove(file: &Path, name: &str, dry_run: bool) -> Result<Option<SettingsEdit>, Problem> {
     let edit = change(file, dry_run, |text| {
-        let without = toml_text::remove(text, SERVERS, name)?;
+        let without = toml_edit::remove(text, SERVERS, name)?;
         Ok(without.unwrap_or_else(|| text.to_owned()))
     })?;
     let is_other = edit
@@ -304,28 +122,19 @@ fn change(
     dry_run: bool,
     edit: impl FnOnce(&str) -> Result<String, EditError>,
 ) -> Result<SettingsEdit, Problem> {
-    let file = EditableFile::own(named)?;
-    let _lock = if dry_run {
-        None
-    } else {
-        file.make_folders()?;
-        Some(file.lock()?)
-    };
-    let before = file.read()?;
-    let text = before.clone().unwrap_or_default();
-    let after = edit(&text).map_err(|wrong| refuse(&file.path, &text, wrong))?;
-    // A text that haft could not read afterwards is not written.
-    document::parse(&file.path.display().to_string(), &after)?;
-    if !dry_run && before.as_deref() != Some(&after) {
-        file.sweep();
-        let draft = file.draft_path()?;
-        file.write_draft(&draft, &after)?;
-        file.replace_with(&draft, before.as_deref())?;
-    }
+    // A new file may hold secrets, except a workspace's `haft.toml`, which others share.
+    let mode = (!named.ends_with(FILE_NAME)).then_some(0o600);
+    let file = EditableFile::own(named, mode)?;
+    let texts = file.rewrite(dry_run, |text| {
+        let after = edit(text).map_err(|wrong| refuse(&file.path, text, wrong))?;
+        // A text that haft could not read afterwards is not written.
+        document::parse(&file.path.display().to_string(), &after)?;
+        Ok(after)
+    })?;
     Ok(SettingsEdit {
         file: file.path,
-        before,
-        after,
+        before: texts.before,
+        after: texts.after,
     })
 }
 
@@ -374,7 +183,7 @@ mod tests {
                 ..NewServer::new("a-b", reach)
             };
             let given = document::parse("x", &server.text()).unwrap();
-            assert_eq!(given.len(), server.pairs().len());
+            assert_eq!(given.len(), server.options().len());
             let texts: Vec<String> = given.iter().map(|given| given.value.to_string()).collect();
             assert!(texts.iter().any(|text| text.contains('é')), "{texts:?}");
             let again = given.iter().find(|given| given.path[3] == "call_timeout_s");

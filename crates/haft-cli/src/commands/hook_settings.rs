@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use haft_app::clients::{InstallScope, text_of};
-use haft_app::hook_settings::facts::switch;
 use haft_app::hook_settings::status::AgentStatus;
-use haft_app::hook_settings::{self, HookEditOptions, HookLauncher, InstallEdit};
+use haft_app::hook_settings::{
+    self, HookEditOptions, HookLauncher, InstallEdit, registrations, switch,
+};
 use haft_app::nearest::nearest;
 use haft_app::problem::Problem;
-use haft_hook::{Agent, registrations};
+use haft_hook::Agent;
 use haft_sandbox::Places;
 use serde_json::{Value, json};
 
@@ -112,7 +113,7 @@ fn order<'a>(
     Ok(HookEditOptions {
         agent,
         level,
-        site: &at.site,
+        site: at.site.setup(),
         dry_run: typed.dry_run,
     })
 }
@@ -126,7 +127,7 @@ fn agents(
     if let Some(name) = &typed.agent {
         return Ok(vec![agent(name)?]);
     }
-    let all = hook_settings::status::all(&at.site, &places(at)).into_iter();
+    let all = hook_settings::status::all(at.site.setup(), &places(at)).into_iter();
     Ok(all
         .filter(fits)
         .filter_map(|status| Agent::from_name(status.agent))
@@ -250,9 +251,7 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> ExitResult {
     let mut shown = Vec::new();
     for agent in &agents {
         let order = order(at, typed, *agent)?;
-        if *agent == Agent::Codex {
-            moved = hook_settings::events_behind_haft(order)?;
-        }
+        moved.extend(hook_settings::hooks_to_review(order)?);
         let edits = hook_settings::uninstall(HookEditOptions {
             dry_run: true,
             ..order
@@ -272,12 +271,8 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> ExitResult {
     for (agent, edits) in &done {
         say_removed(at, typed, *agent, edits);
     }
-    if !moved.is_empty() {
-        let line = format!(
-            "hooks behind haft's moved up ({}): review them in Codex with /hooks, it skips them until then",
-            moved.join(", ")
-        );
-        at.screen.say(&visible::line(&line));
+    for advice in moved {
+        at.screen.say(&visible::line(&advice));
     }
     Ok(Exit::Done)
 }
@@ -298,7 +293,7 @@ fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Instal
         at.screen.say(&line);
     }
     if !typed.project {
-        let status = hook_settings::status::read(agent, &at.site);
+        let status = hook_settings::status::read(agent, at.site.setup());
         for file in status.files.iter().filter(|file| file.level == "project") {
             let shown = file.file.display();
             let line = format!(

@@ -95,7 +95,7 @@ pub(crate) fn install(
         at.site.check_workspace()?;
     }
     let launch = launch(at, named)?;
-    let edit = install::install(client, level, &at.site, &launch, typed.dry_run)?;
+    let edit = install::install(client, level, at.site.setup(), &launch, typed.dry_run)?;
     if edit.changes() && !typed.dry_run && edit.file.starts_with(&at.site.workspace) {
         hide(at, &edit);
     }
@@ -149,7 +149,7 @@ fn disconnect(at: &Invocation, typed: &ClientFileArgs) -> ExitResult {
     let mut edits = Vec::new();
     let mut refused = Vec::new();
     for level in levels_of(client, typed) {
-        match install::uninstall(client, level, &at.site, typed.dry_run) {
+        match install::uninstall(client, level, at.site.setup(), typed.dry_run) {
             Ok(edit) => edits.push(edit),
             Err(problem) => refused.push(problem),
         }

@@ -187,6 +187,7 @@ const FLOORS: &[&[&str]] = &[
         "haft-builtins",
         "haft-chain",
         "haft-mcp",
+        "haft-setup",
         "haft-store",
     ],
     // The application as a library, and the server around it.

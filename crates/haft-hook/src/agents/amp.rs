@@ -9,7 +9,6 @@ use crate::event::HookEvent;
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::Setup;
 use crate::tools;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
@@ -28,19 +27,6 @@ pub(crate) const GAPS: &[&str] = &[
     "Amp's plugins are marked as experimental; early versions load them only with `PLUGINS=all` in the environment",
     "without a screen the plugin cannot ask, and denies instead",
 ];
-
-/// Where haft's plugin is installed.
-pub(crate) fn setup(program: &str) -> Setup {
-    let content = plugin::file(Agent::Amp, include_str!("../plugins/amp.js"), program);
-    plugin::setup(
-        content,
-        ".config/amp/plugins/haft.ts",
-        ".amp/plugins/haft.ts",
-        &[
-            "start Amp again, or enter `plugins: reload`; an early version loads plugins only with `PLUGINS=all` in the environment",
-        ],
-    )
-}
 
 /// Reads what the plugin sent.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

@@ -14,14 +14,9 @@ use crate::event::{HookEvent, HookEventKind, ReplyDialect};
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope, SettingsFormat,
-    Setup, command_line, group,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
-use serde_json::json;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
@@ -43,45 +38,6 @@ pub(crate) const GAPS: &[&str] = &[
     "some versions were reported not to call hooks for, or not to hold their denial against, the tools of a subagent",
     "`disableAllHooks` or `allowManagedHooksOnly` in other settings switches haft's hook off",
 ];
-
-/// Where haft is registered. The command is a shell line instead of a list of words, because older versions, and other agents that run
-/// these hooks, do not know `args`. `PermissionRequest` is not registered: it comes after `PreToolUse` for the same call, without the
-/// call's id.
-pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Claude);
-    let decides = json!({
-        "type": "command",
-        "command": command,
-        "timeout": LIMITS.wait.as_secs(),
-        "onFailure": "block",
-    });
-    let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
-    let mut entries = vec![HookEntry::new("PreToolUse", group(&decides))];
-    for event in [
-        "PostToolUse",
-        "PostToolUseFailure",
-        "SessionStart",
-        "SessionEnd",
-    ] {
-        entries.push(HookEntry::new(event, group(&reports)));
-    }
-    let file = |path| AgentFile::shared(path, SettingsFormat::Json, entries.clone());
-    let user = file(".claude/settings.json").moved_by("CLAUDE_CONFIG_DIR", ".claude");
-    Setup::new(
-        vec![
-            RegistrationPlace::new(RegistrationScope::User, vec![user]),
-            RegistrationPlace::new(
-                RegistrationScope::Project,
-                vec![file(".claude/settings.json")],
-            ),
-            RegistrationPlace::new(
-                RegistrationScope::Private,
-                vec![file(".claude/settings.local.json")],
-            ),
-        ],
-        &["sessions that run already read the settings when they are started again"],
-    )
-}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

@@ -16,10 +16,6 @@ use crate::event::{CallReport, CallStatus, HookCall, HookEvent, HookEventKind, R
 use crate::input::{ScannedJson, is_json, list_in, may_be_json};
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, AgentFileContent, OWN_FILE, RegistrationPlace, RegistrationScope, Setup,
-    command_line,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
@@ -44,37 +40,6 @@ pub(crate) const GAPS: &[&str] = &[
     "only the CLI can change a call's input; the extension cannot",
     "the setting `hooksEnabled` switches all hooks off",
 ];
-
-/// Where haft is registered: scripts named after the event. An existing file that haft did not write is the user's own hook.
-pub(crate) fn setup(program: &str) -> Setup {
-    let script = |path| {
-        let command = command_line(program, Agent::Cline);
-        let content = AgentFileContent::Own {
-            text: format!("#!/bin/sh\n# {OWN_FILE}\nexec {command}\n"),
-            executable: true,
-        };
-        AgentFile::new(path, content)
-    };
-    Setup::new(
-        vec![
-            RegistrationPlace::new(
-                RegistrationScope::User,
-                vec![
-                    script("Documents/Cline/Hooks/PreToolUse"),
-                    script("Documents/Cline/Hooks/PostToolUse"),
-                ],
-            ),
-            RegistrationPlace::new(
-                RegistrationScope::Project,
-                vec![
-                    script(".clinerules/hooks/PreToolUse"),
-                    script(".clinerules/hooks/PostToolUse"),
-                ],
-            ),
-        ],
-        &["hooks are scripts of a shell here, so on Windows haft is not registered with Cline"],
-    )
-}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

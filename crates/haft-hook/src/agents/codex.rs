@@ -15,14 +15,9 @@ use crate::event::{HookEvent, HookEventKind, ReplyDialect};
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, HookEntry, PlaceCondition, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
-    SettingsFormat, Setup, command_line, group,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
-use serde_json::json;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
@@ -47,45 +42,6 @@ pub(crate) const GAPS: &[&str] = &[
 
 /// The beginning of the description in a prompt about a host that a command wants to reach.
 const NETWORK: &str = "network-access ";
-
-/// Where haft is registered. Codex trusts a hook by its text and position, so the entries go after all others, and their text must not
-/// change between versions of haft.
-pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Codex);
-    let decides = json!({"type": "command", "command": command, "timeout": LIMITS.wait.as_secs()});
-    let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
-    let mut entries = vec![
-        HookEntry::new("PreToolUse", group(&decides)),
-        HookEntry::new("PermissionRequest", group(&decides)),
-    ];
-    for event in ["PostToolUse", "SessionStart"] {
-        entries.push(HookEntry::new(event, group(&reports)));
-    }
-    // Codex cuts a longer time to this one, with a warning.
-    let ends = json!({"type": "command", "command": command, "timeout": 3});
-    entries.push(HookEntry::new("SessionEnd", group(&ends)));
-    let file = |path, format| AgentFile::shared(path, format, entries.clone());
-    let json = || file(".codex/hooks.json", SettingsFormat::Json);
-    let toml = || file(".codex/config.toml", SettingsFormat::Toml);
-    let moved = |file: AgentFile| file.moved_by("CODEX_HOME", ".codex");
-    Setup::new(
-        vec![
-            RegistrationPlace::new(RegistrationScope::User, vec![moved(json())])
-                .when(PlaceCondition::FileExists),
-            RegistrationPlace::new(RegistrationScope::User, vec![moved(toml())])
-                .when(PlaceCondition::HasHooks),
-            RegistrationPlace::new(RegistrationScope::User, vec![moved(json())]),
-            RegistrationPlace::new(RegistrationScope::Project, vec![json()])
-                .when(PlaceCondition::FileExists),
-            RegistrationPlace::new(RegistrationScope::Project, vec![toml()])
-                .when(PlaceCondition::HasHooks),
-            RegistrationPlace::new(RegistrationScope::Project, vec![json()]),
-        ],
-        &[
-            "start Codex, enter `/hooks` and trust haft's hooks: until then Codex skips them without a word",
-        ],
-    )
-}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

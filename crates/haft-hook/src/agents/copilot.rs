@@ -14,15 +14,10 @@ use crate::error::ReadError;
 use crate::event::{CallStatus, HookEvent, HookEventKind, ReplyDialect};
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
-use crate::setup::{
-    AgentFile, AgentFileContent, REPORT_SECONDS, RegistrationPlace, RegistrationScope, Setup,
-    command_line,
-};
 use crate::shape::EventLayout;
 use crate::stage::EventStage;
 use crate::tools;
 use crate::verdict::HookReply;
-use serde_json::{Map, Value, json};
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
@@ -43,49 +38,6 @@ pub(crate) const GAPS: &[&str] = &[
     "the cloud agent reads only the `.github/hooks` of the default branch, and denies where a hook asks",
     "a repository's hooks are loaded after its folder is trusted",
 ];
-
-/// Where haft is registered: a file of its own.
-pub(crate) fn setup(program: &str) -> Setup {
-    let handler = |seconds: u64| {
-        json!([{
-            "type": "command",
-            "bash": command_line(program, Agent::Copilot),
-            "powershell": format!("& '{}' hook copilot", program.replace('\'', "''")),
-            "timeoutSec": seconds,
-        }])
-    };
-    let mut hooks = Map::new();
-    hooks.insert("preToolUse".to_owned(), handler(LIMITS.wait.as_secs()));
-    for event in [
-        "postToolUse",
-        "postToolUseFailure",
-        "sessionStart",
-        "sessionEnd",
-    ] {
-        hooks.insert(event.to_owned(), handler(REPORT_SECONDS));
-    }
-    let content = AgentFileContent::Own {
-        text: format!(
-            "{:#}\n",
-            json!({"version": 1, "hooks": Value::Object(hooks)})
-        ),
-        executable: false,
-    };
-    let user = AgentFile::new(".copilot/hooks/haft.json", content.clone());
-    Setup::new(
-        vec![
-            RegistrationPlace::new(
-                RegistrationScope::User,
-                vec![user.moved_by("COPILOT_HOME", ".copilot")],
-            ),
-            RegistrationPlace::new(
-                RegistrationScope::Project,
-                vec![AgentFile::new(".github/hooks/haft.json", content)],
-            ),
-        ],
-        &["hooks of a project run after its folder is trusted"],
-    )
-}
 
 /// Reads an event in Copilot's own spelling, or in Claude Code's, which Copilot uses for hooks registered that way.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

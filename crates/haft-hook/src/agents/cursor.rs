@@ -17,14 +17,9 @@ use crate::event::{CallStatus, HookCall, HookEvent, HookEventKind, ReplyDialect}
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, AgentFileContent, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
-    SettingsFormat, Setup, command_line,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
-use serde_json::json;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
@@ -45,35 +40,6 @@ pub(crate) const GAPS: &[&str] = &[
     "the server of an MCP tool is not in the event, so a rule can name the tool only",
     "what Tab completion reads is not governed",
 ];
-
-/// Where haft is registered: only at the events for all tools. Those for one kind of tool fire once more for the same calls.
-pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Cursor);
-    let decides = json!({"command": command, "timeout": LIMITS.wait.as_secs(), "failClosed": true});
-    let reports = json!({"command": command, "timeout": REPORT_SECONDS});
-    let mut entries = vec![HookEntry::new("preToolUse", decides)];
-    for event in [
-        "postToolUse",
-        "postToolUseFailure",
-        "sessionStart",
-        "sessionEnd",
-    ] {
-        entries.push(HookEntry::new(event, reports.clone()));
-    }
-    let content = AgentFileContent::Shared {
-        format: SettingsFormat::Json,
-        root: vec![("version", json!(1))],
-        entries,
-    };
-    let file = AgentFile::new(".cursor/hooks.json", content);
-    Setup::new(
-        vec![
-            RegistrationPlace::new(RegistrationScope::User, vec![file.clone()]),
-            RegistrationPlace::new(RegistrationScope::Project, vec![file]),
-        ],
-        &["start Cursor again: it may not read the file before"],
-    )
-}
 
 /// Reads an event. Cursor also runs Claude Code's hooks, with its own events. Their answer is an exit code, which both agents read.
 pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

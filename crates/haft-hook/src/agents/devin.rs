@@ -11,10 +11,6 @@ use crate::event::{HookEvent, ReplyDialect};
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, HookEntry, RegistrationPlace, RegistrationScope, SettingsFormat, Setup,
-    plain_entries,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 
@@ -35,27 +31,6 @@ pub(crate) const GAPS: &[&str] = &[
     "a project's hooks are read after its folder is trusted",
     "what a changed input or a question would have to look like is not documented, so haft denies instead",
 ];
-
-/// Where haft is registered. The events are at the top of a project's file, and below `hooks` in the user's.
-pub(crate) fn setup(program: &str) -> Setup {
-    let file = |path, entry| {
-        let entries = plain_entries(Agent::Devin, program, entry);
-        AgentFile::shared(path, SettingsFormat::Json, entries)
-    };
-    Setup::new(
-        vec![
-            RegistrationPlace::new(
-                RegistrationScope::User,
-                vec![file(".config/devin/config.json", HookEntry::new)],
-            ),
-            RegistrationPlace::new(
-                RegistrationScope::Project,
-                vec![file(".devin/hooks.v1.json", HookEntry::at_the_top)],
-            ),
-        ],
-        &["a project's hooks run after its folder is trusted"],
-    )
-}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

@@ -12,10 +12,6 @@ use crate::event::{HookEvent, ReplyDialect};
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, HookEntry, PlaceCondition, RegistrationPlace, RegistrationScope, SettingsFormat,
-    Setup, plain_entries,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
@@ -38,22 +34,6 @@ pub(crate) const GAPS: &[&str] = &[
     "a call that fails has no event afterwards",
     "another hook may change the input of a call that haft has judged",
 ];
-
-/// Where haft is registered: in the settings, unless there is a hooks file, which hides the settings' hooks.
-pub(crate) fn setup(program: &str) -> Setup {
-    let file = |path, entry| {
-        let entries = plain_entries(Agent::Droid, program, entry);
-        AgentFile::shared(path, SettingsFormat::Json, entries)
-    };
-    let mut places = Vec::new();
-    for scope in [RegistrationScope::User, RegistrationScope::Project] {
-        let hooks = file(".factory/hooks.json", HookEntry::at_the_top);
-        let settings = file(".factory/settings.json", HookEntry::new);
-        places.push(RegistrationPlace::new(scope, vec![hooks]).when(PlaceCondition::FileExists));
-        places.push(RegistrationPlace::new(scope, vec![settings]));
-    }
-    Setup::new(places, &[])
-}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

@@ -14,14 +14,9 @@ use crate::event::{CallStatus, HookEvent, HookEventKind, ReplyDialect};
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope, SettingsFormat,
-    Setup, command_line, group,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
-use serde_json::json;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
@@ -44,31 +39,6 @@ pub(crate) const GAPS: &[&str] = &[
     "a call that haft denies has no event afterwards",
     "Antigravity CLI, its successor, has other hooks; haft does not read them",
 ];
-
-/// Where haft is registered. Gemini's timeouts are in milliseconds.
-pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Gemini);
-    let handler = |seconds: u64| {
-        group(
-            &json!({"name": "haft", "type": "command", "command": command, "timeout": seconds * 1000}),
-        )
-    };
-    let mut entries = vec![HookEntry::new("BeforeTool", handler(LIMITS.wait.as_secs()))];
-    for event in ["AfterTool", "SessionStart", "SessionEnd"] {
-        entries.push(HookEntry::new(event, handler(REPORT_SECONDS)));
-    }
-    let file = AgentFile::shared(".gemini/settings.json", SettingsFormat::Jsonc, entries);
-    Setup::new(
-        vec![
-            RegistrationPlace::new(
-                RegistrationScope::User,
-                vec![file.clone().moved_by("GEMINI_CLI_HOME", "")],
-            ),
-            RegistrationPlace::new(RegistrationScope::Project, vec![file]),
-        ],
-        &["hooks of a project run only in a trusted folder"],
-    )
-}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

@@ -13,14 +13,9 @@ use crate::event::{HookEvent, ReplyDialect};
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, AgentFileContent, OWN_FILE, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
-    Setup, command_line, group,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
-use serde_json::json;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
@@ -38,46 +33,6 @@ pub(crate) const GAPS: &[&str] = &[
     "versions before 1.48 ignore `on_failure`, so the call runs when the hook fails; versions before 1.38 have no hooks",
     "the user's prompt can be seen and not stopped",
 ];
-
-/// Where haft is registered: a plugin in a folder of its own.
-pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Goose);
-    let decides = json!({
-        "type": "command",
-        "command": command,
-        "timeout": LIMITS.wait.as_secs(),
-        "on_failure": "block",
-    });
-    let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
-    let hooks = json!({"hooks": {
-        "PreToolUse": [group(&decides)],
-        "PostToolUse": [group(&reports)],
-        "PostToolUseFailure": [group(&reports)],
-        "SessionStart": [group(&reports)],
-        "SessionEnd": [group(&reports)],
-    }});
-    let plugin = json!({"name": "haft", "version": "1.0.0", "description": OWN_FILE});
-    let file = |path, text: &serde_json::Value| {
-        let content = AgentFileContent::Own {
-            text: format!("{text:#}\n"),
-            executable: false,
-        };
-        AgentFile::new(path, content)
-    };
-    let files = vec![
-        file(".agents/plugins/haft/plugin.json", &plugin),
-        file(".agents/plugins/haft/hooks/hooks.json", &hooks),
-    ];
-    Setup::new(
-        vec![
-            RegistrationPlace::new(RegistrationScope::User, files.clone()),
-            RegistrationPlace::new(RegistrationScope::Project, files),
-        ],
-        &[
-            "another agent that reads `.agents/plugins` may run these hooks, too; haft reads its events as goose's then",
-        ],
-    )
-}
 
 /// Reads an event. The events for one kind of tool (`BeforeReadFile`, `BeforeShellExecution`) decide nothing and are not registered.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

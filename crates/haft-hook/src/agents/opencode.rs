@@ -8,7 +8,6 @@ use crate::error::ReadError;
 use crate::event::HookEvent;
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
-use crate::setup::Setup;
 use crate::tools;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
@@ -29,21 +28,6 @@ pub(crate) const GAPS: &[&str] = &[
      not known",
     "a plugin that is loaded after haft's may change the input of a call that haft has judged",
 ];
-
-/// Where haft's plugin is installed.
-pub(crate) fn setup(program: &str) -> Setup {
-    let content = plugin::file(
-        Agent::OpenCode,
-        include_str!("../plugins/opencode.js"),
-        program,
-    );
-    plugin::setup(
-        content,
-        ".config/opencode/plugins/haft.js",
-        ".opencode/plugins/haft.js",
-        &["start OpenCode again: it loads plugins when it starts"],
-    )
-}
 
 /// Reads what the plugin sent.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

@@ -12,13 +12,9 @@ use crate::event::{CallReport, CallStatus, HookCall, HookEvent, HookEventKind, R
 use crate::input::ScannedJson;
 use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{
-    AgentFile, HookEntry, RegistrationPlace, RegistrationScope, SettingsFormat, Setup, command_line,
-};
 use crate::shape::EventLayout;
 use crate::tools;
 use crate::verdict::HookReply;
-use serde_json::json;
 
 pub(crate) const LIMITS: AgentLimits = AgentLimits {
     // Neither a setting nor the agent's own limit is documented. This is within the limits of similar agents.
@@ -38,36 +34,6 @@ pub(crate) const GAPS: &[&str] = &[
     "a call has no id (`execution_id` is that of a turn), so the same call made twice at once cannot be told apart",
     "the events were marked as a beta in older versions",
 ];
-
-/// Where haft is registered.
-pub(crate) fn setup(program: &str) -> Setup {
-    let command = command_line(program, Agent::Windsurf);
-    let events = [
-        "pre_run_command",
-        "pre_read_code",
-        "pre_write_code",
-        "pre_mcp_tool_use",
-        "post_run_command",
-        "post_read_code",
-        "post_write_code",
-        "post_mcp_tool_use",
-    ];
-    let entry = |event| HookEntry::new(event, json!({"command": command, "show_output": false}));
-    let file = |path| AgentFile::shared(path, SettingsFormat::Json, events.map(entry).to_vec());
-    Setup::new(
-        vec![
-            RegistrationPlace::new(
-                RegistrationScope::User,
-                vec![file(".codeium/windsurf/hooks.json")],
-            ),
-            RegistrationPlace::new(
-                RegistrationScope::Project,
-                vec![file(".windsurf/hooks.json")],
-            ),
-        ],
-        &["start Windsurf again: it may not read the file before"],
-    )
-}
 
 /// Reads an event.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {

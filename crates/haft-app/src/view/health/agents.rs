@@ -10,7 +10,7 @@ use crate::site::Site;
 
 /// Returns a line for each installed agent. Runs their programs to get their versions. Blocks.
 pub fn agents(site: &Site, places: &Places) -> Vec<HealthCheck> {
-    let here = status::all(site, places).into_iter();
+    let here = status::all(site.setup(), places).into_iter();
     here.filter(AgentStatus::is_here)
         .flat_map(|one| [Some(line(&one)), gaps(&one)])
         .flatten()

@@ -15,8 +15,8 @@ use crate::screen::{BOLD, DIM, GREEN, YELLOW, styled, visible};
 pub(super) fn run(at: &Invocation, name: Option<&str>) -> ExitResult {
     let places = places(at);
     let all = match name {
-        Some(name) => vec![status::status(agent(name)?, &at.site, &places)],
-        None => status::all(&at.site, &places),
+        Some(name) => vec![status::status(agent(name)?, at.site.setup(), &places)],
+        None => status::all(at.site.setup(), &places),
     };
     if at.screen.json {
         at.screen.document(&all)?;

@@ -20,7 +20,7 @@ use crate::screen::{GREEN, styled, visible};
 /// Adds a server to the settings; returns whether the user wants to see and pin its tools at once.
 pub(crate) fn add(at: &Invocation, typed: &AddServer) -> Result<bool, Problem> {
     let server = server(typed)?;
-    server.check_name()?;
+    edit::check_name(&server.name)?;
     let settings = at.settings()?;
     refuse_taken(&settings, &server.name)?;
     check(at, std::slice::from_ref(&server))?;

@@ -1,0 +1,152 @@
+//! The record of an install in haft's state folder: the original file, and what haft wrote.
+
+use std::path::{Path, PathBuf};
+
+use haft::file_lock::FileLock;
+use haft::text::hex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::plain_file;
+use crate::problem::{Problem, SourceLocation};
+use crate::site::StateFolder;
+
+/// Maximum size of a record, in bytes; it includes an entry that was replaced.
+const MAX_RECORD: u64 = 1024 * 1024;
+
+/// Maximum size of a backup, in bytes.
+const MAX_BACKUP: u64 = 64 * 1024 * 1024;
+
+/// The record of an install.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InstallRecord {
+    pub(crate) v: u32,
+    /// Whether the file existed before.
+    pub(crate) existed: bool,
+    /// SHA-256 of the text that is saved.
+    pub(crate) before: Option<String>,
+    /// SHA-256 of what haft wrote over it, or was about to write: two if one install followed another.
+    pub(crate) written: Vec<String>,
+    /// The folders that haft created for the file, outermost first.
+    pub(crate) made: Vec<PathBuf>,
+    /// Whether haft created the object of servers.
+    pub(crate) made_servers: bool,
+    /// The previous entry with haft's name, if it started something else.
+    pub(crate) replaced: Option<String>,
+}
+
+impl InstallRecord {
+    /// Returns the record of an install that has created folders and written nothing.
+    pub(crate) fn of_folders(made: &[PathBuf]) -> Self {
+        Self {
+            v: 2,
+            existed: false,
+            before: None,
+            written: Vec::new(),
+            made: made.to_vec(),
+            made_servers: false,
+            replaced: None,
+        }
+    }
+
+    /// Returns whether haft wrote this text.
+    pub(crate) fn is_written_by_haft(&self, text: &str) -> bool {
+        self.written.contains(&digest(text))
+    }
+
+    /// Returns whether the saved text is the one that this record refers to.
+    pub(crate) fn fits(&self, kept: Option<&str>) -> bool {
+        self.existed == self.before.is_some() && (!self.existed || self.before == kept.map(digest))
+    }
+}
+
+/// The backup of a settings file and the record of the install, in the state folder.
+#[derive(Debug)]
+pub(crate) struct SettingsBackup {
+    pub(crate) before: PathBuf,
+    record: PathBuf,
+    folder: PathBuf,
+}
+
+impl SettingsBackup {
+    /// Returns the paths for this file. Each kind of edit has a `folder` of its own below the state folder, so that two
+    /// kinds of edits of one file do not affect each other.
+    pub(crate) fn of(home: StateFolder<'_>, folder: &str, file: &Path) -> Self {
+        let name = digest(&file.to_string_lossy());
+        let folder = home.join(folder);
+        Self {
+            before: folder.join(format!("{}.before", &name[..16])),
+            record: folder.join(format!("{}.json", &name[..16])),
+            folder,
+        }
+    }
+
+    /// Locks all records until the lock is dropped, and removes what a killed process left of this one.
+    pub(crate) fn lock(&self) -> Result<FileLock, Problem> {
+        let folder = &self.folder;
+        plain_file::private_folder(folder).map_err(|e| failed("make", folder, &e))?;
+        let lock = plain_file::lock_folder(folder).map_err(|e| failed("lock", folder, &e))?;
+        for file in [&self.before, &self.record] {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            plain_file::sweep_drafts(folder, &name);
+        }
+        Ok(lock)
+    }
+
+    pub(crate) fn load(&self) -> Result<Option<InstallRecord>, Problem> {
+        match plain_file::read(&self.record, MAX_RECORD) {
+            // A damaged record counts as none: then only haft's entry is removed.
+            Ok(text) => Ok(serde_json::from_str(&text).ok()),
+            Err(e) if is_missing(&e) => Ok(None),
+            Err(e) => Err(failed("read", &self.record, &e)),
+        }
+    }
+
+    pub(crate) fn text(&self) -> Result<Option<String>, Problem> {
+        match plain_file::read(&self.before, MAX_BACKUP) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if is_missing(&e) => Ok(None),
+            Err(e) => Err(failed("read", &self.before, &e)),
+        }
+    }
+
+    pub(crate) fn save_text(&self, text: Option<&str>) -> Result<(), Problem> {
+        if let Some(text) = text {
+            return plain_file::write_private(&self.before, text)
+                .map_err(|e| failed("write", &self.before, &e));
+        }
+        // There may be one of an earlier install.
+        let _ = std::fs::remove_file(&self.before);
+        Ok(())
+    }
+
+    pub(crate) fn save_record(&self, record: &InstallRecord) -> Result<(), Problem> {
+        let text = serde_json::to_string(record)
+            .map_err(|e| Problem::failed(format!("cannot write the record of an install: {e}")))?;
+        plain_file::write_private(&self.record, &text)
+            .map_err(|e| failed("write", &self.record, &e))
+    }
+
+    pub(crate) fn forget(&self) {
+        for file in [&self.before, &self.record] {
+            if let Err(error) = std::fs::remove_file(file) {
+                tracing::debug!(%error, file = %file.display(), "remove a backup");
+            }
+        }
+    }
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+fn failed(what: &str, path: &Path, error: &std::io::Error) -> Problem {
+    Problem::failed(format!("{what} the backup of a client's settings: {error}"))
+        .at(SourceLocation::file(path))
+}
+
+pub(crate) fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}

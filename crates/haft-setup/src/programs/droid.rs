@@ -1,0 +1,36 @@
+//! Factory Droid: hooks in `hooks.json` if that exists, else in `settings.json`.
+
+use haft_hook::Agent;
+
+use crate::program::{HookProgram, SettingsProgram, in_home};
+use crate::registration::{
+    AgentFile, HookEntry, PlaceCondition, RegistrationPlace, RegistrationScope, SettingsFormat,
+    Setup, plain_entries,
+};
+
+pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
+    client: None,
+    hooks: Some(HookProgram::new(
+        Agent::Droid,
+        &["droid"],
+        |env| in_home(env, ".factory"),
+        setup,
+    )),
+    imports: None,
+};
+
+/// Where haft is registered: in the settings, unless there is a hooks file, which hides the settings' hooks.
+fn setup(program: &str) -> Setup {
+    let file = |path, entry| {
+        let entries = plain_entries(Agent::Droid, program, entry);
+        AgentFile::shared(path, SettingsFormat::Json, entries)
+    };
+    let mut places = Vec::new();
+    for scope in [RegistrationScope::User, RegistrationScope::Project] {
+        let hooks = file(".factory/hooks.json", HookEntry::at_the_top);
+        let settings = file(".factory/settings.json", HookEntry::new);
+        places.push(RegistrationPlace::new(scope, vec![hooks]).when(PlaceCondition::FileExists));
+        places.push(RegistrationPlace::new(scope, vec![settings]));
+    }
+    Setup::new(places, &[])
+}
