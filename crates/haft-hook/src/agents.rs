@@ -1,5 +1,4 @@
 //! The agents, one file each: how haft reads its events and writes its answers, and what it lets a hook do.
-//! The rest of the crate reaches an agent only through this file.
 
 use crate::agent::Agent;
 use crate::envelope::Envelope;
