@@ -5,7 +5,12 @@ use super::*;
 const REMOVALS: Lists<'_> = Lists {
     deny: &[],
     ask: &[],
-    allow: &["Bash(rm *)", "Bash(rmdir *)", "Bash(unlink *)", "Bash(cd *)"],
+    allow: &[
+        "Bash(rm *)",
+        "Bash(rmdir *)",
+        "Bash(unlink *)",
+        "Bash(cd *)",
+    ],
 };
 
 fn in_folder(line: &str, cwd: &str) -> Scene {
