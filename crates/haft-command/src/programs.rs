@@ -125,8 +125,12 @@ pub(crate) fn options_act(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+    use std::fs;
+    use std::path::Path;
 
-    use super::{PROGRAMS, named};
+    use haft_shell::inner_command;
+
+    use super::{PROGRAMS, meaning, named};
 
     #[test]
     fn each_name_belongs_to_one_file() {
@@ -135,5 +139,24 @@ mod tests {
         assert_eq!(once.len(), names().count());
         assert!(names().all(|name| named(name).is_some()));
         assert!(named("").is_none() && named("ünknown").is_none());
+    }
+
+    #[test]
+    fn clause_14_names_the_programs_that_show_files() {
+        let page =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/shell-rules.md");
+        let page = fs::read_to_string(page).unwrap();
+        let (_, clause) = page.split_once("### Clause 14: ").unwrap();
+        let clause = clause.split("A deny of\n`Edit").next().unwrap();
+        let listed: HashSet<&str> = clause.split('`').skip(1).step_by(2).collect();
+        let shows = |name: &str| {
+            let words = [name.to_owned(), "a".to_owned()];
+            meaning(inner_command(&words)).shows
+        };
+        for name in PROGRAMS.iter().flat_map(|program| program.names) {
+            // Only its reading forms do.
+            let expect = shows(name) || *name == "git";
+            assert_eq!(listed.contains(name), expect, "{name}");
+        }
     }
 }
