@@ -4,8 +4,8 @@
 WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
-# Tests wait for the processes that they start most of the time.
-TEST_THREADS := $(shell echo $$(($$(nproc) + 1)))
+# So many test programs run at a time as well (scripts/run-tests), and each so many of its tests: most wait for processes.
+TEST_THREADS := $(shell nproc)
 
 .PHONY: serve dist test check fmt bench toolchains fuzz soak needs clean-needs
 
@@ -21,8 +21,7 @@ dist:
 # What the tests need is installed while the lints run: the one waits for the network, the others for the processor.
 test:
 	@$(MAKE) --no-print-directory -j2 needs check
-	RUST_TEST_THREADS=$(TEST_THREADS) HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test --workspace --all-features
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
+	RUST_TEST_THREADS=$(TEST_THREADS) HAFT_NEEDS="$(CURDIR)/$(NEEDS)" CARGO="$(CARGO)" scripts/run-tests
 	@if [ -x $(NEEDS)/deny/bin/cargo-deny ]; then \
 	  $(NEEDS)/deny/bin/cargo-deny check bans licenses sources; \
 	else echo "SKIPPED: cargo-deny could not be installed; licences and sources were not checked"; fi

@@ -10,7 +10,6 @@ use haft::call::RunId;
 use haft_app::agent::{is_kept, kept_runs};
 use haft_app::plain_file;
 use haft_app::problem::Problem;
-use haft_app::view::runs::problem;
 use serde_json::{Value, json};
 
 use crate::limits::PAGE;
@@ -27,7 +26,7 @@ const MOST: u64 = 4096;
 
 /// Returns the run that holds the conversation of a session.
 pub(crate) fn run_of(home: &Path, session: &str) -> Result<RunId, Problem> {
-    let unknown = || problem(&RunsError::NotFound(session.to_owned()));
+    let unknown = || Problem::from(RunsError::NotFound(session.to_owned()));
     let folder = runs::run_dir(home, session).map_err(|_| unknown())?;
     if !is_kept(&folder) {
         return Err(unknown());
@@ -50,7 +49,7 @@ pub(crate) fn note(home: &Path, session: &str, run: &RunId) -> Result<(), Proble
         (run.as_str(), FIRST, session),
         (session, LATEST, run.as_str()),
     ] {
-        let folder = runs::run_dir(home, of).map_err(|e| problem(&e))?;
+        let folder = runs::run_dir(home, of)?;
         plain_file::write_private(&folder.join(file), names).map_err(|e| {
             Problem::failed(format!(
                 "cannot note which run continues session {session}: {e}"

@@ -15,13 +15,13 @@ use haft::policy::{Guard, JudgedCall, MinimumVerdict};
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use crate::argument;
 use crate::config::Settings;
 use crate::config::typed::SANDBOX_NETWORK;
 use crate::dry_run::copy::FolderCopy;
 use crate::host::{ApproverParts, Host, MakeApprover, PendingCallMode};
 use crate::problem::Problem;
 use crate::site::Site;
-use crate::view::argument;
 use crate::wiring::policy;
 
 mod copy;

@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 use crate::agent::is_kept;
 use crate::app::App;
 use crate::follow::FollowResult;
+use crate::requests::{visit, with_status};
 use crate::run::RunOptions;
-use crate::view::approvals::{visit, with_status};
 
 /// How long resumed calls may keep running when the server stops. What is cut off can be resumed.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);

@@ -48,6 +48,7 @@
 pub mod access;
 pub mod agent;
 pub mod app;
+pub mod argument;
 pub mod clients;
 pub mod config;
 pub mod decide;
@@ -74,6 +75,7 @@ pub mod plain_file;
 pub mod problem;
 pub mod project;
 pub mod reload;
+pub mod requests;
 pub mod resume;
 pub mod rules;
 pub mod run;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use haft::audit::redact::Redactor;
+use haft::audit::runs::{InvalidRunId, RunsError};
 
 /// A place in a text that the user wrote: a settings file, a variable, an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +138,10 @@ impl Problem {
         Self::new(ProblemKind::Usage, what)
     }
 
+    fn no_such_run(error: &impl fmt::Display) -> Self {
+        Self::usage(error.to_string()).advise("`haft runs list` shows them")
+    }
+
     /// Returns a problem with the settings or the policy.
     pub fn settings(what: impl Into<String>) -> Self {
         Self::new(ProblemKind::Settings, what)
@@ -200,3 +205,20 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
+
+/// The record of a run that was named cannot be read.
+impl From<RunsError> for Problem {
+    fn from(error: RunsError) -> Self {
+        match error {
+            RunsError::BadId(id) => id.into(),
+            RunsError::NotFound(_) => Self::no_such_run(&error),
+            RunsError::Io { .. } => Self::failed(error.to_string()),
+        }
+    }
+}
+
+impl From<InvalidRunId> for Problem {
+    fn from(error: InvalidRunId) -> Self {
+        Self::no_such_run(&error)
+    }
+}

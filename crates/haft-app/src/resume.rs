@@ -12,10 +12,11 @@ use crate::agent;
 use crate::app::App;
 use crate::follow::FollowResult;
 use crate::problem::{Problem, ProblemKind};
+use crate::requests::visit;
 use crate::run::RunOptions;
 use crate::run::refusal::busy;
-use crate::view::approvals::visit;
-use crate::view::runs as view;
+use crate::run::selection::check_workspace;
+use crate::run::verify::verify;
 
 /// The outcome of resuming a run.
 #[derive(Debug)]
@@ -39,10 +40,9 @@ impl App {
         options: RunOptions,
         stop: impl Future<Output = ()>,
     ) -> Result<ResumeResult, Problem> {
-        let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        let folder = runs::run_dir(self.home(), run.as_str())?;
         if !folder.is_dir() {
-            let missing = runs::RunsError::NotFound(run.to_string());
-            return Err(view::problem(&missing));
+            return Err(runs::RunsError::NotFound(run.to_string()).into());
         }
         if matches!(runs::closed(&folder), Ok(Some(_))) && !agent::is_kept(&folder) {
             let over = format!("run {run} has ended: there is nothing to resume");
@@ -62,7 +62,7 @@ impl App {
         match self.journal().interrupted(run, None).await {
             Ok(None) => return Err(self.nothing_to_resume(run).await?),
             Ok(Some(recorded)) => {
-                view::check_workspace(self, run, "resume").await?;
+                check_workspace(self, run, "resume").await?;
                 let outcome = self.resume_chain(run, recorded, options, stop).await?;
                 Ok(ResumeResult::Ran(Box::new(outcome)))
             }
@@ -125,7 +125,7 @@ impl App {
             )
         };
         if let Some(entry) = requests.iter().find(is_decided) {
-            view::check_workspace(self, run, "resume").await?;
+            check_workspace(self, run, "resume").await?;
             return match self.follow(&entry.request.id, options.clone()).await? {
                 FollowResult::Ran(outcome) => Ok(Some(ResumeResult::Ran(outcome))),
                 FollowResult::Elsewhere | FollowResult::Foreign => Err(busy(self.home(), run)),
@@ -149,11 +149,11 @@ impl App {
 
     /// Returns why there is no chain: a call that cannot be resumed may have run, or nothing was interrupted.
     async fn nothing_to_resume(&self, run: &RunId) -> Result<Problem, Problem> {
-        let holder = runs::holder(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        let holder = runs::holder(self.home(), run.as_str())?;
         if holder != Holder::Free {
             return Ok(busy(self.home(), run));
         }
-        let report = view::verify(self, run.as_str()).await?;
+        let report = verify(self, run.as_str()).await?;
         let calls = report.in_doubt.iter();
         let calls: Vec<String> = calls
             .map(|call| format!("call {} of {}", call.call, call.tool))

@@ -52,6 +52,8 @@ pub(crate) mod continued;
 pub(crate) mod ending;
 pub(crate) mod live;
 mod narrowed;
+pub mod selection;
+pub mod verify;
 pub(crate) mod phase;
 pub(crate) mod refusal;
 pub(crate) mod tally;
@@ -206,7 +208,7 @@ impl Runs {
         if let Some(earlier) = &options.continues {
             let home = self.parts.archive.home();
             let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
-            let folder = runs::run_dir(home, earlier.as_str()).map_err(unreadable)?;
+            let folder = runs::run_dir(home, earlier.as_str())?;
             read = continued::untrusted(home, earlier).map_err(unreadable)?;
             used = continued::uses(home, earlier).map_err(unreadable)?;
             if let (None, Some(names)) = (&options.tools, names_of(earlier, &folder)?) {
@@ -255,7 +257,7 @@ impl Runs {
         }
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
-        let folder = runs::run_dir(home, run.as_str()).map_err(unreadable)?;
+        let folder = runs::run_dir(home, run.as_str())?;
         if let (None, Some(names)) = (&options.tools, names_of(run, &folder)?) {
             options.tools = Some(Arc::new(Arc::clone(&self.parts.tools).only(names)));
         }
@@ -484,7 +486,7 @@ impl RunHandle {
     /// Returns the folder of its record, which exists once the run is started.
     pub(crate) fn folder(&self) -> Result<PathBuf, Problem> {
         let home = self.runs.parts.archive.home();
-        runs::run_dir(home, self.id().as_str()).map_err(|e| Problem::failed(e.to_string()))
+        Ok(runs::run_dir(home, self.id().as_str())?)
     }
 
     /// Makes a call in the run.

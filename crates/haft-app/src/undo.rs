@@ -18,9 +18,8 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::problem::Problem;
+use crate::run::selection::{RunSelection, check_workspace};
 use crate::run::{RunHandle, RunOptions};
-use crate::view::changes::RunSelection;
-use crate::view::runs::check_workspace;
 
 /// What an undo does to one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -1,7 +1,6 @@
 //! The data behind screens: the command line, the HTTP API and the console show the same.
 
 pub mod approvals;
-pub mod argument;
 pub mod changes;
 pub mod coverage;
 pub mod health;

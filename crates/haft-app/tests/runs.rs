@@ -14,6 +14,7 @@ use haft_app::environment::Environment;
 use haft_app::follow::FollowResult;
 use haft_app::host::Host;
 use haft_app::resume::ResumeResult;
+use haft_app::run::verify::verify;
 use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::site::{Overrides, Site};
 use haft_app::view::{overview, runs};
@@ -75,7 +76,7 @@ async fn a_released_run_is_finished_and_so_is_a_dropped_one() {
     drop(run);
     app.runs().release_all().await;
     assert_eq!(state(&app, &dropped).await, "closed");
-    let verified = runs::verify(&app, dropped.run.as_str()).await.unwrap();
+    let verified = verify(&app, dropped.run.as_str()).await.unwrap();
     assert!(verified.ok, "{verified:?}");
     app.shut_down().await;
 }

@@ -21,13 +21,11 @@ mod channel;
 pub mod decision;
 pub mod form;
 mod grant;
-pub mod id;
 pub mod inbox;
 mod kept;
 pub mod listing;
 pub mod meaning;
 pub mod memory;
-pub mod preview;
 pub mod snapshot;
 pub mod suspended;
 pub mod texts;
@@ -37,11 +35,12 @@ pub use asynchronous::AsyncApprover;
 pub use channel::{ChannelApprover, PendingRequest, RequestReceiver, channel};
 pub use decision::{ApprovalScope, Choice, Decision};
 pub(crate) use grant::{Grant, GrantExtent};
-pub use id::ApprovalId;
+pub use haft_types::approval_id::ApprovalId;
 pub use kept::{RuleStore, SavedRules};
 pub use snapshot::CallSnapshot;
 
 use form::QuestionForm;
+pub use haft_files::preview;
 use meaning::Meaning;
 use preview::FileChange;
 

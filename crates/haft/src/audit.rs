@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::approval::id::ApprovalId;
+use crate::approval::ApprovalId;
 use crate::budget::EffectCounts;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::{ErrorKind, HostFailure};

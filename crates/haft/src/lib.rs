@@ -25,23 +25,12 @@
 //! ```
 
 mod opaque;
-pub mod future;
-pub mod text;
-pub mod error;
-pub mod spec;
-pub mod permission;
-pub mod clock;
-pub mod plural;
-pub mod file_lock;
 pub mod bounds;
 pub mod budget;
 pub mod caller;
-pub mod call;
 pub mod artifact;
 pub mod untrusted;
-pub mod workspace;
 pub mod result;
-pub mod skill;
 pub mod shape;
 pub mod arguments;
 pub mod policy;
@@ -49,7 +38,6 @@ pub mod approval;
 pub mod progress;
 pub mod audit;
 pub mod judgement;
-pub mod change;
 pub mod input;
 pub mod journal;
 pub mod memory;
@@ -60,12 +48,16 @@ pub mod session;
 pub mod executor;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(test)]
+mod wait;
 
 pub use approval::{ApprovalRequest, Approver, ApproverReply, AutoApprove, Decision};
 pub use call::{CallId, Origin, Principal, RunId, ToolCall};
 pub use context::CallContext;
 pub use error::{Context, ErrorKind, Result, ToolError};
 pub use executor::Executor;
+#[doc(inline)]
+pub use haft_files::{change, workspace};
 pub use haft_json as json;
 #[doc(inline)]
 /// Turns a function into a tool. The function itself does not change: you can still call it, and test it without a registry.
@@ -153,7 +145,11 @@ pub use haft_macros::tool;
 /// }
 /// ```
 pub use haft_macros::tools;
+#[doc(inline)]
+pub use haft_skill as skill;
 pub use haft_tokens as tokens;
+#[doc(inline)]
+pub use haft_types::{call, clock, error, file_lock, future, permission, plural, spec, text};
 pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};

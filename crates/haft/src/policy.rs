@@ -10,7 +10,6 @@ mod dead;
 mod denials;
 mod explain;
 mod folders;
-mod glob;
 mod guard;
 mod instead;
 mod judge;
@@ -25,7 +24,6 @@ mod network_bundle;
 mod own_commands;
 mod own_program;
 mod parts;
-mod paths;
 mod pattern;
 mod phrase;
 mod places;
@@ -42,10 +40,8 @@ mod ruling;
 mod run_history;
 mod safeguards;
 mod secret_files;
-mod secret_names;
 mod subject;
 mod suggest;
-mod texts;
 mod untrusted;
 #[cfg(test)]
 mod tests;
@@ -57,6 +53,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+
+use haft_files::{glob, paths, texts};
 
 use crate::arguments::Arguments;
 use crate::budget::Budgets;
@@ -82,11 +80,12 @@ pub use guard::{
     WorkspaceEdge,
 };
 pub use haft_command::{CommandUses, PathAccess, PathCertainty, PathUse};
+pub use haft_files::secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
 pub(crate) use linked_effects::AllNames;
-pub use linked_effects::{UNKNOWN_NAMES, UnknownNames};
+pub use linked_effects::UnknownNames;
 pub use linked_names::LinkedNames;
 pub use names::UnknownName;
 pub use network_bundle::NetworkBundle;
@@ -105,7 +104,6 @@ pub use ruling::{Label, Ruling};
 pub use run_history::RunHistory;
 pub use safeguards::{Safeguard, Safeguards};
 pub use secret_files::SecretFiles;
-pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use untrusted::UntrustedContent;
 
 /// The verdict where no rule matches.

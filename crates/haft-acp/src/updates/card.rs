@@ -4,7 +4,7 @@ use std::path::Path;
 
 use haft::audit::redact::Redactor;
 use haft::spec::ToolClass;
-use haft_app::view::argument;
+use haft_app::argument;
 use serde_json::{Value, json};
 
 /// Arguments that name files.

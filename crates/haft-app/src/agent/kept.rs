@@ -22,12 +22,11 @@ use crate::config::Settings;
 use crate::conversation_file::{self, is_kept};
 use crate::plain_file;
 use crate::problem::Problem;
+use crate::requests::visit;
 use crate::run::continued::{self, MAX_CHAIN};
 use crate::run::refusal::principal_of;
 use crate::run::{ApprovalWait, RunHandle, RunOptions};
 use crate::site::Site;
-use crate::view::approvals::visit;
-use crate::view::runs as view;
 use crate::wiring::{parts, stores};
 
 /// How long a resumed run waits for a process that acts on a decision in it, even where it waits for no decision.
@@ -135,11 +134,9 @@ impl App {
         earlier: &RunId,
         options: RunOptions,
     ) -> Result<(RunHandle, FileConversation), Problem> {
-        let folder = runs::run_dir(self.home(), earlier.as_str()).map_err(|e| view::problem(&e))?;
+        let folder = runs::run_dir(self.home(), earlier.as_str())?;
         if !folder.is_dir() {
-            return Err(view::problem(&runs::RunsError::NotFound(
-                earlier.to_string(),
-            )));
+            return Err(runs::RunsError::NotFound(earlier.to_string()).into());
         }
         if !is_kept(&folder) {
             let other =
@@ -252,7 +249,7 @@ impl App {
         let Some(run) = &task.resume else {
             return Ok(None);
         };
-        let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        let folder = runs::run_dir(self.home(), run.as_str())?;
         if !is_kept(&folder) {
             return Ok(None);
         }
@@ -328,7 +325,7 @@ impl App {
             ))
         })?;
         let Some(run) = later else { return Ok(None) };
-        let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        let folder = runs::run_dir(self.home(), run.as_str())?;
         Ok(is_kept(&folder).then_some(EarlierRun { run, folder }))
     }
 

@@ -18,9 +18,9 @@ use haft::workspace::Workspace;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::argument;
 use crate::metrics::Metrics;
 use crate::run::change_count as count;
-use crate::view::argument;
 
 /// How long events are gathered before they are written.
 const GATHER_TIME: Duration = Duration::from_millis(250);

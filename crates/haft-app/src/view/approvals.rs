@@ -1,13 +1,11 @@
 //! Approval requests as data: the same for the command line and the HTTP API.
 
-use haft::approval::inbox::{RequestFilter, RequestStatus, StoredApproval};
-use haft::approval::listing;
+use haft::approval::inbox::StoredApproval;
 use haft::approval::{ApprovalRequest, ApprovalScope, Choice, Decision};
 use haft::clock;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::problem::Problem;
 use crate::view::approvals::fact::Fact;
 
 pub mod alone;
@@ -15,8 +13,6 @@ pub mod fact;
 pub mod file;
 pub mod whole;
 
-/// Maximum number of requests in a list.
-const MAX_REQUESTS: usize = 10_000;
 /// The tool that asks for a command's connection.
 const CONNECT: &str = "connect";
 
@@ -178,31 +174,5 @@ impl DecisionSummary {
             Choice::Answer { .. } => {}
         }
         decided
-    }
-}
-
-/// Visits the user's requests, oldest first.
-///
-/// # Errors
-/// A [`Problem`] if the inbox cannot be read.
-pub async fn visit(
-    app: &App,
-    filter: RequestFilter,
-    visit: impl FnMut(StoredApproval),
-) -> Result<(), Problem> {
-    let filter = RequestFilter {
-        tenant: app.principal().tenant.to_string(),
-        limit: MAX_REQUESTS,
-        ..filter
-    };
-    let visited = listing::each(&**app.executor().inbox(), filter, visit).await;
-    visited.map_err(|e| Problem::failed(e.to_string()))
-}
-
-/// Returns the filter for requests with this status.
-pub fn with_status(status: RequestStatus) -> RequestFilter {
-    RequestFilter {
-        status: vec![status],
-        ..RequestFilter::default()
     }
 }

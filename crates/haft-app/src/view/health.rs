@@ -27,8 +27,9 @@ use crate::config::layer::is_empty;
 use crate::own_program::{INSTALL_ELSEWHERE, OwnPlace};
 use crate::plain_file;
 use crate::problem::Problem;
+use crate::requests;
 use crate::site::Site;
-use crate::view::{approvals, when};
+use crate::view::when;
 use crate::wiring::{chain, upstream};
 
 pub use agents::agents;
@@ -319,8 +320,8 @@ fn skills(app: &App) -> HealthCheck {
 async fn inbox(app: &App) -> HealthCheck {
     let durable = app.executor().inbox().is_durable();
     let mut waiting = 0;
-    let pending = approvals::with_status(RequestStatus::Pending);
-    match approvals::visit(app, pending, |_| waiting += 1).await {
+    let pending = requests::with_status(RequestStatus::Pending);
+    match requests::visit(app, pending, |_| waiting += 1).await {
         Ok(()) if !durable => check(
             "approvals",
             true,

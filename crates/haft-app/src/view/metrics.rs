@@ -7,7 +7,7 @@ use haft::approval::inbox::RequestStatus;
 use crate::app::App;
 use crate::metrics::head;
 use crate::problem::Problem;
-use crate::view::approvals;
+use crate::requests;
 
 /// The content type of the format.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -19,8 +19,8 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub async fn text(app: &App) -> Result<String, Problem> {
     app.flush().await?;
     let mut pending = 0_u64;
-    let filter = approvals::with_status(RequestStatus::Pending);
-    approvals::visit(app, filter, |_| pending += 1).await?;
+    let filter = requests::with_status(RequestStatus::Pending);
+    requests::visit(app, filter, |_| pending += 1).await?;
     let mut out = String::new();
     head(
         &mut out,

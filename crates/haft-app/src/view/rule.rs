@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::app::App;
-use crate::view::{argument, runs};
+use crate::argument;
+use crate::view::runs;
 
 /// Number of recent calls that a rule is tried on.
 const MAX_TRIED: usize = 500;

@@ -2,8 +2,6 @@
 
 use haft::audit::index::RunFilter;
 use haft::audit::runs::{self as archive, RunsError};
-use haft::audit::verify::{VerifyReport, verify as verify_folder};
-use haft::call::RunId;
 use serde_json::Value;
 
 use crate::app::App;
@@ -29,7 +27,7 @@ const MAX_LINES: usize = 100_000;
 /// # Errors
 /// Several runs start with it, or the runs cannot be listed.
 pub async fn find(app: &App, typed: &str) -> Result<String, Problem> {
-    let folder = archive::run_dir(app.home(), typed).map_err(|e| problem(&e))?;
+    let folder = archive::run_dir(app.home(), typed)?;
     if folder.exists() {
         return Ok(typed.to_owned());
     }
@@ -53,7 +51,7 @@ pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     };
     let read = tokio::task::spawn_blocking(read).await;
     read.map_err(|e| Problem::failed(format!("cannot read the run: {e}")))?
-        .map_err(|e| problem(&e))
+        .map_err(Problem::from)
 }
 
 /// Returns the end events of a run's calls.
@@ -82,48 +80,4 @@ pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem>
         }
     }
     Ok(found)
-}
-
-/// Verifies a run's record.
-///
-/// # Errors
-/// A [`Problem`] if there is no such run or its record cannot be read.
-pub async fn verify(app: &App, run: &str) -> Result<VerifyReport, Problem> {
-    let folder = archive::run_dir(app.home(), run).map_err(|e| problem(&e))?;
-    let known = app.index().get(&RunId::new(run)).await;
-    let known = known.map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))?;
-    if known.is_none() && !folder.exists() {
-        return Err(problem(&RunsError::NotFound(run.to_owned())));
-    }
-    let closed = known.and_then(|entry| entry.closed);
-    let verified =
-        tokio::task::spawn_blocking(move || verify_folder(&folder, closed.as_ref())).await;
-    verified
-        .map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))?
-        .map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))
-}
-
-/// Checks that a run was started in this workspace, so that its files are the ones here.
-///
-/// # Errors
-/// A [`Problem`] if it was started in another one; it names both.
-pub async fn check_workspace(app: &App, run: &RunId, action: &str) -> Result<(), Problem> {
-    let known = app.index().get(run).await;
-    let known = known.map_err(|e| Problem::failed(format!("cannot look the run up: {e}")))?;
-    let began = known.and_then(|entry| entry.start.workspace);
-    match began.filter(|began| began != app.workspace()) {
-        None => Ok(()),
-        Some(began) => Err(Problem::usage(format!("run {run} works in {began}"))
-            .advise(format!("haft runs {action} {run} --workspace {began}"))),
-    }
-}
-
-/// Converts a failure to read a record into a problem.
-pub fn problem(error: &RunsError) -> Problem {
-    match error {
-        RunsError::BadId(_) | RunsError::NotFound(_) => {
-            Problem::usage(error.to_string()).advise("`haft runs list` shows them")
-        }
-        RunsError::Io { .. } => Problem::failed(error.to_string()),
-    }
 }

@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::view::{approvals, argument, runs};
+use crate::view::runs;
+use crate::{argument, requests};
 
 /// The fields of a call's lines that its row copies.
 const TAKEN: [&str; 15] = [
@@ -141,6 +142,6 @@ async fn decision_times(app: &App, run: &str) -> HashMap<String, f64> {
     };
     let mut waits = HashMap::new();
     // Without them the timeline is still useful.
-    let _ = approvals::visit(app, filter, |entry| waits.extend(waited(entry))).await;
+    let _ = requests::visit(app, filter, |entry| waits.extend(waited(entry))).await;
     waits
 }

@@ -12,9 +12,9 @@ use crate::screen::{DIM, GREEN, RED, styled, visible};
 use crate::terminal::changes::meaning as meaning_lines;
 use haft_app::app::App;
 use haft_app::problem::Problem;
+use haft_app::run::selection::RunSelection;
 use haft_app::undo::{StepAction, Undo, UndoApprover, UndoPlan, UndoRefusal, UndoStep};
-use haft_app::view::changes::{FileReport, ReportLimits, RunSelection, report};
-use haft_app::view::runs;
+use haft_app::view::changes::{FileReport, ReportLimits, report};
 
 /// Shows what a run, or one of its calls, changed: for each file from before the first change to after the last.
 pub(super) fn diff(at: &Invocation, app: &App, of: &RunSelector) -> ExitResult {
@@ -85,7 +85,7 @@ pub(super) async fn undo(
 }
 
 fn selection(app: &App, of: &RunSelector) -> Result<RunSelection, Problem> {
-    RunSelection::find(app, &of.run, of.call.clone()).map_err(|e| runs::problem(&e))
+    RunSelection::find(app, &of.run, of.call.clone()).map_err(Problem::from)
 }
 
 fn plan_problem(refusal: &UndoRefusal, forced: bool) -> Problem {

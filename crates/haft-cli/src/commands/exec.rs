@@ -11,8 +11,8 @@ use haft::call::RunId;
 use haft::result::Outcome;
 use haft_app::app::App;
 use haft_app::problem::Problem;
+use haft_app::requests::{visit, with_status};
 use haft_app::run::{ApprovalWait, RunHandle, RunOptions};
-use haft_app::view::approvals::{visit, with_status};
 
 use crate::args;
 use crate::commands::ExitResult;

@@ -7,6 +7,7 @@ use haft::audit::verify::VerifyReport;
 use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
+use haft_app::run::verify::verify;
 use haft_app::view::runs::RunListItem;
 use haft_app::view::{runs, when};
 
@@ -142,7 +143,7 @@ fn outcome(run: &RunListItem) -> String {
 }
 
 async fn check(at: &Invocation, app: &App, run: &str) -> ExitResult {
-    let report = runs::verify(app, run).await?;
+    let report = verify(app, run).await?;
     if at.screen.json {
         at.screen.document(&report)?;
     } else {
@@ -155,7 +156,7 @@ async fn check(at: &Invocation, app: &App, run: &str) -> ExitResult {
 async fn check_all(at: &Invocation, app: &App) -> ExitResult {
     let mut reports = Vec::new();
     for run in runs::list(app).await? {
-        reports.push(runs::verify(app, &run.run).await?);
+        reports.push(verify(app, &run.run).await?);
     }
     let broken: Vec<&VerifyReport> = reports.iter().filter(|report| !report.ok).collect();
     let exit = if broken.is_empty() {

@@ -173,6 +173,11 @@ const FLOORS: &[&[&str]] = &[
         "haft-tokens",
         "haft-wire",
     ],
+    // The terms that all others share.
+    &["haft-types"],
+    // A workspace's files, by themselves.
+    &["haft-files"],
+    &["haft-skill"],
     // Contracts and pipeline; processes; the other end of the wire.
     &["haft", "haft-macros", "haft-sandbox", "haft-scripted"],
     // Satellites: independent of each other.
@@ -215,6 +220,27 @@ fn may_name(name: &str, other: &str, section: &str) -> bool {
         || BESIDE.contains(&(name, other))
         || (section == "dev-dependencies" && FOR_TESTS.contains(&other))
         || matches!((floor(name), floor(other)), (Some(own), Some(below)) if below < own)
+}
+
+/// What decides, runs and resumes calls, in `haft-app`: whoever shows its state reads it from outside.
+const KNOWS_NO_SCREEN: [&str; 12] = [
+    "agent", "decide", "exec", "follow", "follower", "others", "remember", "repeat", "requests",
+    "resume", "run", "undo",
+];
+
+#[test]
+fn what_runs_calls_knows_no_screen() {
+    let faults: Vec<String> = sources()
+        .into_iter()
+        .filter(|(name, text)| {
+            let module = name.strip_prefix("crates/haft-app/src/");
+            let module = module.and_then(|rest| rest.split(['/', '.']).next());
+            let runs = module.is_some_and(|module| KNOWS_NO_SCREEN.contains(&module));
+            runs && text.contains("crate::view")
+        })
+        .map(|(name, _)| name)
+        .collect();
+    assert!(faults.is_empty(), "import from `view/`: {faults:?}");
 }
 
 #[test]

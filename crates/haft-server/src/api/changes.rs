@@ -14,9 +14,10 @@ use crate::caller::{ApiCaller, AuthMethod, Peer};
 use crate::{query, reply};
 use haft_app::app::App;
 use haft_app::problem::{Problem, ProblemKind};
+use haft_app::run::selection::RunSelection;
 use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::undo::{Undo, UndoApprover, UndoPlan, UndoRefusal};
-use haft_app::view::changes::{ReportLimits, RunSelection, report};
+use haft_app::view::changes::{ReportLimits, report};
 
 /// Maximum number of steps and of conflicts per response.
 const MAX_ENTRIES: usize = 1_000;

@@ -4,6 +4,7 @@ use axum::extract::{Extension, Path, State};
 use axum::response::Response;
 use haft::audit::index::RunFilter;
 use haft::call::RunId;
+use haft_app::run::verify;
 use haft_app::view::{runs, timeline};
 use http::{StatusCode, Uri};
 use jiff::Timestamp;
@@ -115,7 +116,7 @@ pub(crate) async fn verify(
     if !api.may_read(caller, &run) {
         return reply::not_found("no such run of this token's");
     }
-    match runs::verify(&api.app, &run).await {
+    match verify::verify(&api.app, &run).await {
         Ok(report) => reply::document(&report),
         Err(_) => reply::not_found("no such run"),
     }

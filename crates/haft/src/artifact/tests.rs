@@ -3,7 +3,8 @@
 use super::dir::DirArtifacts;
 use super::memory::MemoryArtifacts;
 use super::*;
-use crate::future::{run_blocking, wait};
+use crate::future::run_blocking;
+use crate::wait::wait;
 
 fn owner(tenant: &str, subject: &str, run: &str) -> ArtifactOwner {
     ArtifactOwner {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
-use crate::approval::id::ApprovalId;
+use crate::approval::ApprovalId;
 use crate::audit::redact::Redactor;
 use crate::audit::{AuditEvent, CallEnd, CallRecord, EventKind, RunStart};
 use crate::budget::EffectCounts;

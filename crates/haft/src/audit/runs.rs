@@ -18,18 +18,14 @@ use crate::result::Status;
 use crate::untrusted::UntrustedSource;
 
 pub use crate::audit::layout::Holder;
-
-/// Maximum length of a run id, which names a folder.
-const MAX_ID: usize = 128;
+pub use haft_types::run_folder::{InvalidRunId, run_dir};
 
 /// Why an archive could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunsError {
     /// The id is not valid as a folder name.
-    #[error(
-        "invalid run id {0:?}: use 1 to 128 characters of A-Z a-z 0-9 _ . -, not starting with . or -"
-    )]
-    BadId(String),
+    #[error(transparent)]
+    BadId(#[from] InvalidRunId),
     /// There is no such run.
     #[error("no run {0}")]
     NotFound(String),
@@ -47,20 +43,6 @@ impl RunsError {
     fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path, source }
-    }
-}
-
-/// Returns the folder of a run in haft's state folder; it need not exist. Ids that would lead elsewhere are refused.
-///
-/// # Errors
-/// [`RunsError::BadId`] if the id could lead elsewhere.
-pub fn run_dir(home: &Path, run: &str) -> Result<PathBuf, RunsError> {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    let named = !run.is_empty() && run.len() <= MAX_ID && !run.starts_with(['.', '-']);
-    if named && run.bytes().all(plain) {
-        Ok(home.join("runs").join(run))
-    } else {
-        Err(RunsError::BadId(run.chars().take(MAX_ID).collect()))
     }
 }
 

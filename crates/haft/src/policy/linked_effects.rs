@@ -9,12 +9,9 @@ use parking_lot::Mutex;
 use super::guard::{Guard, MinimumVerdict};
 use super::linked_names::{LinkedNames, join};
 use super::{JudgedCall, Policy};
-use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::permission::{Effect, PathClaim, Permission, UNKNOWN_NAMES, Verdict};
 use crate::spec::Risk;
 use crate::workspace::{GitFolders, Links, Workspace};
-
-/// The kind of effect ([`Effect::Other`]) of a call that changes files whose names are not all known; its value says why.
-pub const UNKNOWN_NAMES: &str = "unknown names";
 
 /// The further names of a workspace's files as they were last found, for one set of rules.
 #[derive(Debug, Default)]
@@ -74,19 +71,6 @@ impl AllNames {
         };
         let mut each = names.names_of(&place).into_iter();
         each.all(|name| holds(&self.policy, &name.to_string_lossy()))
-    }
-}
-
-impl Permission {
-    /// Creates the effect of changing files whose names are not all known, for this reason.
-    pub fn unknown_names(why: &str) -> Self {
-        Self {
-            effect: Effect::Other {
-                kind: UNKNOWN_NAMES.to_owned(),
-                value: why.to_owned(),
-            },
-            risk: Risk::Critical,
-        }
     }
 }
 

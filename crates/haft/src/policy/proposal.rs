@@ -4,10 +4,10 @@ use super::guard::{Guard, MinimumVerdict};
 use super::places::PolicyContext;
 use super::rule::{RuleList, Selector, Specifier};
 use super::rules::{RuleText, read};
-use super::secret_names::SecretNames;
 use super::{Classes, JudgedCall};
 pub use crate::permission::PROPOSED_RULE;
 use crate::permission::{Effect, Permission};
+use haft_files::secret_names::SecretNames;
 
 mod commands;
 mod hosts;

@@ -9,13 +9,13 @@ use super::paths::{PathPattern, clean, escape_path};
 use super::rule::{Rule, RuleList, Selector, Specifier};
 use super::rules::ToolRuleIndex;
 use super::ruling::Label;
-use super::secret_names::SecretNames;
 use super::subject::{ClaimSide, Subject};
 use super::{JudgedCall, Policy, RunHistory};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{ToolClass, ToolSpec};
 use crate::text::visible;
+use haft_files::secret_names::SecretNames;
 
 /// How calls on secret files are treated (`policy.secret_files`), from the most permissive to the strictest.
 #[derive(

@@ -15,10 +15,11 @@ use super::{ArtifactKeeper, FittedResult, InlineLimits, fit, object, preview, te
 use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::call::RunId;
 use crate::error::ErrorKind;
-use crate::future::{BoxFuture, wait};
+use crate::future::BoxFuture;
 use crate::result::{Artifact, Content};
 use crate::spec::Overflow;
 use crate::tokens::{Bytes as ByBytes, O200k, Tokenizer};
+use crate::wait::wait;
 
 const TOKENS: O200k = O200k;
 

@@ -5,11 +5,11 @@ use haft::change::net::{ChangeKind, NetChange, net_changes};
 use haft_builtins::files::undo::change_sets;
 use serde::Serialize;
 
-use super::RunSelection;
 use crate::app::App;
 use crate::change_texts::ChangeTexts;
 pub use crate::change_texts::{FileReport, FileTexts, ReportLimits};
 use crate::problem::Problem;
+use crate::run::selection::RunSelection;
 
 /// What a run, or one call of it, changed.
 #[derive(Debug, Serialize)]

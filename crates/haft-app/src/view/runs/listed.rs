@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::argument;
 use crate::conversation_file;
-use crate::view::argument;
 
 /// Maximum number of lines of a record that are read for a run without notes.
 const MAX_LINES: usize = 2_000;

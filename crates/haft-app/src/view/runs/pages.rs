@@ -9,7 +9,7 @@ use haft::audit::runs as archive;
 use haft::call::RunId;
 use jiff::Timestamp;
 
-use super::{RunListItem, problem};
+use super::RunListItem;
 use crate::app::App;
 use crate::problem::Problem;
 
@@ -27,7 +27,7 @@ pub async fn list(app: &App) -> Result<Vec<RunListItem>, Problem> {
     let home = app.home().to_owned();
     let most = usize::try_from(MOST).unwrap_or(usize::MAX);
     let archived = blocking(move || archive::list(&home, most)).await?;
-    let archived = archived.map_err(|e| problem(&e))?;
+    let archived = archived?;
     let indexed = indexed(app, &RunFilter::newest(MOST)).await?;
     let mut all: HashMap<String, RunListItem> = archived
         .into_iter()
@@ -187,7 +187,7 @@ async fn look_up(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
 async fn archived(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
     let (home, run) = (app.home().to_owned(), run.clone());
     let read = blocking(move || archive::entry(&home, run.as_str())).await?;
-    read.map_err(|e| problem(&e))
+    read.map_err(Problem::from)
 }
 
 /// Returns when a run started that is not in the index.

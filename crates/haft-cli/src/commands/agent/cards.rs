@@ -11,8 +11,9 @@ use haft::call::{CallId, RunId};
 use haft::progress::{ProgressEvent, ProgressSink};
 use haft::result::{Outcome, PartMark, milliseconds};
 use haft_agent::{AgentEvent, RunEnd, RunResult, Spending, Watcher};
+use haft_app::argument;
 use haft_app::problem::Problem;
-use haft_app::view::{argument, when};
+use haft_app::view::when;
 use haft_wire::Delta;
 use parking_lot::Mutex;
 

@@ -7,8 +7,8 @@ use haft::call::RunId;
 use haft_app::app::App;
 use haft_app::dry_run::DryRun;
 use haft_app::problem::Problem;
-use haft_app::view::changes::{FileReport, ReportLimits, RunSelection, report as changes_of};
-use haft_app::view::runs;
+use haft_app::run::selection::RunSelection;
+use haft_app::view::changes::{FileReport, ReportLimits, report as changes_of};
 use serde_json::json;
 
 use super::view::RunView;
@@ -24,7 +24,7 @@ pub(super) fn report(
     run: &RunId,
     view: &dyn RunView,
 ) -> Result<(), Problem> {
-    let of = RunSelection::find(app, run.as_str(), None).map_err(|e| runs::problem(&e))?;
+    let of = RunSelection::find(app, run.as_str(), None)?;
     let changes = changes_of(app, &of, &ReportLimits::NONE)?.changes;
     let notes = dry.notes();
     let whole = json!({

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::*;
-use crate::future::wait;
+use crate::wait::wait;
 
 const DAY: i128 = 24 * 3_600_000_000_000;
 

@@ -1,7 +1,7 @@
 //! A journal that is read back contains what was written, even if its writer was killed.
 
 use super::*;
-use crate::future::wait;
+use crate::wait::wait;
 
 fn start(code: &str) -> ChainStart {
     ChainStart {

@@ -4,7 +4,7 @@
 use super::super::glob::Glob;
 use super::super::paths::PathPattern;
 use super::super::protected::{protected, protected_names};
-use super::super::secret_names::SecretNames;
+use haft_files::secret_names::SecretNames;
 
 /// Says why a pattern for paths may not be proposed.
 pub(super) fn refuse(pattern: &PathPattern, secrets: &SecretNames) -> Option<String> {

@@ -1,0 +1,274 @@
+//! `Workspace`: the folder that tools work in, and the boundary that no path crosses.
+//!
+//! A path is used in two steps. [`Workspace::place`] follows it, link by link, to its real location, and
+//! refuses it if that is outside. Operations on a [`ResolvedPath`] then open that real path beneath the root's own
+//! descriptor with `openat2` and no links allowed, so if a folder or link is swapped in between, the operation
+//! fails instead of escaping. Paths are literal bytes: nothing is expanded or normalized.
+//! The rules for all paths are in `docs/reference/paths.md`; "path rule 3" refers to one of them.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+
+use crate::secret_names::SecretNames;
+use haft_types::permission::PathClaim;
+
+mod change;
+mod error;
+mod folder;
+pub mod git_file;
+mod git_folders;
+mod git_named;
+mod import;
+mod kind;
+mod links;
+mod list;
+mod place;
+mod put_back;
+mod read;
+mod remove;
+mod view;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use change::FileUpdate;
+pub use error::WorkspaceError;
+pub use folder::Folder;
+pub use git_folders::makes_repository;
+pub use git_folders::{GitFolders, GitPath, has_repository_shape};
+pub use git_named::{NamedByGit, NamedPath};
+pub(crate) use import::{Import, OutsideFile, next_data, open_within};
+pub use kind::EntryKind;
+use links::LinkCache;
+pub use links::Links;
+pub use links::{OutsideLinks, TooManyLinks};
+pub use list::DirEntry;
+pub use place::ResolvedPath;
+pub use read::{FileStamp, OpenFile};
+pub(crate) use remove::FileRemoval;
+pub use view::PathFilter;
+pub use view::WorkspaceView;
+pub(crate) use write::draft_name;
+pub use write::{WriteMode, WriteReceipt};
+
+/// The entry below which nothing may be written, moved or deleted, in any letter case (path rule 7).
+const GIT: &str = ".git";
+
+/// A folder that no path leaves. Cheap to clone.
+#[derive(Clone)]
+pub struct Workspace {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone)]
+struct Inner {
+    /// The root as the host wrote it: absolute paths may also start with it.
+    given: PathBuf,
+    /// The root without links, resolved once.
+    root: PathBuf,
+    fd: Arc<OwnedFd>,
+    /// The hidden paths below the root, relative to it, without links.
+    own: Vec<PathBuf>,
+    /// Every hidden path, absolute and sorted: as given, and where its links lead.
+    hidden: Arc<[PathBuf]>,
+    /// The names of files that hold secrets.
+    secrets: SecretNames,
+    /// Whether files of a `.git` folder may be changed.
+    git: bool,
+    /// Whether files may be changed in repositories whose folders have other names.
+    repositories: bool,
+    /// The links below the root, which all copies of this workspace share.
+    links: Arc<LinkCache>,
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace")
+            .field("root", &self.inner.root)
+            .field("own", &self.inner.own)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Workspace {
+    /// Opens a folder as the root. Needs Linux 5.6 for `openat2`.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::NotADirectory`] if `root` is not a folder, [`WorkspaceError::Io`] if it cannot be opened.
+    pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
+        let io = |e: io::Error| WorkspaceError::io("open", &root.to_string_lossy(), e);
+        let given = std::path::absolute(root).map_err(io)?;
+        let canonical = root.canonicalize().map_err(io)?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::open(&canonical, flags, Mode::empty()).map_err(|e| io(e.into()))?;
+        let workspace = Self {
+            inner: Arc::new(Inner {
+                given,
+                root: canonical,
+                fd: Arc::new(fd),
+                own: Vec::new(),
+                hidden: Arc::default(),
+                secrets: SecretNames::default(),
+                git: false,
+                repositories: false,
+                links: Arc::default(),
+            }),
+        };
+        // Test openat2 now, so that a kernel or outer jail without it fails here and not at the first call.
+        workspace.beneath(Path::new(""), OFlags::PATH)?;
+        Ok(workspace)
+    }
+
+    /// Hides these paths and everything below them: no operation reads, lists, searches, writes or removes them, and no command
+    /// can name them. For state, settings and secrets, inside or outside the root. A relative path starts at the root.
+    ///
+    /// A policy takes the hidden paths from its workspace, so call this before
+    /// `haft::policy::PolicyBuilder::workspace`.
+    pub fn with_hidden(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let inner = Arc::make_mut(&mut self.inner);
+        let mut hidden = inner.hidden.to_vec();
+        for path in paths {
+            let absolute = inner.root.join(path);
+            let real = canonical_prefix(&absolute);
+            if let Ok(relative) = real.strip_prefix(&inner.root) {
+                inner.own.push(relative.to_path_buf());
+            }
+            hidden.extend([absolute, real]);
+        }
+        hidden.sort();
+        hidden.dedup();
+        inner.hidden = hidden.into();
+        self
+    }
+
+    /// Replaces the standard names of files that hold secrets. A policy takes them from
+    /// its workspace.
+    pub fn with_secret_names(mut self, names: SecretNames) -> Self {
+        Arc::make_mut(&mut self.inner).secrets = names;
+        self
+    }
+
+    /// Returns the names of files that hold secrets.
+    pub fn secret_names(&self) -> &SecretNames {
+        &self.inner.secrets
+    }
+
+    /// Returns the workspace for changes that were judged one by one: it may also change `.git` folders.
+    pub(crate) fn with_git(&self) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.git = true;
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Returns the workspace for an undo, which restores a repository in a folder of any other name than `.git` as a whole.
+    pub(crate) fn with_repositories(&self) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.repositories = true;
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Returns all links below the root, as they are now. The first call searches the whole workspace, later ones look at each folder.
+    pub fn links(&self) -> Arc<Links> {
+        self.inner.links.links(&self.inner.root)
+    }
+
+    /// Returns the root, without links.
+    pub fn root(&self) -> &Path {
+        &self.inner.root
+    }
+
+    /// Returns the path as the policy must see it, with where its links lead.
+    ///
+    /// # Errors
+    /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
+    /// [`WorkspaceError::Malformed`] if it is not a valid path, [`WorkspaceError::Io`] if it cannot be inspected.
+    pub fn claim(&self, path: &str) -> Result<PathClaim, WorkspaceError> {
+        self.place(path)?.claim()
+    }
+
+    /// Returns every hidden path, absolute and sorted: as given, and where its links lead.
+    pub fn hidden(&self) -> &Arc<[PathBuf]> {
+        &self.inner.hidden
+    }
+
+    /// Returns the hidden paths below the root, relative to it, for a jail to cover.
+    pub fn hidden_inside(&self) -> &[PathBuf] {
+        &self.inner.own
+    }
+
+    /// Whether a path is at or below haft's own state (path rule 9).
+    pub(crate) fn is_own(&self, relative: &Path) -> bool {
+        self.inner.own.iter().any(|own| relative.starts_with(own))
+    }
+
+    pub(crate) fn holds_own(&self, relative: &Path) -> bool {
+        self.inner.own.iter().any(|own| own.starts_with(relative))
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.inner.fd.as_fd()
+    }
+
+    /// Opens a real path beneath the root; a link anywhere in it is an error (path rule 5).
+    pub(crate) fn beneath(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, WorkspaceError> {
+        self.open_beneath(real, flags)
+            .map_err(|e| WorkspaceError::from_errno("open", real, e))
+    }
+
+    fn open_beneath(&self, real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        open_below(self.fd(), real, flags)
+    }
+}
+
+/// Opens what is at a path below a folder, and nothing else: a link anywhere in the path is an error.
+fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve)
+}
+
+/// Resolves the links in the existing part of a path; the rest remains as written.
+fn canonical_prefix(path: &Path) -> PathBuf {
+    let found = path
+        .ancestors()
+        .find_map(|above| above.canonicalize().ok().map(|real| (above, real)));
+    match found {
+        Some((above, real)) => match path.strip_prefix(above) {
+            Ok(rest) if rest.as_os_str().is_empty() => real,
+            Ok(rest) => real.join(rest),
+            Err(_) => path.to_path_buf(),
+        },
+        None => path.to_path_buf(),
+    }
+}
+
+/// Whether the path is at or below a `.git` entry, compared case-insensitively.
+pub(crate) fn is_git(relative: &Path) -> bool {
+    relative
+        .components()
+        .any(|part| matches!(part, Component::Normal(name) if name.eq_ignore_ascii_case(GIT)))
+}
+
+/// Returns a relative path as text for messages; the root is `.`.
+fn display_path(relative: &Path) -> String {
+    if relative.as_os_str().is_empty() {
+        ".".to_owned()
+    } else {
+        relative.to_string_lossy().into_owned()
+    }
+}

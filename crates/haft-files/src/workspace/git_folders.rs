@@ -1,0 +1,307 @@
+//! `GitFolders`: whether a path is git's own, whatever the repository's folder is called.
+//!
+//! Git takes settings from `.git`, from what a `.git` file or a `commondir` names, and from any folder that has the shape of a
+//! repository, such as a bare one; and it obeys the files that these settings name ([`NamedByGit`]). Everything that judges or guards such paths asks here: file tools, what a command changed on a
+//! copy, and the search for what to guard in the workspace itself.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::git_named::NamedByGit;
+use super::{GIT, Workspace, is_git};
+
+/// Maximum size of a `.git` file or `commondir`, in bytes: a path and a word.
+const MAX_POINTER: u64 = 8 * 1024;
+
+/// What git keeps in a repository's folder besides data that has names of its own. A folder of another name in it may be a working tree.
+const OWN_FOLDERS: [&str; 8] = [
+    "objects",
+    "refs",
+    "hooks",
+    "info",
+    "logs",
+    "modules",
+    "worktrees",
+    "branches",
+];
+
+/// Returns true if git treats a folder with these names as a repository. A linked worktree has its objects in another folder.
+pub fn has_repository_shape(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && (has("commondir") || (has("objects") && has("refs")))
+}
+
+/// A path in a repository's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GitPath {
+    /// The folder, relative to the root; empty for the root itself.
+    pub folder: PathBuf,
+    /// The path within it; empty for the folder itself.
+    pub within: PathBuf,
+    /// Whether the folder only becomes a repository by the changes.
+    pub is_new: bool,
+    /// The settings of a repository that name the path, if it is so that it counts, with the name as in [`Self::name`].
+    pub named_by: Option<PathBuf>,
+}
+
+impl GitPath {
+    /// Returns the path as it would be if the repository's folder was called `.git`, which is how rules and guards judge it. What makes
+    /// a folder a repository is judged like a new folder of that name, and what settings name like these settings.
+    pub fn name(&self) -> PathBuf {
+        if let Some(settings) = &self.named_by {
+            return settings.clone();
+        }
+        let git = self.folder.join(GIT);
+        if self.is_new || self.within == Path::new("") {
+            git
+        } else {
+            git.join(&self.within)
+        }
+    }
+}
+
+/// The kind of a folder before and after a change set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FolderKind {
+    Plain,
+    Repository,
+    /// The change set turns the folder into a repository.
+    Becoming,
+}
+
+/// The folders of a workspace that git treats as repositories, before and after some changes.
+#[derive(Debug)]
+pub struct GitFolders<'a> {
+    workspace: &'a Workspace,
+    /// Sorted.
+    changed: Vec<&'a Path>,
+    /// What `.git` files and `commondir` files name.
+    named: HashSet<PathBuf>,
+    by_settings: NamedByGit,
+    seen: HashMap<PathBuf, FolderKind>,
+}
+
+impl<'a> GitFolders<'a> {
+    /// Reads the `.git` files and `commondir` files of a workspace in which these paths change.
+    pub fn find<P: AsRef<Path> + ?Sized + 'a>(
+        workspace: &'a Workspace,
+        changed: impl IntoIterator<Item = &'a P>,
+    ) -> Self {
+        let links = workspace.links();
+        // In any other folder a file `commondir` means nothing to git.
+        let counts = |pointer: &&PathBuf| {
+            let head = || workspace.root().join(pointer.with_file_name("HEAD"));
+            is_git(pointer) || head().symlink_metadata().is_ok()
+        };
+        let pointers = links.pointers().filter(counts);
+        let targets = pointers.filter_map(|pointer| {
+            let target = workspace.git_pointer(pointer)?;
+            Some((pointer.clone(), target))
+        });
+        let pointers: Vec<(PathBuf, PathBuf)> = targets.collect();
+        let targets = pointers.iter().map(|(_, target)| target);
+        let mut repositories: BTreeSet<PathBuf> = links.repositories().cloned().collect();
+        repositories.extend(targets.cloned());
+        repositories.insert(PathBuf::from(GIT));
+        let repositories = repositories.into_iter();
+        let by_settings = NamedByGit::read(workspace, repositories, &pointers);
+        Self {
+            named: pointers.into_iter().map(|(_, target)| target).collect(),
+            by_settings,
+            ..Self::by_shape(workspace, changed)
+        }
+    }
+
+    /// Returns what the settings of the repositories name in the workspace.
+    pub fn named_by_settings(&self) -> &NamedByGit {
+        &self.by_settings
+    }
+
+    /// Judges folders by their shape alone.
+    fn by_shape<P: AsRef<Path> + ?Sized + 'a>(
+        workspace: &'a Workspace,
+        changed: impl IntoIterator<Item = &'a P>,
+    ) -> Self {
+        let mut changed: Vec<&Path> = changed.into_iter().map(AsRef::as_ref).collect();
+        changed.sort_unstable();
+        Self {
+            workspace,
+            changed,
+            named: HashSet::new(),
+            by_settings: NamedByGit::default(),
+            seen: HashMap::new(),
+        }
+    }
+
+    /// Returns where a path lies in a repository whose folder is not called `.git`: in one that exists, or among what makes a folder
+    /// one after the changes. Also returns where settings of a repository name a path anywhere.
+    pub fn locate(&mut self, path: &Path) -> Option<GitPath> {
+        if let Some(named) = self.by_settings.at(path) {
+            return Some(GitPath {
+                folder: PathBuf::new(),
+                within: path.to_owned(),
+                is_new: false,
+                named_by: Some(named.settings.clone()),
+            });
+        }
+        if is_git(path) {
+            return None;
+        }
+        path.ancestors().find_map(|folder| {
+            let within = path.strip_prefix(folder).ok()?;
+            let kind = self.kind(folder, path);
+            let is_inside = match kind {
+                FolderKind::Plain => false,
+                FolderKind::Repository => path != Path::new(""),
+                FolderKind::Becoming => makes_repository(within),
+            };
+            is_inside.then(|| GitPath {
+                folder: folder.to_owned(),
+                within: within.to_owned(),
+                is_new: kind == FolderKind::Becoming,
+                named_by: None,
+            })
+        })
+    }
+
+    /// Returns what [`locate`](Self::locate) finds, for a file tool: it may change nothing in a repository except the
+    /// files of a working tree within it.
+    pub fn locate_for_tool(&mut self, path: &Path) -> Option<GitPath> {
+        let found = self.locate(path)?;
+        (found.named_by.is_some() || !self.is_in_working_tree(&found)).then_some(found)
+    }
+
+    /// Returns the repository's folder of which a changed path is a part: what changes in one repository only makes sense together. All
+    /// of a new folder that becomes a repository belongs to it; of a folder that was there before, what git keeps in it.
+    pub fn unit(&mut self, path: &Path) -> Option<PathBuf> {
+        let is_git = |path: &&Path| {
+            path.file_name()
+                .is_some_and(|name| name.eq_ignore_ascii_case(GIT))
+        };
+        if let Some(folder) = path.ancestors().find(is_git) {
+            return Some(folder.to_owned());
+        }
+        let found = path.ancestors().find_map(|folder| {
+            let within = path.strip_prefix(folder).ok()?;
+            let belongs = match self.kind(folder, path) {
+                FolderKind::Plain => false,
+                FolderKind::Repository => path != Path::new(""),
+                FolderKind::Becoming => self.is_new(folder) || belongs_to_repository(within),
+            };
+            belongs.then(|| GitPath {
+                folder: folder.to_owned(),
+                within: within.to_owned(),
+                is_new: false,
+                named_by: None,
+            })
+        })?;
+        (!self.is_in_working_tree(&found)).then_some(found.folder)
+    }
+
+    fn is_new(&self, folder: &Path) -> bool {
+        let place = self.workspace.root().join(folder);
+        place.symlink_metadata().is_err()
+    }
+
+    /// Returns true if a folder between the repository's and the path has a `.git` of its own.
+    fn is_in_working_tree(&self, path: &GitPath) -> bool {
+        let first = path.within.iter().next();
+        if OWN_FOLDERS.iter().any(|own| first == Some(own.as_ref())) {
+            return false;
+        }
+        let root = self.workspace.root().join(&path.folder);
+        let mut below = path.within.ancestors().filter(|at| *at != Path::new(""));
+        below.any(|at| root.join(at).join(GIT).symlink_metadata().is_ok())
+    }
+
+    /// Returns the kind of a folder above a path, or of the path itself.
+    fn kind(&mut self, folder: &Path, path: &Path) -> FolderKind {
+        if let Some(known) = self.seen.get(folder) {
+            return *known;
+        }
+        let found = self.inspect(folder);
+        // The path itself is mostly a file, and is not asked for again: very many would fill the memory.
+        if folder != path {
+            self.seen.insert(folder.to_owned(), found);
+        }
+        found
+    }
+
+    fn inspect(&self, folder: &Path) -> FolderKind {
+        if self.named.contains(folder) {
+            return FolderKind::Repository;
+        }
+        let place = self.workspace.root().join(folder);
+        let before = |name: &str| place.join(name).symlink_metadata().is_ok();
+        if has_repository_shape(before) {
+            return FolderKind::Repository;
+        }
+        let changes = |name: &str| {
+            let path = folder.join(name);
+            let next = self.changed.partition_point(|changed| **changed < *path);
+            let next = self.changed.get(next);
+            next.is_some_and(|next| next.starts_with(&path))
+        };
+        if has_repository_shape(|name| before(name) || changes(name)) {
+            FolderKind::Becoming
+        } else {
+            FolderKind::Plain
+        }
+    }
+}
+
+/// Returns true for what makes a folder a repository or steers git in it. The folder also has files that do not belong to the repository.
+pub fn makes_repository(within: &Path) -> bool {
+    let first = within.iter().next().unwrap_or_default().to_string_lossy();
+    first.starts_with("config")
+        || matches!(
+            &*first,
+            "HEAD" | "objects" | "refs" | "hooks" | "info" | "commondir"
+        )
+}
+
+/// Returns true for what git keeps in a repository's folder, beside which a folder may hold other files.
+fn belongs_to_repository(within: &Path) -> bool {
+    const FILES: [&str; 4] = ["description", "index", "packed-refs", "shallow"];
+    let first = within.iter().next().unwrap_or_default().to_string_lossy();
+    let first = first.strip_suffix(".lock").unwrap_or(&first);
+    makes_repository(within)
+        || OWN_FOLDERS.contains(&first)
+        || FILES.contains(&first)
+        || matches!(
+            first,
+            "gitdir" | "reftable" | "rr-cache" | "lfs" | "COMMIT_EDITMSG"
+        )
+        || first.ends_with("_HEAD")
+}
+
+impl Workspace {
+    /// Returns the folder below the root that a `.git` file or a `commondir` names. Returns `None` for the root itself too.
+    pub fn git_pointer(&self, pointer: &Path) -> Option<PathBuf> {
+        let open = self.open_file(pointer).ok()?;
+        let mut text = String::new();
+        let mut file = open.file.take(MAX_POINTER);
+        file.read_to_string(&mut text).ok()?;
+        let path = text.trim_end_matches(['\n', '\r']);
+        let path = match pointer.file_name()?.to_str()? {
+            GIT => path.strip_prefix("gitdir:")?.trim_start(),
+            _ => path,
+        };
+        if path.is_empty() {
+            return None;
+        }
+        let root = self.root();
+        let end = root.join(pointer.parent()?).join(path);
+        let end = end.canonicalize().ok()?;
+        let inside = end.strip_prefix(root).ok()?;
+        (end.is_dir() && inside != Path::new("")).then(|| inside.to_owned())
+    }
+
+    /// Whether a path is git's own, by its name, or by the shape that a folder above it has or gets by a change at this path.
+    pub(crate) fn is_git_place(&self, real: &Path) -> bool {
+        is_git(real)
+            || GitFolders::by_shape(self, [real])
+                .locate_for_tool(real)
+                .is_some()
+    }
+}
