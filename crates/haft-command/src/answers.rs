@@ -1,18 +1,16 @@
-//! What is derived from the meaning of a command: whether it runs unasked, and what it removes.
+//! What is derived from the meaning of a command: what it removes, and whether a pattern may make it do more.
 
 use haft_shell::{AsWord, Expansions, Layer};
 
-use crate::programs::{meaning, options_act};
-
-/// Whether the command, with all wrappers removed, needs no rule in a jail: clause 4 of the shell rules.
-pub fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
-    meaning(layer).only_reads
-}
+use crate::programs::{may_remove, options_act, uses_of};
 
 /// Returns the words whose files or folders the command removes: clause 15 of the shell rules. `None` if it removes none; a program
 /// that feeds it may add some.
 pub fn removed<W: AsWord>(layer: Layer<'_, W>) -> Option<Vec<&W>> {
-    let positions = meaning(layer).destroys?.into_iter();
+    if !may_remove(layer.words.first()?.text()) {
+        return None;
+    }
+    let positions = uses_of(layer).destroys?.into_iter();
     Some(positions.filter_map(|at| layer.words.get(at)).collect())
 }
 

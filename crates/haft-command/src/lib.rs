@@ -35,10 +35,10 @@ mod tests;
 mod touched;
 mod word;
 
-pub use crate::answers::{may_act_by_pattern, only_reads, removed};
+pub use crate::answers::{may_act_by_pattern, removed};
 pub use crate::meaning::CommandMeaning;
 pub use crate::outside::{CommandUses, uses};
 pub use crate::path_use::{PathAccess, PathCertainty, PathUse};
-pub use crate::programs::{folder_of, meaning};
+pub use crate::programs::{folder_of, meaning, only_reads};
 pub use crate::touched::{TouchedFiles, touched};
 pub use crate::word::{CommandWord, ShellWord, WordForm};

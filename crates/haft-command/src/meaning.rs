@@ -1,8 +1,10 @@
 //! `CommandMeaning`: what one command does.
 
-use crate::path_use::{PathAccess, PathUse};
+use crate::path_use::PathUse;
 
 /// What one command does, as far as its words show. The file of its program in `programs/` states all of it in one place.
+///
+/// None of these programs connects to anything: a command that names an address is unknown, and [`uses`](crate::uses()) finds the address.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -63,14 +65,5 @@ impl CommandMeaning {
             unknown: true,
             ..self
         }
-    }
-
-    /// Returns the addresses that it connects to.
-    pub fn connects(&self) -> impl Iterator<Item = &str> {
-        let connects = self
-            .uses
-            .iter()
-            .filter(|one| one.how == PathAccess::Connects);
-        connects.map(|one| one.path.as_str())
     }
 }

@@ -6,7 +6,7 @@
 use haft_shell::{AsWord as _, Layer, inner_command};
 
 use crate::path_use::{PathAccess, PathUse};
-use crate::programs::meaning;
+use crate::programs::uses_of;
 use crate::scan;
 use crate::word::ShellWord;
 
@@ -33,7 +33,7 @@ pub struct CommandUses {
 
 /// Returns what a command with these words does with files.
 pub fn uses(words: &[ShellWord]) -> CommandUses {
-    let found = meaning(through_env(inner_command(words)));
+    let found = uses_of(through_env(inner_command(words)));
     if !found.unknown {
         return CommandUses {
             paths: found.uses,

@@ -25,7 +25,11 @@ pub(crate) struct Program {
     pub(crate) prints: bool,
     /// Whether `--version` makes it run nothing that a workspace names.
     pub(crate) is_versioned: bool,
-    /// Returns what a command of one of these programs means.
+    /// Whether it may remove files or folders.
+    pub(crate) removes: bool,
+    /// Whether a command needs no rule in a jail: asked of each command that is judged, so it is a question of its own.
+    pub(crate) only_reads: fn(&ProgramCall<'_>) -> bool,
+    /// Returns what else a command of one of these programs means.
     pub(crate) meaning: fn(&ProgramCall<'_>) -> CommandMeaning,
 }
 
@@ -39,6 +43,8 @@ impl Program {
             options: OptionHarm::Unknown,
             prints: false,
             is_versioned: false,
+            removes: false,
+            only_reads: |_| false,
             meaning,
         }
     }
@@ -50,6 +56,18 @@ impl Program {
     pub(crate) const fn printing(self) -> Self {
         Self {
             prints: true,
+            ..self
+        }
+    }
+
+    /// Says which commands need no rule in a jail: clause 4 of the shell rules.
+    pub(crate) const fn reading(self, only_reads: fn(&ProgramCall<'_>) -> bool) -> Self {
+        Self { only_reads, ..self }
+    }
+
+    pub(crate) const fn removing(self) -> Self {
+        Self {
+            removes: true,
             ..self
         }
     }

@@ -1,10 +1,9 @@
 //! The files that a command shows or edits, as far as its words tell: clause 14 of the shell rules.
 
-use haft_shell::{AsWord, Layer};
+use haft_shell::{AsWord, Layer, cleaned};
 
 use crate::path_use::PathAccess;
-use crate::programs::meaning;
-use haft_shell::clean;
+use crate::programs::uses_of;
 
 /// The files that a command names and that rules on files therefore cover.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,12 +36,12 @@ impl TouchedFiles {
 /// Returns the files that a command shows or edits. Their words are cleaned; what is not known of them stays as written.
 pub fn touched<W: AsWord>(layer: Layer<'_, W>) -> TouchedFiles {
     let mut found = TouchedFiles::default();
-    let meaning = meaning(layer);
+    let meaning = uses_of(layer);
     if !meaning.shows {
         return found;
     }
-    for one in &meaning.uses {
-        let path = clean(&one.path);
+    for one in meaning.uses {
+        let path = cleaned(one.path);
         match one.how {
             PathAccess::ReadsBelow { .. } | PathAccess::ReadsTracked => {
                 if path != "/dev/null" {

@@ -63,7 +63,7 @@ pub use crate::fragments::{Fragments, fragments};
 pub use crate::layers::{Layers, is_shell, layers, script};
 pub use crate::line::{Line, MOST_PARTS, parse};
 pub use crate::options::{Given, Operands, Options};
-pub use crate::path::clean;
+pub use crate::path::{clean, cleaned};
 pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words};
 pub use crate::startup::STARTUP_FILES;
 pub use crate::variables::is_number;

@@ -24,3 +24,38 @@ pub fn clean(path: &str) -> String {
         (false, false) => joined,
     }
 }
+
+/// Cleans a path, as [`clean`] does; most are clean already.
+pub fn cleaned(path: String) -> String {
+    let parts = path.strip_prefix('/').unwrap_or(&path).split('/');
+    let mut parts = parts.map(|part| !matches!(part, "" | "." | ".."));
+    if parts.all(|is_plain| is_plain) {
+        path
+    } else {
+        clean(&path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{clean, cleaned};
+
+    #[test]
+    fn a_path_is_cleaned_in_one_way() {
+        for (path, expect) in [
+            ("", "."),
+            ("a/b", "a/b"),
+            ("/a/b", "/a/b"),
+            ("/", "/"),
+            ("//a", "/a"),
+            ("a//b/", "a/b"),
+            ("./a/../b", "b"),
+            ("../a", "../a"),
+            ("/../a", "/a"),
+            (".a/..b", ".a/..b"),
+        ] {
+            assert_eq!(clean(path), expect, "{path}");
+            assert_eq!(cleaned(path.to_owned()), expect, "{path}");
+        }
+    }
+}

@@ -1,18 +1,11 @@
 //! `cat`, `head`, `tail`: print files, whatever their options.
 
 use crate::forms::show_any_file;
-use crate::meaning::CommandMeaning;
-use crate::program::{OptionHarm, Program, ProgramCall};
+use crate::program::{OptionHarm, Program};
 
-pub(super) const PROGRAM: Program =
-    Program::new(&["cat", "head", "tail"], meaning).with_options(OptionHarm::None);
-
-fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    CommandMeaning {
-        only_reads: true,
-        ..show_any_file(call)
-    }
-}
+pub(super) const PROGRAM: Program = Program::new(&["cat", "head", "tail"], show_any_file)
+    .with_options(OptionHarm::None)
+    .reading(|_| true);
 
 #[cfg(test)]
 mod tests {

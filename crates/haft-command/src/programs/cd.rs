@@ -4,22 +4,27 @@ use haft_shell::{AsWord, inner_command};
 
 use crate::forms::each_file;
 use crate::meaning::CommandMeaning;
-use haft_shell::clean;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
+use haft_shell::clean;
 
-pub(super) const PROGRAM: Program = Program::new(&["cd", "pushd", "popd"], meaning);
+pub(super) const PROGRAM: Program =
+    Program::new(&["cd", "pushd", "popd"], meaning).reading(is_step_down);
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     match call.words {
         // zsh reads `+1` as a place in its list of folders.
         [folder] if call.name == "cd" => CommandMeaning {
-            only_reads: call.is_known() && is_below(folder.text),
             unknown: folder.text.is_empty() || folder.text.starts_with(['-', '+']),
             ..CommandMeaning::of(each_file([folder], PathAccess::Goes))
         },
         _ => CommandMeaning::unknown(),
     }
+}
+
+fn is_step_down(call: &ProgramCall<'_>) -> bool {
+    let folder = call.words.first().filter(|_| call.words.len() == 1);
+    call.name == "cd" && call.is_known() && folder.is_some_and(|folder| is_below(folder.text))
 }
 
 /// Whether the path is relative and stays below the folder it starts in.

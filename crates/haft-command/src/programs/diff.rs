@@ -8,7 +8,8 @@ use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
 use crate::word::{CommandWord, WordForm};
 
-pub(super) const PROGRAM: Program = Program::new(&["diff"], meaning);
+pub(super) const PROGRAM: Program =
+    Program::new(&["diff"], meaning).reading(|call| call.is_known() && OPTIONS.know(call.words));
 
 /// Without those that paginate (`-l`), which run another program.
 const OPTIONS: Options = Options {
@@ -76,7 +77,6 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     // `--no-dereference` may be the value of another option.
     let uses = each_path(call.words, PathAccess::ReadsBelow { follows: true });
     CommandMeaning {
-        only_reads: fine && call.is_known(),
         unknown: more || !fine || !call.words.iter().all(is_plain),
         shows_more: more,
         ..CommandMeaning::showing(uses)

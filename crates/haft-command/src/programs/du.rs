@@ -4,14 +4,13 @@ use crate::forms::list_any_file;
 use crate::meaning::CommandMeaning;
 use crate::program::{Program, ProgramCall};
 
-pub(super) const PROGRAM: Program = Program::new(&["du"], meaning);
+pub(super) const PROGRAM: Program = Program::new(&["du"], meaning).reading(|_| true);
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let found = list_any_file(call);
     // `--files0-from` names a list of files, and prints it where it is none.
     let lists = call.words.iter().any(|word| word.text.starts_with("--f"));
     CommandMeaning {
-        only_reads: true,
         unknown: found.unknown || lists,
         shows: true,
         shows_more: found.shows_more || lists,

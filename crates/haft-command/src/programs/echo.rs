@@ -1,20 +1,13 @@
 //! `echo` and others that print their words, or wait.
 
 use crate::forms::print_words;
-use crate::meaning::CommandMeaning;
-use crate::program::{OptionHarm, Program, ProgramCall};
+use crate::program::{OptionHarm, Program};
 
 /// `echo` prints what looks like an option, too.
-pub(super) const PROGRAM: Program = Program::new(&["echo"], meaning)
+pub(super) const PROGRAM: Program = Program::new(&["echo"], print_words)
     .with_options(OptionHarm::None)
-    .printing();
-
-fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    CommandMeaning {
-        only_reads: true,
-        ..print_words(call)
-    }
-}
+    .printing()
+    .reading(|_| true);
 
 #[cfg(test)]
 mod tests {

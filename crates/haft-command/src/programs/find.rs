@@ -6,7 +6,9 @@ use crate::path_use::{PathAccess, PathUse};
 use crate::program::{OptionHarm, Program, ProgramCall};
 use crate::word::CommandWord;
 
-pub(super) const PROGRAM: Program = Program::new(&["find"], meaning).with_options(OptionHarm::Acts);
+pub(super) const PROGRAM: Program = Program::new(&["find"], meaning)
+    .with_options(OptionHarm::Acts)
+    .reading(|call| call.is_known() && only_looks(call.words));
 
 /// Expression words that take no value.
 const FLAGS: &str = "! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow \
@@ -30,7 +32,6 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     }
     let follows = |word: &CommandWord<'_>| matches!(word.text, "-L" | "-follow");
     CommandMeaning {
-        only_reads: true,
         // Where links lead, it lists what lies there.
         unknown: call.words.iter().any(follows),
         ..CommandMeaning::of(uses)

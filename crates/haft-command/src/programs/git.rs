@@ -18,7 +18,8 @@ mod tables;
 
 pub(super) const PROGRAM: Program = Program::new(&["git"], meaning)
     .with_options(OptionHarm::Acts)
-    .versioned();
+    .versioned()
+    .reading(only_reads);
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let words: Vec<&str> = call.words.iter().map(|word| word.text).collect();
@@ -34,12 +35,19 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     };
     CommandMeaning {
         uses,
-        only_reads,
         unknown: !only_reads,
         shows: contents,
         git: true,
         ..CommandMeaning::default()
     }
+}
+
+fn only_reads(call: &ProgramCall<'_>) -> bool {
+    if !call.is_known() {
+        return false;
+    }
+    let words: Vec<&str> = call.words.iter().map(|word| word.text).collect();
+    GitForm::of(&words).is_some_and(|form| form.only_reads())
 }
 
 /// A command of git, taken apart.

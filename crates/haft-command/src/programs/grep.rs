@@ -9,7 +9,8 @@ use crate::meaning::CommandMeaning;
 use crate::path_use::{PathAccess, PathUse};
 use crate::program::{Program, ProgramCall};
 
-pub(super) const PROGRAM: Program = Program::new(&["grep", "egrep", "fgrep"], meaning);
+pub(super) const PROGRAM: Program =
+    Program::new(&["grep", "egrep", "fgrep"], meaning).reading(|call| call.name == "grep");
 
 /// Options of `grep` that have one meaning in all implementations. A bare `--context` takes the next word only in some of them.
 const OPTIONS: Options = Options {
@@ -74,11 +75,7 @@ const OPTIONS: Options = Options {
 };
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    let found = known(call).unwrap_or_else(|| suspect(call));
-    CommandMeaning {
-        only_reads: call.name == "grep",
-        ..found
-    }
+    known(call).unwrap_or_else(|| suspect(call))
 }
 
 /// Returns the meaning of a command all of whose options are known.

@@ -1,17 +1,11 @@
 //! `ls`: prints names and kinds of files, whatever its options.
 
 use crate::forms::list_any_file;
-use crate::meaning::CommandMeaning;
-use crate::program::{OptionHarm, Program, ProgramCall};
+use crate::program::{OptionHarm, Program};
 
-pub(super) const PROGRAM: Program = Program::new(&["ls"], meaning).with_options(OptionHarm::None);
-
-fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    CommandMeaning {
-        only_reads: true,
-        ..list_any_file(call)
-    }
-}
+pub(super) const PROGRAM: Program = Program::new(&["ls"], list_any_file)
+    .with_options(OptionHarm::None)
+    .reading(|_| true);
 
 #[cfg(test)]
 mod tests {

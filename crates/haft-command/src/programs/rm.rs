@@ -7,7 +7,7 @@ use crate::meaning::CommandMeaning;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
 
-pub(super) const PROGRAM: Program = Program::new(&["rm", "rmdir", "unlink"], meaning);
+pub(super) const PROGRAM: Program = Program::new(&["rm", "rmdir", "unlink"], meaning).removing();
 
 /// Of files, without folders.
 const OPTIONS: Options = Options {

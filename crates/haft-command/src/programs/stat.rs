@@ -1,17 +1,11 @@
 //! `stat`: prints facts about files, whatever its options.
 
 use crate::forms::name_any_file;
-use crate::meaning::CommandMeaning;
-use crate::program::{OptionHarm, Program, ProgramCall};
+use crate::program::{OptionHarm, Program};
 
-pub(super) const PROGRAM: Program = Program::new(&["stat"], meaning).with_options(OptionHarm::None);
-
-fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    CommandMeaning {
-        only_reads: true,
-        ..name_any_file(call)
-    }
-}
+pub(super) const PROGRAM: Program = Program::new(&["stat"], name_any_file)
+    .with_options(OptionHarm::None)
+    .reading(|_| true);
 
 #[cfg(test)]
 mod tests {

@@ -10,11 +10,11 @@ pub(super) const PROGRAM: Program = Program::new(
     ],
     meaning,
 )
-.printing();
+.printing()
+.reading(|call| call.name == "pwd");
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     CommandMeaning {
-        only_reads: call.name == "pwd",
         unknown: !call.words.is_empty(),
         ..print_words(call)
     }

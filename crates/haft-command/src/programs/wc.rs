@@ -4,14 +4,13 @@ use crate::forms::show_any_file;
 use crate::meaning::CommandMeaning;
 use crate::program::{Program, ProgramCall};
 
-pub(super) const PROGRAM: Program = Program::new(&["wc"], meaning);
+pub(super) const PROGRAM: Program = Program::new(&["wc"], meaning).reading(|_| true);
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let found = show_any_file(call);
     // `--files0-from` names a list of files.
     let lists = call.words.iter().any(|word| word.text.starts_with("--f"));
     CommandMeaning {
-        only_reads: true,
         unknown: found.unknown || lists,
         shows_more: found.shows_more || lists,
         ..found

@@ -1,17 +1,10 @@
 //! `which`, `readlink`, `realpath`: print where names lead.
 
 use crate::forms::name_any_file;
-use crate::meaning::CommandMeaning;
-use crate::program::{Program, ProgramCall};
+use crate::program::Program;
 
-pub(super) const PROGRAM: Program = Program::new(&["which", "readlink", "realpath"], meaning);
-
-fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    CommandMeaning {
-        only_reads: call.name == "which",
-        ..name_any_file(call)
-    }
-}
+pub(super) const PROGRAM: Program = Program::new(&["which", "readlink", "realpath"], name_any_file)
+    .reading(|call| call.name == "which");
 
 #[cfg(test)]
 mod tests {
