@@ -52,6 +52,9 @@ impl Workspace {
     /// Writes a file at a place and creates its parents. Whatever goes wrong, the old content remains until the new one is completely
     /// on disk; mode and owner do not change. For a link, writes its target; another name of the same file (a hard link) keeps the
     /// old content. With `expected`, a file in a different state is not changed.
+    ///
+    /// # Errors
+    /// The place is protected or no file, its state is not the expected one, or the file system fails.
     pub fn write(
         &self,
         place: &ResolvedPath,

@@ -57,6 +57,9 @@ impl OutsideLinks {
     }
 
     /// Returns the links below a folder, and `root` if it lies there, relative to the folder.
+    ///
+    /// # Errors
+    /// There are more than are followed.
     pub fn below(&mut self, folder: &Path, root: &Path) -> Result<Vec<PathBuf>, TooManyLinks> {
         let (mut found, mut todo) = (Vec::new(), vec![PathBuf::new()]);
         if !folder.is_dir() {
