@@ -1,5 +1,7 @@
 //! Command lines as the policy judges them: their parts, their folders, what they remove, how harmful they are.
 
+pub(crate) mod phrase;
+pub(crate) mod remembered;
 pub(crate) mod folders;
 pub(crate) mod parts;
 pub(crate) mod removal;

@@ -1,6 +1,6 @@
 //! What a policy reports about itself: why it judges a call as it does, what it contains, whether its rules match their examples.
 
-pub(crate) mod cause;
+pub(crate) mod dead;
 pub(crate) mod instead;
 pub(crate) mod proposal;
 pub(crate) mod remedy;
@@ -12,15 +12,20 @@ use haft_command::meaning;
 use haft_shell::inner_command;
 use serde::{Serialize, Serializer};
 
+use crate::Policy;
 use crate::budget::BUDGET_RULE;
+use crate::commands::remembered::parse_line;
 use crate::guards::MinimumVerdict;
 use crate::judge::{SECRETS, floor, judge_by_profile, own_permission};
+use crate::judged_call::JudgedCall;
+use crate::places::PolicyContext;
+use crate::profile::Profile;
 use crate::rules::names::UnknownName;
-use crate::rules::remembered::parse_line;
+use crate::rules::rule::RuleList;
 use crate::rules::subject::Subject;
 use crate::rules::{RuleFinding, RuleSet, RulesError, ToolRuleIndex, finding, read};
 use crate::ruling::Label;
-use crate::{JudgedCall, Policy, PolicyContext, Profile, RuleList, SecretFiles};
+use crate::secret_files::SecretFiles;
 use haft_types::permission::{Effect, Permission, Verdict};
 
 /// Explains why a call is allowed, needs approval or is denied: `haft policy explain`.

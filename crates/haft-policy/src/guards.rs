@@ -4,7 +4,6 @@ pub(crate) mod command_lines;
 pub(crate) mod effect_budgets;
 pub(crate) mod own_commands;
 pub(crate) mod own_program;
-pub(crate) mod safeguards;
 pub(crate) mod untrusted_content;
 
 use std::path::{Path, PathBuf};
@@ -12,11 +11,11 @@ use std::sync::Arc;
 
 use haft_shell::{Word, fragments, plain_words};
 
-use crate::JudgedCall;
 use crate::address::{address_can_be_opened, can_be_opened, check_address, check_host, refusal};
-use crate::paths::protected::{GIT, protected, protected_from_commands};
+use crate::commands::remembered::parse_line;
+use crate::judged_call::JudgedCall;
+use crate::protected::{GIT, protected, protected_from_commands};
 use crate::rules::network_pattern::{port_of, rule_for};
-use crate::rules::remembered::parse_line;
 use crate::ruling::Label;
 use haft_files::paths::clean;
 use haft_files::workspace::makes_repository;

@@ -1,17 +1,21 @@
 //! Judging: each effect takes the first matching list, else the profile; guards can raise it; the call takes the strictest.
 
-use crate::explain::cause::{Cause, CauseKind};
+use crate::Policy;
+use crate::cause::{Cause, CauseKind};
+use crate::commands::phrase::{aim, by_link, clip, phrase};
+use crate::commands::remembered::remember;
 use crate::guards::command_lines::is_critical_removal;
 use crate::guards::effect_budgets::EffectBudgets;
 use crate::guards::{Guard, MinimumVerdict};
+use crate::judged_call::JudgedCall;
+use crate::profile::CommandPolicy;
+use crate::profile::Profile;
 use crate::rules::ToolRuleIndex;
-use crate::rules::phrase::{aim, by_link, clip, phrase};
-use crate::rules::remembered::remember;
 use crate::rules::rule::Rule;
 use crate::rules::subject::Subject;
 use crate::ruling::{Label, Ruling};
+use crate::run_history::RunHistory;
 use crate::secret_files::{SecretFiles, SecretPath};
-use crate::{CommandPolicy, JudgedCall, Policy, Profile, RunHistory};
 use haft_types::permission::{Effect, PathClaim, Permission, Verdict};
 use haft_types::spec::{Risk, ToolSpec};
 

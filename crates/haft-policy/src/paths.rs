@@ -5,6 +5,4 @@ pub(crate) mod linked_effects;
 pub(crate) mod linked_names;
 pub(crate) mod misplaced;
 pub(crate) mod name_progress;
-pub(crate) mod places;
 pub(crate) mod plain_parts;
-pub(crate) mod protected;

@@ -1,13 +1,8 @@
 //! `RuleSet`: the rules the user writes; `Rules`: the same rules parsed, checked against their examples and indexed by tool.
 
-pub(crate) mod classes;
-pub(crate) mod dead;
 pub(crate) mod names;
 pub(crate) mod network_pattern;
 pub(crate) mod pattern;
-pub(crate) mod phrase;
-pub(crate) mod remembered;
-pub(crate) mod restriction;
 pub(crate) mod rule;
 pub(crate) mod subject;
 pub(crate) mod view;
@@ -21,7 +16,7 @@ use hashbrown::{HashMap, HashSet};
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use crate::paths::places::PolicyContext;
+use crate::places::PolicyContext;
 use crate::rules::names::UnknownName;
 use crate::rules::rule::{Rule, RuleList, RuleSyntaxError, SavedCall, Selector, Specifier, parse};
 use crate::rules::subject::{ClaimSide, Subject, matches_example};

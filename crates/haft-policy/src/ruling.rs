@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use crate::explain::cause::Cause;
+use crate::cause::Cause;
 use haft_types::permission::Verdict;
 use haft_types::spec::Risk;
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Policy;
 use crate::guards::both_paths;
+use crate::judged_call::JudgedCall;
 use crate::rules::ToolRuleIndex;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier};
 use crate::rules::subject::{ClaimSide, Subject};
 use crate::ruling::Label;
-use crate::{JudgedCall, Policy, RunHistory};
+use crate::run_history::RunHistory;
 use haft_files::paths::{PathPattern, clean, escape_path};
 use haft_files::secret_names::SecretNames;
 use haft_types::permission::{Effect, PathClaim, Permission, Verdict};

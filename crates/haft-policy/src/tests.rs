@@ -28,10 +28,16 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use crate::{
-    CommandLine, JudgedCall, Policy, PolicyBuilder, Profile, RedirectTarget, RuleSet, Ruling,
-    RunHistory, line_risk,
-};
+use crate::Policy;
+use crate::builder::PolicyBuilder;
+use crate::commands::parts::CommandLine;
+use crate::commands::parts::RedirectTarget;
+use crate::commands::parts::line_risk;
+use crate::judged_call::JudgedCall;
+use crate::profile::Profile;
+use crate::rules::RuleSet;
+use crate::ruling::Ruling;
+use crate::run_history::RunHistory;
 use haft_types::permission::{Effect, PathClaim, Permission, Verdict};
 use haft_types::spec::{Risk, ToolClass, ToolName, ToolSpec};
 

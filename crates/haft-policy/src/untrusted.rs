@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::NetworkBundle;
+use crate::network_bundle::NetworkBundle;
 use haft_types::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use haft_types::spec::ToolSpec;
 

@@ -18,15 +18,13 @@ mod document;
 mod entry;
 mod env_file;
 mod files;
-pub(crate) mod parse;
 mod plugin;
-pub(crate) mod rules;
 mod texts;
 
 use document::ImportDocument;
 use texts::ConversionContext;
 
-pub use rules::ImportedRules;
+pub use crate::imported_rules::ImportedRules;
 
 /// The options of an import.
 #[derive(Debug, Clone, Default)]

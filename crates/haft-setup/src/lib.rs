@@ -19,4 +19,6 @@ pub mod programs;
 pub mod registration;
 pub mod server;
 pub mod site;
+mod imported_rules;
+mod parse;
 mod program;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::PROPOSED_RULE;
+use crate::explain::proposal::PROPOSED_RULE;
 use crate::untrusted::SERVER_EFFECT;
 use haft_types::permission::PathClaim;
 use haft_types::spec::{Risk, ToolName};

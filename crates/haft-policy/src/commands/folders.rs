@@ -3,8 +3,8 @@
 use haft_command::folder_of;
 use haft_shell::may_spell;
 
-use crate::JudgedCall;
-use crate::rules::remembered::parse_line;
+use crate::commands::remembered::parse_line;
+use crate::judged_call::JudgedCall;
 use haft_files::paths::clean;
 use haft_types::permission::{Effect, Permission};
 

@@ -9,8 +9,8 @@ use haft_shell::{
 };
 
 use crate::commands::folders::may_move;
+use crate::commands::remembered::parse_line;
 use crate::commands::risk::{are_harmless, command_risk, discards_content, risk};
-use crate::rules::remembered::parse_line;
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::Risk;
 

@@ -5,10 +5,10 @@ use std::cell::OnceCell;
 use haft_command::{folder_of, removed};
 use haft_shell::{AsWord, Expansions, Layer, fragments, layers};
 
-use crate::JudgedCall;
 use crate::commands::folders::{changes_to_unknown_folder, folders, within};
-use crate::paths::places::PolicyContext;
-use crate::rules::remembered::parse_line;
+use crate::commands::remembered::parse_line;
+use crate::judged_call::JudgedCall;
+use crate::places::PolicyContext;
 use haft_files::paths::clean;
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected; deeper ones are critical.

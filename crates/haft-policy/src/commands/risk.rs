@@ -5,7 +5,7 @@ use haft_shell::{AsWord, inner_command, is_too_long, join_words};
 use serde_json::Value;
 
 use crate::commands::removal::{RemovalContext, removes_critical};
-use crate::paths::places::PolicyContext;
+use crate::places::PolicyContext;
 use haft_files::paths::clean;
 use haft_types::spec::Risk;
 

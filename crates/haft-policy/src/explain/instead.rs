@@ -1,9 +1,10 @@
 //! What a caller can do instead of a call that did not run: what the rules allow of the same kind. These are facts for a model,
 //! never advice on loosening the rules.
 
-use crate::rules::phrase::clip;
+use crate::Policy;
+use crate::commands::phrase::clip;
+use crate::judged_call::JudgedCall;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier};
-use crate::{JudgedCall, Policy};
 use haft_types::permission::Effect;
 use haft_types::spec::ToolClass;
 

@@ -1,10 +1,11 @@
 //! Rules that a caller proposes for the user to accept: which of them are narrow enough to be offered at all.
 
+use crate::classes::Classes;
 use crate::guards::{Guard, MinimumVerdict};
-use crate::paths::places::PolicyContext;
+use crate::judged_call::JudgedCall;
+use crate::places::PolicyContext;
 use crate::rules::rule::{RuleList, Selector, Specifier};
 use crate::rules::{RuleText, read};
-use crate::{Classes, JudgedCall};
 use haft_files::secret_names::SecretNames;
 pub use haft_types::permission::PROPOSED_RULE;
 use haft_types::permission::{Effect, Permission};

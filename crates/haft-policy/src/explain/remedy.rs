@@ -1,11 +1,15 @@
 //! What would let a call run, for the operator: each change of the settings is tried on the call, and one that leaves the verdict is not named.
 
+use crate::Policy;
+use crate::commands::phrase::clip;
 use crate::judge::{EffectRuling, VerdictSource, own_permission};
-use crate::rules::phrase::clip;
+use crate::judged_call::JudgedCall;
+use crate::profile::Profile;
+use crate::rules::RuleSet;
+use crate::rules::RuleText;
 use crate::rules::rule::{Rule, RuleList};
 use crate::ruling::Label;
 use crate::secret_files::{SecretFiles, SecretPath};
-use crate::{JudgedCall, Policy, Profile, RuleSet, RuleText};
 use haft_types::permission::Verdict;
 
 /// What helps where no rule and no profile does.

@@ -3,11 +3,14 @@
 use haft_shell::{join_words, plain_words};
 use serde_json::Value;
 
+use crate::Policy;
 use crate::address::check_host;
 use crate::commands::risk::sets_variables;
 use crate::judge::{VerdictSource, judge_by_profile, own_permission};
+use crate::judged_call::JudgedCall;
+use crate::profile::Profile;
+use crate::rules::RuleText;
 use crate::rules::network_pattern::{port_of, rule_for, unusual_port, with_bundles};
-use crate::{JudgedCall, Policy, Profile, RuleText};
 use haft_files::glob::escape;
 use haft_files::paths::{clean, escape_path};
 use haft_types::permission::{Effect, PathClaim, Permission, Verdict};

@@ -2,14 +2,14 @@
 
 use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spell, plain_words};
 
-use crate::JudgedCall;
 use crate::commands::folders::changes_folder;
+use crate::commands::phrase::{MAX_QUOTE, clip};
+use crate::commands::remembered::parse_line;
 use crate::commands::removal::{RemovalContext, removes_critical};
 use crate::commands::risk::discards_content;
 use crate::guards::{Guard, MinimumVerdict};
-use crate::paths::places::PolicyContext;
-use crate::rules::phrase::{MAX_QUOTE, clip};
-use crate::rules::remembered::parse_line;
+use crate::judged_call::JudgedCall;
+use crate::places::PolicyContext;
 use haft_types::permission::{Effect, PathClaim, Permission};
 use haft_types::text::visible;
 

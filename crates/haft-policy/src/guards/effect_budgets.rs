@@ -1,8 +1,8 @@
 //! The guard for budgets: asks for approval of calls that would exceed a limit per run or day.
 
-use crate::JudgedCall;
 use crate::budget::{BUDGET_EFFECT, BudgetError, Budgets};
 use crate::guards::{Guard, MinimumVerdict};
+use crate::judged_call::JudgedCall;
 use haft_types::permission::{Effect, Permission};
 
 /// Asks for approval of deletions, sends and commands beyond the budgets ([`Policy::with_budgets`](crate::Policy::with_budgets)), even

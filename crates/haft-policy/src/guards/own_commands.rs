@@ -2,9 +2,9 @@
 
 use haft_shell::{AsWord, base_name, fragments, layers, may_spell, plain_words};
 
-use crate::JudgedCall;
+use crate::commands::remembered::parse_line;
 use crate::guards::{Guard, MinimumVerdict};
-use crate::rules::remembered::parse_line;
+use crate::judged_call::JudgedCall;
 use haft_types::permission::{Effect, Permission};
 
 /// The name of haft's program.

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::JudgedCall;
 use crate::guards::{Guard, MinimumVerdict, OwnFiles, both_paths};
+use crate::judged_call::JudgedCall;
 use haft_types::permission::{Effect, Permission};
 use haft_types::text::visible;
 

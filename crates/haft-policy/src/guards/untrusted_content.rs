@@ -124,7 +124,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::RunHistory;
+    use crate::run_history::RunHistory;
     use crate::untrusted::UntrustedSource;
     use haft_types::spec::{ToolName, ToolSpec};
 

@@ -6,9 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use crate::Policy;
 use crate::guards::{Guard, MinimumVerdict};
+use crate::judged_call::JudgedCall;
 use crate::paths::linked_names::{LinkedNames, join};
-use crate::{JudgedCall, Policy};
 use haft_files::workspace::{GitFolders, Links, Workspace};
 use haft_types::permission::{Effect, PathClaim, Permission, UNKNOWN_NAMES, Verdict};
 use haft_types::spec::Risk;

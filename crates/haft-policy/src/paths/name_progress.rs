@@ -1,6 +1,6 @@
 //! `NameProgress`: what the names below a path can add to what rules, secrets and protected names cover.
 
-use crate::paths::protected::{
+use crate::protected::{
     GIT, is_git_setting, protected_endings, protected_from_commands, protected_names,
 };
 use haft_files::paths::segments;
@@ -101,7 +101,7 @@ fn in_repository(within: &[&str]) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::{MAX_NAMES, MAX_PARTS, NameProgress};
-    use crate::protected_names;
+    use crate::protected::protected_names;
 
     /// Whether the name of a link adds to what its target is judged by.
     fn adds(link: &str, target: &str) -> bool {

@@ -60,7 +60,8 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::PlainParts;
-    use crate::{Policy, Profile};
+    use crate::Policy;
+    use crate::profile::Profile;
     use haft_types::spec::ToolClass;
 
     #[test]

@@ -188,7 +188,7 @@ pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> St
 #[cfg(test)]
 mod tests {
     use super::{BUNDLES, NetworkBundle, NetworkPattern, port_of, rule_for, with_bundles};
-    use crate::CommandLine;
+    use crate::commands::parts::CommandLine;
 
     #[test]
     fn hosts_ports_and_bundles_are_read() {

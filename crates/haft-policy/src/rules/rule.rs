@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::paths::places::PolicyContext;
+use crate::places::PolicyContext;
 use crate::rules::network_pattern::NetworkPattern;
 use crate::rules::pattern::{CommandPattern, DomainPattern, ParamPattern};
 use crate::rules::words::PlainWordsError;

@@ -4,14 +4,14 @@ use std::cell::OnceCell;
 
 use haft_shell::alters_shell;
 
-use crate::JudgedCall;
 use crate::commands::folders::{
     changes_folder, changes_to_unknown_folder, folders, may_change_folder, named,
 };
+use crate::commands::remembered::parse_line;
 use crate::commands::risk::sets_variables;
-use crate::paths::places::PolicyContext;
+use crate::judged_call::JudgedCall;
+use crate::places::PolicyContext;
 use crate::rules::network_pattern::{port_of, unusual_port};
-use crate::rules::remembered::parse_line;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier, parameters};
 use crate::rules::view::{CommandView, CoverageKind};
 use haft_files::paths::{PathPattern, PathView, clean};

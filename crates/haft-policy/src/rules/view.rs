@@ -6,8 +6,8 @@ use haft_shell::{
     inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
 };
 
+use crate::commands::remembered::parse_line;
 use crate::commands::risk::{are_harmless, discards_content};
-use crate::rules::remembered::parse_line;
 use haft_files::glob::{Glob, GlobToken};
 use haft_files::paths::clean;
 

@@ -1,7 +1,8 @@
 //! Rules that decide no call: which ones are found, and that removing them changes no verdict.
 
 use super::*;
-use crate::{DeadCause, Policy};
+use crate::Policy;
+use crate::explain::dead::DeadCause;
 
 const NONE: &[&str] = &[];
 

@@ -1,7 +1,8 @@
 //! `Denials` treat paths as the rules treat them for file tools.
 
 use super::*;
-use crate::{Denials, SecretFiles};
+use crate::paths::denials::Denials;
+use crate::secret_files::SecretFiles;
 
 /// Returns what rules alone keep from programs.
 fn denials(lists: Lists<'_>) -> Denials {

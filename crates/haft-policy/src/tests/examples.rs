@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{RuleList, RuleText, RulesError};
+use crate::rules::RuleText;
+use crate::rules::RulesError;
+use crate::rules::rule::RuleList;
 
 fn table(rule: &str, matches: &[&str], no_match: &[&str]) -> RuleText {
     let owned = |texts: &[&str]| texts.iter().map(ToString::to_string).collect();

@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use super::*;
-use crate::{Guard, MinimumVerdict, OwnFiles, protected, protected_from_commands};
+use crate::guards::Guard;
+use crate::guards::MinimumVerdict;
+use crate::guards::OwnFiles;
+use crate::protected::protected;
+use crate::protected::protected_from_commands;
 use haft_files::workspace::Workspace;
 
 fn everything() -> Lists<'static> {

@@ -9,7 +9,9 @@ use haft_files::paths::{PathPattern, PathView};
 use haft_shell::fragments;
 
 use super::*;
-use crate::{OwnFiles, join_words, plain_words};
+use crate::guards::OwnFiles;
+use haft_shell::join_words;
+use haft_shell::plain_words;
 
 const RULES: &[&str] = &[
     "*",

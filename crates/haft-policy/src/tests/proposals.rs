@@ -1,7 +1,11 @@
 //! Which rules may be proposed to the user.
 
 use super::*;
-use crate::{Classes, PROPOSED_RULE, SecretNames, refuse_proposal, rule_coverage};
+use crate::classes::Classes;
+use crate::explain::proposal::PROPOSED_RULE;
+use crate::explain::proposal::refuse_proposal;
+use crate::explain::proposal::rule_coverage;
+use haft_files::secret_names::SecretNames;
 
 #[test]
 fn narrow_rules_may_be_proposed_and_wide_ones_are_refused_with_the_reason() {

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::RuleText;
+use crate::rules::RuleText;
 
 fn check(lists: Lists<'_>, scene: &Scene, expect: Verdict) {
     let ruling = judge(lists, scene);

@@ -1,7 +1,7 @@
 //! Secret files need approval unless a rule names them.
 
 use super::*;
-use crate::SecretFiles;
+use crate::secret_files::SecretFiles;
 
 const RULE: &str = "policy.secret_files = ask";
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::*;
-use crate::RuleText;
+use crate::rules::RuleText;
 
 /// Minimum number of lines in the file.
 const CASES: usize = 186;

@@ -1,7 +1,8 @@
 //! What commands do with files, as far as their words show: without a jail, a command that is not understood needs a rule.
 
 use super::*;
-use crate::{PathAccess, PathCertainty};
+use haft_command::PathAccess;
+use haft_command::PathCertainty;
 
 /// Returns whether the last part of a line is understood, and its uses as text.
 fn last(line: &str) -> (bool, Vec<String>) {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::imports::parse::parse;
-use crate::imports::rules::ImportedRules;
+use crate::imported_rules::ImportedRules;
 use crate::imports::{ImportRequest, ImportSource};
+use crate::parse::parse;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
 use crate::programs::{self, claude};

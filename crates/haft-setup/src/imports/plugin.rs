@@ -7,8 +7,8 @@ use haft::plural::counted;
 use serde_json::{Map, Value};
 
 use crate::imports::document::{self, ImportDocument};
-use crate::imports::parse::parse;
 use crate::imports::{ImportRequest, ImportSource, Imports, take};
+use crate::parse::parse;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
 use crate::programs;

@@ -1,7 +1,7 @@
 //! Path rules that may be proposed: below a named folder, and without a pattern that could match a protected path or a
 //! secret.
 
-use crate::paths::protected::{protected, protected_names};
+use crate::protected::{protected, protected_names};
 use haft_files::glob::Glob;
 use haft_files::paths::PathPattern;
 use haft_files::secret_names::SecretNames;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::imports::rules::ImportedRules;
+use crate::imported_rules::ImportedRules;
 
 /// Reads `permissions`.
 pub(crate) fn read(permissions: &Value, file: &Path, to_name: fn(&str) -> String) -> ImportedRules {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::imports::parse::parse;
+use crate::parse::parse;
 use crate::plain_file;
 use crate::site::SetupSite;
 

@@ -1,11 +1,12 @@
 //! `Restriction`: the rules that an active skill narrows a run to, matched like the policy's own rules; it only ever denies.
 
-use crate::paths::places::PolicyContext;
-use crate::rules::phrase::{clip, phrase};
+use crate::Policy;
+use crate::commands::phrase::{clip, phrase};
+use crate::judged_call::JudgedCall;
+use crate::places::PolicyContext;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier, class_of_foreign};
 use crate::rules::subject::{ClaimSide, Subject};
 use crate::rules::{RuleText, read};
-use crate::{JudgedCall, Policy};
 use haft_types::permission::Effect;
 use haft_types::spec::{BUILTIN, ToolSpec};
 

@@ -1,7 +1,7 @@
 //! Parts of a call in words, short enough for a sentence.
 
-use crate::JudgedCall;
-use crate::paths::protected::GIT;
+use crate::judged_call::JudgedCall;
+use crate::protected::GIT;
 use haft_types::permission::Effect;
 use haft_types::text::visible::short_path;
 

@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::Policy;
 use crate::budget::{CountedEffect, EffectLimits};
+use crate::profile::CommandPolicy;
+use crate::profile::Profile;
 use crate::rules::RuleText;
 use crate::rules::rule::RuleList;
-use crate::{CommandPolicy, Policy, Profile, SecretFiles};
+use crate::secret_files::SecretFiles;
 use haft_types::text::hex;
 
 /// Maximum number of safeguards that a request lists by name.
@@ -253,7 +256,11 @@ impl SafeguardOverflow {
 mod tests {
     use super::*;
     use crate::budget::Budgets;
-    use crate::{PolicyBuilder, RuleSet, RuleText, SecretNames, UntrustedContent};
+    use crate::builder::PolicyBuilder;
+    use crate::guards::untrusted_content::UntrustedContent;
+    use crate::rules::RuleSet;
+    use crate::rules::RuleText;
+    use haft_files::secret_names::SecretNames;
     use haft_types::permission::Verdict;
 
     fn denying(rules: impl IntoIterator<Item = String>) -> Safeguards {

@@ -1,6 +1,6 @@
 //! `PolicyContext`: the folders and tool classes that a policy knows before it judges.
 
-use crate::rules::classes::Classes;
+use crate::classes::Classes;
 
 /// What a policy knows by name: the folder that relative paths start at, the user's home folder, and the classes of tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
