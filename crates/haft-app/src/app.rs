@@ -68,53 +68,70 @@ pub struct App(pub(crate) Arc<AppParts>);
 #[derive(Debug)]
 pub(crate) struct AppParts {
     pub(crate) executor: Executor,
+    /// Starts, suspends, resumes and finishes runs.
+    pub(crate) runs: Runs,
+    pub(crate) offered: OfferedTools,
+    pub(crate) kept: KeptState,
+    pub(crate) surroundings: Surroundings,
+}
+
+/// The tools offered to callers, and what comes with them.
+#[derive(Debug)]
+pub(crate) struct OfferedTools {
+    /// Every tool, on or off, and the external servers.
+    pub(crate) inventory: Inventory,
     /// The tools that callers see: enabled and configured.
     pub(crate) tools: Arc<dyn Toolset>,
     /// The same toolset, as the handle that replaces it.
-    pub(crate) offered: Arc<ReplaceableToolset>,
+    pub(crate) handle: Arc<ReplaceableToolset>,
     /// The views of them that MCP clients see.
     pub(crate) served: ServedToolsets,
-    /// Every tool, on or off, and the external servers.
-    pub(crate) inventory: Inventory,
+    pub(crate) skills: Arc<SkillSet>,
+    pub(crate) skill_tools: Arc<SkillTools>,
+    pub(crate) code: CodeJail,
+    /// Explains why a tool is unavailable.
+    pub(crate) absent: Arc<dyn UnknownToolHint>,
     /// Guards of the embedding program.
     pub(crate) guards: Vec<Arc<dyn Guard>>,
-    /// Checks whether a rule may be saved with a decision, against the policy in force.
-    pub(crate) rules: RuleCheck,
-    /// The workspace, state folder and variables.
-    pub(crate) site: Site,
-    pub(crate) principal: Principal,
-    pub(crate) workspace: String,
+}
+
+/// What is kept of runs, files and results, and told of them.
+#[derive(Debug)]
+pub(crate) struct KeptState {
     pub(crate) archive: Arc<Archive>,
     pub(crate) redactor: Redactor,
     pub(crate) index: Arc<dyn RunIndex>,
     pub(crate) memory: Arc<dyn MemoryStore>,
+    /// What memory holds, in a sentence for models.
+    pub(crate) memory_told: String,
     pub(crate) artifacts: Arc<dyn ArtifactStore>,
     /// The workspace's files.
     pub(crate) files: Workspace,
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) skills: Arc<SkillSet>,
-    pub(crate) skill_tools: Arc<SkillTools>,
-    /// The confinement that commands run in.
-    pub(crate) confined: parts::CommandConfinement,
-    pub(crate) code: CodeJail,
-    pub(crate) upstream: Option<UpstreamProxy>,
     /// Events of this application's runs, for watchers.
     pub(crate) feed: Arc<AuditFeed>,
+    /// Live output of running tools, for watchers.
+    pub(crate) hub: Arc<Hub>,
     /// Figures that lists show about the runs of this process.
     pub(crate) tally: Arc<Tally>,
     /// Measures the disk use of the state folder.
     pub(crate) disk: Gauge,
-    /// When the application was assembled.
-    pub(crate) began: Instant,
-    /// Live output of running tools, for watchers.
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) memory_told: String,
+}
+
+/// Where the application works, for whom, and what the settings and this machine determine beside tools and stores.
+#[derive(Debug)]
+pub(crate) struct Surroundings {
+    /// The workspace, state folder and variables.
+    pub(crate) site: Site,
+    pub(crate) principal: Principal,
+    pub(crate) workspace: String,
+    /// The confinement that commands run in.
+    pub(crate) confined: parts::CommandConfinement,
+    pub(crate) upstream: Option<UpstreamProxy>,
+    /// Checks whether a rule may be saved with a decision, against the policy in force.
+    pub(crate) rules: RuleCheck,
     /// The webhook that approval requests are sent to.
     pub(crate) webhook: Option<Webhook>,
-    /// Starts, suspends, resumes and finishes runs.
-    pub(crate) runs: Runs,
-    /// Explains why a tool is unavailable.
-    pub(crate) absent: Arc<dyn UnknownToolHint>,
     pub(crate) progress: bool,
     pub(crate) pace: progress::Pace,
     /// The authorization server whose access tokens are accepted besides those of the state folder.
@@ -126,6 +143,8 @@ pub(crate) struct AppParts {
     pub(crate) hook: HookSettingsInForce,
     /// How a console gets started, and how the user is notified that one is needed.
     pub(crate) console: ConsoleSettings,
+    /// When the application was assembled.
+    pub(crate) began: Instant,
 }
 
 /// What the settings and this machine determine about consoles and desktop notices.
@@ -177,20 +196,6 @@ struct ToolDependencies {
     notices: Notices,
 }
 
-/// The tools offered to callers, and what comes with them.
-struct OfferedTools {
-    /// Every tool, on or off.
-    inventory: Inventory,
-    /// The tools that callers see.
-    tools: Arc<ReplaceableToolset>,
-    served: ServedToolsets,
-    skills: Arc<SkillSet>,
-    skill_tools: Arc<SkillTools>,
-    code: CodeJail,
-    /// Explains why a tool is unavailable.
-    absent: Arc<dyn UnknownToolHint>,
-}
-
 impl ToolDependencies {
     /// Opens the workspace, the archive and the stores, and creates the state folder for them.
     fn open(at: &Site, settings: &Settings, host: &Host) -> Result<Self, Problem> {
@@ -227,7 +232,7 @@ impl ToolDependencies {
         self.tally.look_up_in(Arc::clone(executor.inbox()));
         Runs::new(RunParts {
             executor: executor.clone(),
-            tools: Arc::clone(&offered.tools) as _,
+            tools: Arc::clone(&offered.tools),
             archive: Arc::clone(&self.archive),
             index: Arc::clone(&self.stores.index),
             live: Arc::new(LiveRuns::new(at.home.clone(), journal)),
@@ -281,14 +286,18 @@ impl ToolDependencies {
             on: &on,
             scripts,
         };
+        let served = ServedToolsets::new(served::tools(kit, &base, &tools)?);
+        let handle = Arc::new(ReplaceableToolset::new(tools));
         Ok(OfferedTools {
             absent: absent::hint(at, Arc::clone(inventory.every()) as _),
-            served: ServedToolsets::new(served::tools(kit, &base, &tools)?),
-            tools: Arc::new(ReplaceableToolset::new(tools)),
+            served,
+            tools: Arc::clone(&handle) as _,
+            handle,
             inventory,
             skills,
             skill_tools,
             code,
+            guards: host.guards.clone(),
         })
     }
 }
@@ -318,37 +327,27 @@ impl App {
         };
         let (executor, asked) = approvals::executor(at, settings, host.approver, wiring)?;
         let runs = basis.runs(at, &executor, &offered, terms(at, settings, &asked)?);
-        Ok(Self(Arc::new(AppParts {
-            executor,
-            runs,
-            absent: offered.absent,
-            tools: Arc::clone(&offered.tools) as _,
-            offered: offered.tools,
-            served: offered.served,
-            inventory: offered.inventory,
-            guards: host.guards,
-            rules: asked.rules,
-            site: at.clone(),
-            workspace: at.workspace.display().to_string(),
+        let kept = KeptState {
             archive: basis.archive,
             redactor: settings.redactor.clone(),
             index: basis.stores.index,
             memory: basis.stores.memory,
+            memory_told: memory::describe(settings),
             artifacts,
             files: basis.ground.workspace,
             journal: basis.stores.journal,
-            skills: offered.skills,
-            skill_tools: offered.skill_tools,
-            confined: basis.confined,
-            code: offered.code,
             feed: basis.feed,
+            hub: Hub::new(parts::pace(settings)),
             tally: basis.tally,
             disk: Gauge::default(),
-            began: Instant::now(),
-            hub: Hub::new(parts::pace(settings)),
-            memory_told: memory::describe(settings),
-            webhook: asked.webhook,
+        };
+        let surroundings = Surroundings {
+            site: at.clone(),
+            workspace: at.workspace.display().to_string(),
+            confined: basis.confined,
             upstream: upstream::upstream(settings)?,
+            rules: asked.rules,
+            webhook: asked.webhook,
             progress: settings.get(typed::PROGRESS),
             pace: parts::pace(settings),
             oauth: oauth::resource_server(settings, &principal.tenant)?,
@@ -357,27 +356,35 @@ impl App {
             settings_fault: SettingsFault::default(),
             hook: HookSettingsInForce::new(settings),
             console,
+            began: Instant::now(),
+        };
+        Ok(Self(Arc::new(AppParts {
+            executor,
+            runs,
+            offered,
+            kept,
+            surroundings,
         })))
     }
 
     /// Returns the time since the application was assembled.
     pub fn uptime(&self) -> Duration {
-        self.0.began.elapsed()
+        self.0.surroundings.began.elapsed()
     }
 
     /// Returns the last measured disk use of the state folder; `None` until the first measurement, which this call starts, is done.
     pub fn disk_use(&self) -> Option<DiskUse> {
-        self.0.disk.last(self.home())
+        self.0.kept.disk.last(self.home())
     }
 
     /// Removes what earlier commands left behind, until the process exits or the returned handle is aborted.
     pub fn sweep(&self) -> AbortHandle {
-        changes::sweep(&self.0.confined.changes)
+        changes::sweep(&self.0.surroundings.confined.changes)
     }
 
     /// Returns the site that the application works at.
     pub fn site(&self) -> &Site {
-        &self.0.site
+        &self.0.surroundings.site
     }
 
     /// Returns the runs: start, suspend, resume, finish.
@@ -392,12 +399,12 @@ impl App {
 
     /// Returns the proxy for haft's own requests.
     pub(crate) fn upstream(&self) -> Option<&UpstreamProxy> {
-        self.0.upstream.as_ref()
+        self.0.surroundings.upstream.as_ref()
     }
 
     /// Returns the store of large results.
     pub fn artifacts(&self) -> &Arc<dyn ArtifactStore> {
-        &self.0.artifacts
+        &self.0.kept.artifacts
     }
 
     /// Returns the log of changes made by calls.
@@ -411,133 +418,133 @@ impl App {
 
     /// Returns the workspace's files, with haft's own hidden.
     pub fn files(&self) -> &Workspace {
-        &self.0.files
+        &self.0.kept.files
     }
 
     /// Returns the skills of workspace, settings and user, which are discovered on demand.
     pub fn skills(&self) -> &Arc<SkillSet> {
-        &self.0.skills
+        &self.0.offered.skills
     }
 
     /// Returns the live set of tools that depend on skills.
     pub fn skill_tools(&self) -> &Arc<SkillTools> {
-        &self.0.skill_tools
+        &self.0.offered.skill_tools
     }
 
     /// Returns the journal of chains, from which interrupted ones are resumed.
     pub fn journal(&self) -> &Arc<dyn Journal> {
-        &self.0.journal
+        &self.0.kept.journal
     }
 
     /// Returns the run index.
     pub fn index(&self) -> &Arc<dyn RunIndex> {
-        &self.0.index
+        &self.0.kept.index
     }
 
     /// Returns the feed of events in this application's runs.
     pub fn feed(&self) -> &AuditFeed {
-        &self.0.feed
+        &self.0.kept.feed
     }
 
     /// Returns the hub of live output of running tools.
     pub fn hub(&self) -> &Arc<Hub> {
-        &self.0.hub
+        &self.0.kept.hub
     }
 
     /// Returns the sink for a served session's live output; `None` if the settings turn it off.
     pub fn watched(&self) -> Option<Arc<dyn progress::ProgressSink>> {
-        let hub = Arc::clone(&self.0.hub);
-        self.0.progress.then_some(hub as _)
+        let hub = Arc::clone(&self.0.kept.hub);
+        self.0.surroundings.progress.then_some(hub as _)
     }
 
     /// Returns how live output is batched.
     pub fn pace(&self) -> progress::Pace {
-        self.0.pace
+        self.0.surroundings.pace
     }
 
     /// Warns the host of a problem besides what it asked for.
     pub fn warn(&self, text: &str) {
-        self.0.notices.warn(text);
+        self.0.surroundings.notices.warn(text);
     }
 
     /// Returns where a console is needed for this application's approval requests.
     pub fn wanted_console(&self) -> &ConsoleRequest {
-        &self.0.console.wanted
+        &self.0.surroundings.console.wanted
     }
 
     /// Returns the webhook that approval requests are sent to.
     pub fn webhook(&self) -> Option<&Webhook> {
-        self.0.webhook.as_ref()
+        self.0.surroundings.webhook.as_ref()
     }
 
     /// Describes how memory is stored.
     pub fn memory_description(&self) -> &str {
-        &self.0.memory_told
+        &self.0.kept.memory_told
     }
 
     /// Returns the redactor that hides secrets.
     pub fn redactor(&self) -> &Redactor {
-        &self.0.redactor
+        &self.0.kept.redactor
     }
 
     /// Returns the store of what is remembered across runs.
     pub fn memory(&self) -> &Arc<dyn MemoryStore> {
-        &self.0.memory
+        &self.0.kept.memory
     }
 
     /// Returns haft's state folder.
     pub fn home(&self) -> &Path {
-        self.0.archive.home()
+        self.0.kept.archive.home()
     }
 
     /// Returns the principal that calls are made for.
     pub fn principal(&self) -> &Principal {
-        &self.0.principal
+        &self.0.surroundings.principal
     }
 
     /// Returns the sandbox that confines commands.
     pub fn sandbox(&self) -> &Sandbox {
-        &self.0.confined.sandbox
+        &self.0.surroundings.confined.sandbox
     }
 
     /// Returns what handles the changes that commands make.
     pub fn command_changes(&self) -> &CommandChanges {
-        &self.0.confined.changes
+        &self.0.surroundings.confined.changes
     }
 
     /// Returns the network access of commands.
     pub fn network(&self) -> &CommandNetwork {
-        &self.0.confined.network
+        &self.0.surroundings.confined.network
     }
 
     /// Returns what commands see besides the workspace.
     pub(crate) fn surroundings(&self) -> &CommandSurroundings {
-        &self.0.confined.surroundings
+        &self.0.surroundings.confined.surroundings
     }
 
     /// Returns the paths that settings expose to commands but that this machine does not have.
     pub(crate) fn absent_surroundings(&self) -> &[std::path::PathBuf] {
-        &self.0.confined.absent
+        &self.0.surroundings.confined.absent
     }
 
     /// Returns the source of interpreters for scripts.
     pub fn code(&self) -> &CodeJail {
-        &self.0.code
+        &self.0.offered.code
     }
 
     /// Returns whether running tools show their output live.
     pub fn shows_progress(&self) -> bool {
-        self.0.progress
+        self.0.surroundings.progress
     }
 
     /// Returns how to turn on a tool that is off; `None` if there is no such tool.
     pub fn how_to_enable(&self, name: &str) -> Option<String> {
-        self.0.absent.advice(name)
+        self.0.offered.absent.advice(name)
     }
 
     /// Returns what explains why a tool is unavailable.
     pub fn absent(&self) -> Arc<dyn UnknownToolHint> {
-        Arc::clone(&self.0.absent)
+        Arc::clone(&self.0.offered.absent)
     }
 
     /// Returns the check of whether a rule may be saved with an approval.
@@ -545,13 +552,13 @@ impl App {
         RuleCheck {
             // Includes what was learned from approvals.
             policy: PolicyInForce::new(self.executor().policy()),
-            ..self.0.rules.clone()
+            ..self.0.surroundings.rules.clone()
         }
     }
 
     /// Returns the workspace's root.
     pub fn workspace(&self) -> &str {
-        &self.0.workspace
+        &self.0.surroundings.workspace
     }
 
     /// Returns the profile's name.
@@ -564,22 +571,23 @@ impl App {
     /// # Errors
     /// A [`Problem`] if the archive cannot be written.
     pub async fn flush(&self) -> Result<(), Problem> {
-        let flushed = self.0.archive.flush().await;
-        self.0.tally.flush().await;
+        let flushed = self.0.kept.archive.flush().await;
+        self.0.kept.tally.flush().await;
         flushed.map_err(|e| Problem::failed(e.to_string()))
     }
 
     /// Suspends or finishes the remaining runs and writes what is buffered; nothing is recorded afterwards.
     pub async fn shut_down(&self) {
         self.0.runs.release_all().await;
-        self.0.code.shut_down().await;
-        self.0.inventory.close().await;
-        let archive = Arc::clone(&self.0.archive);
+        self.0.offered.code.shut_down().await;
+        self.0.offered.inventory.close().await;
+        let archive = Arc::clone(&self.0.kept.archive);
         if tokio::task::spawn_blocking(move || archive.shut_down())
             .await
             .is_err()
         {
             self.0
+                .surroundings
                 .notices
                 .warn("the archive's writer stopped early: the last lines may be missing");
         }

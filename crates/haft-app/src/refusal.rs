@@ -45,7 +45,7 @@ impl App {
             at: clock::now(),
             what: EventKind::CallEnded(Arc::new(record), end),
         };
-        if let Err(e) = self.0.archive.record(event) {
+        if let Err(e) = self.0.kept.archive.record(event) {
             tracing::warn!(error = %e, "record a refused message");
         }
     }

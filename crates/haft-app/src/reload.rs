@@ -52,7 +52,7 @@ pub enum Reload {
 impl App {
     /// Returns why the changed settings files do not load, if they don't; the previous settings stay in force.
     pub fn settings_fault(&self) -> Option<String> {
-        self.0.settings_fault.get()
+        self.0.surroundings.settings_fault.get()
     }
 
     /// Applies changed settings: policy, tools, external servers with their pins, limits of runs that start from now on. If one of them
@@ -62,24 +62,24 @@ impl App {
     /// A rule, a name or a limit is invalid.
     pub fn take_settings(&self, settings: &Settings) -> Result<Vec<String>, Problem> {
         let parts = &self.0;
-        let at = &parts.site;
-        let policy = policy::again(at, settings, &parts.guards, &parts.files)?;
+        let at = &parts.surroundings.site;
+        let policy = policy::again(at, settings, &parts.offered.guards, &parts.kept.files)?;
         let limits = parts::limits(settings)?;
         let before = self.servers();
         let stock = parts
-            .inventory
+            .offered.inventory
             .with(self.rebuild_servers(settings, &policy)?);
         let pinned = stock.servers.pinned_since(&before);
         let pinned: Vec<String> = pinned.map(str::to_owned).collect();
-        let on = names::enabled_tools(&parts.notices, settings, &policy, &stock.all)?;
+        let on = names::enabled_tools(&parts.surroundings.notices, settings, &policy, &stock.all)?;
         let wishes = ToolConfig {
             settings,
             policy: &policy,
         };
-        let tools = parts::view(&stock.all, &on, &parts.skill_tools, wishes)?;
+        let tools = parts::view(&stock.all, &on, &parts.offered.skill_tools, wishes)?;
         let scripts = Scripts {
-            jail: &parts.code,
-            journal: &parts.journal,
+            jail: &parts.offered.code,
+            journal: &parts.kept.journal,
         };
         // The skill toolset contains those that were on at the start.
         let off = SKILL_TOOLS.iter().filter(|name| !on.contains(**name));
@@ -99,14 +99,17 @@ impl App {
             scripts,
         };
         let served = served::tools(kit, &base, &tools)?;
-        parts.redactor.learn(&settings.secrets.values);
+        parts.kept.redactor.learn(&settings.secrets.values);
         // The policy goes first, so that no tool is offered under old rules that the new ones tighten.
-        parts.rules.policy.replace(Arc::clone(&policy));
+        parts.surroundings.rules.policy.replace(Arc::clone(&policy));
         parts.executor.replace_policy(Arc::clone(&policy));
-        parts.offered.replace(tools);
-        parts.inventory.replace(stock, &parts.notices);
-        parts.served.replace(served);
-        parts.hook.replace(settings);
+        parts.offered.handle.replace(tools);
+        parts
+            .offered
+            .inventory
+            .replace(stock, &parts.surroundings.notices);
+        parts.offered.served.replace(served);
+        parts.surroundings.hook.replace(settings);
         parts.runs.change_terms(|terms| {
             terms.limits = limits;
             policy.profile().as_str().clone_into(&mut terms.profile);
@@ -122,16 +125,16 @@ impl App {
     ) -> Result<Servers, Problem> {
         let parts = &self.0;
         let ground = PolicyInputs {
-            workspace: parts.files.clone(),
+            workspace: parts.kept.files.clone(),
             policy: Arc::clone(policy),
-            in_force: parts.rules.policy.clone(),
+            in_force: parts.surroundings.rules.policy.clone(),
         };
         let basis = ServerInputs {
-            at: &parts.site,
+            at: &parts.surroundings.site,
             settings,
             ground: &ground,
-            confined: &parts.confined,
-            redactor: &parts.redactor,
+            confined: &parts.surroundings.confined,
+            redactor: &parts.kept.redactor,
         };
         basis.servers(Some(&self.servers()))
     }
@@ -145,10 +148,10 @@ impl App {
     /// Returns the servers that can only be applied by a restart: only at the start does haft keep tools away from the files with their
     /// secrets, and refuse to start anything from the folders that they write to.
     fn waiting_servers(&self, settings: &Settings, hidden: &[PathBuf]) -> BTreeSet<String> {
-        let places = &self.0.confined.places;
+        let places = &self.0.surroundings.confined.places;
         let is_new = |file: &PathBuf| !hidden.contains(file);
         let new_files = settings.secrets.files.iter().any(is_new);
-        let written = written_by_servers(&self.0.site, settings);
+        let written = written_by_servers(&self.0.surroundings.site, settings);
         let mut waiting: BTreeSet<String> = written
             .filter(|(_, folder)| !places.may_change(folder))
             .map(|(name, _)| name.to_owned())
@@ -246,7 +249,7 @@ impl Reloader {
             self.nonempty = spoken;
             Ok(reloaded)
         });
-        let fault = &self.app.0.settings_fault;
+        let fault = &self.app.0.surroundings.settings_fault;
         match reloaded {
             Ok(reloaded) => {
                 let broken = fault.replace(None).is_some();

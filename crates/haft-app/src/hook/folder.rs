@@ -68,7 +68,7 @@ impl AgentFolder {
 
     /// The settings `hook.*`, as they are now.
     pub(super) fn settings(&self) -> HookSettings {
-        self.app.0.hook.now()
+        self.app.0.surroundings.hook.now()
     }
 
     /// Returns a path as rules see it.

@@ -116,7 +116,7 @@ impl AgentSession {
     /// Waits until the record of a call that may run is written. The agent acts on the answer, and this process may be killed the next
     /// moment.
     async fn write_record(&self, run: &RunId) -> Result<(), Problem> {
-        let written = self.app.0.archive.holds(run).await;
+        let written = self.app.0.kept.archive.holds(run).await;
         written.map_err(|e| {
             Problem::failed(format!("the record of this call cannot be written: {e}"))
                 .advise("make the call again; if it keeps failing, run `haft doctor`")

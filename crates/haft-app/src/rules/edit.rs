@@ -146,7 +146,11 @@ impl App {
         }
         let policy = Policy::clone(&policy).with_rules(rules);
         let policy = Arc::new(policy.map_err(|error| Problem::settings(error.to_string()))?);
-        self.0.rules.policy.replace(Arc::clone(&policy));
+        self.0
+            .surroundings
+            .rules
+            .policy
+            .replace(Arc::clone(&policy));
         self.executor().replace_policy(policy);
         Ok(())
     }

@@ -51,6 +51,6 @@ pub async fn text(app: &App) -> Result<String, Problem> {
         "Approval requests that wait for a decision.",
     );
     let _ = writeln!(out, "haft_approvals_pending {pending}");
-    app.0.tally.metrics().write(&mut out);
+    app.0.kept.tally.metrics().write(&mut out);
     Ok(out)
 }

@@ -17,7 +17,7 @@ pub(super) async fn checks(app: &App) -> [HealthCheck; 2] {
         }
         Err(_) => check("console", false, "the check failed", "see the log"),
     };
-    [console, notices(&app.0.console.desktop)]
+    [console, notices(&app.0.surroundings.console.desktop)]
 }
 
 fn console(app: &App, server: Option<&RunningServer>) -> HealthCheck {
