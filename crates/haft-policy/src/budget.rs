@@ -2,7 +2,7 @@
 //!
 //! A call is counted when it is cleared, together with the check for room, so that no two parallel calls take the last unit. What
 //! a call reserved is returned if the call provably never started. A run's counts are in its
-//! [`Session`](crate::session::Session) and its record, the day's in a [`Ledger`] that all processes of a user share. The guard
+//! `haft::Session` and its record, the day's in a [`Ledger`] that all processes of a user share. The guard
 //! [`EffectBudgets`](crate::EffectBudgets) judges by them.
 
 use std::fmt;

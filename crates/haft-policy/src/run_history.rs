@@ -6,7 +6,7 @@ use crate::budget::EffectCounts;
 use crate::untrusted::UntrustedSource;
 
 /// What a run has done, as far as the verdict on its next call depends on it. A session creates it
-/// ([`Session::history`](crate::Session::history)), and every judgement needs one: without it, a guard would judge a run that has read
+/// (`haft::Session::history`), and every judgement needs one: without it, a guard would judge a run that has read
 /// untrusted content like one that has read nothing.
 #[derive(Debug, Clone)]
 pub struct RunHistory {
