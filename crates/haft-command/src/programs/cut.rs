@@ -5,8 +5,7 @@ use crate::program::Program;
 
 pub(super) const PROGRAM: Program = Program::new(
     &[
-        "cut", "nl", "tac", "rev", "paste", "fold", "expand", "unexpand", "cmp", "comm", "join",
-        "od",
+        "cut", "nl", "tac", "rev", "paste", "fold", "expand", "unexpand", "cmp", "join", "od",
     ],
     show_any_file,
 );
@@ -21,7 +20,7 @@ mod tests {
             ("cut -d: -f1 a", "Reads :, Reads 1, Reads a"),
             ("cut -d/ -f1 a", "Reads 1, Reads a"),
             ("tac a", "Reads a"),
-            ("comm a <(sort b)", "Reads a"),
+            ("join a <(sort b)", "Reads a"),
             ("paste \"$x\"", "Reads $x, unknown"),
         ]);
     }
