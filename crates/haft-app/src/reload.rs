@@ -67,7 +67,8 @@ impl App {
         let limits = parts::limits(settings)?;
         let before = self.servers();
         let stock = parts
-            .offered.inventory
+            .offered
+            .inventory
             .with(self.rebuild_servers(settings, &policy)?);
         let pinned = stock.servers.pinned_since(&before);
         let pinned: Vec<String> = pinned.map(str::to_owned).collect();

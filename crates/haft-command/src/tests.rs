@@ -13,6 +13,12 @@ pub(crate) fn check(rows: &[(&str, &str)]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Returns whether the first command of a line shows the files that it names.
+pub(crate) fn shows_files(line: &str) -> bool {
+    let read = parse(line).unwrap();
+    meaning(inner_command(&read.commands[0].words)).shows
+}
+
 fn text(line: &str) -> String {
     let read = parse(line).unwrap();
     let name = line.split(' ').next();

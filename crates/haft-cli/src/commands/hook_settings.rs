@@ -246,7 +246,7 @@ fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Inst
 }
 
 fn uninstall(at: &Invocation, typed: &HookFiles) -> ExitResult {
-    let agents = agents(at, typed, |status| !status.files.is_empty())?;
+    let agents = agents(at, typed, AgentStatus::may_be_registered)?;
     let mut moved = Vec::new();
     let mut shown = Vec::new();
     for agent in &agents {

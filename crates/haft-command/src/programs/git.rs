@@ -10,8 +10,9 @@ use crate::program::{OptionHarm, Program, ProgramCall};
 use crate::word::{ShellWord, WordForm};
 
 use tables::{
-    BRANCH_OPTIONS, GLOBAL_OPTIONS, LOG_OPTIONS, MODIFIER_OPTIONS, NAME_COMMANDS,
-    PATH_DIFF_OPTIONS, REFLOG_OPTIONS, SUMMARY_OPTIONS, TAG_OPTIONS, is_number, lists, tables_of,
+    BRANCH_OPTIONS, GLOBAL_OPTIONS, LEADING_OPTIONS, LEADING_OPTIONS_WITH_VALUE, LEADING_PREFIXES,
+    LOG_OPTIONS, MODIFIER_OPTIONS, NAME_COMMANDS, PATH_DIFF_OPTIONS, QUIET_COMMANDS,
+    REFLOG_OPTIONS, SILENT_COMMANDS, SUMMARY_OPTIONS, TAG_OPTIONS, is_number, lists, tables_of,
 };
 
 mod tables;
@@ -23,20 +24,23 @@ pub(super) const PROGRAM: Program = Program::new(&["git"], meaning)
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let words: Vec<&str> = call.words.iter().map(|word| word.text).collect();
-    let Some(form) = GitForm::of(&words) else {
+    let Some(form) = GitForm::behind_any_options(&words) else {
         return CommandMeaning::unknown();
     };
     let only_reads = call.is_known() && form.only_reads();
     let contents = form.may_show();
-    let uses = if only_reads || contents {
-        form.uses(contents)
+    let hidden = !contents && !only_reads && form.may_show_unseen();
+    let uses = if only_reads || contents || hidden {
+        form.uses(contents || hidden)
     } else {
         Vec::new()
     };
     CommandMeaning {
         uses,
         unknown: !only_reads,
-        shows: contents,
+        shows: contents || hidden,
+        // Options before the command may lead it elsewhere; of other commands it is not known what they show.
+        shows_more: hidden || (contents && form.is_led_elsewhere),
         git: true,
         ..CommandMeaning::default()
     }
@@ -59,27 +63,62 @@ struct GitForm<'a> {
     before: &'a [&'a str],
     /// Its words after `--`, which are paths.
     paths: &'a [&'a str],
+    /// Whether options before it may change what it works on: `-C`, `--git-dir`, `-c`.
+    is_led_elsewhere: bool,
 }
 
 impl<'a> GitForm<'a> {
+    /// Takes a command apart that only harmless options precede; with others, an option stands for the command.
     fn of(words: &'a [&'a str]) -> Option<Self> {
-        let is_global = |word: &&str| GLOBAL_OPTIONS.split(' ').any(|known| known == *word);
-        let at = words.iter().position(|word| !is_global(word))?;
+        let at = words.iter().position(|word| !lists(GLOBAL_OPTIONS, word))?;
+        Some(Self::at(words, at))
+    }
+
+    /// Takes a command apart whatever options precede it. After one that is not listed, nobody knows which word is the command.
+    fn behind_any_options(words: &'a [&'a str]) -> Option<Self> {
+        let mut at = 0;
+        let mut is_led_elsewhere = false;
+        while let Some(word) = words.get(at) {
+            if lists(LEADING_OPTIONS_WITH_VALUE, word) {
+                at += 2;
+            } else if lists(LEADING_OPTIONS, word)
+                || LEADING_PREFIXES.iter().any(|p| word.starts_with(p))
+            {
+                at += 1;
+            } else if lists(GLOBAL_OPTIONS, word) {
+                at += 1;
+                continue;
+            } else {
+                break;
+            }
+            is_led_elsewhere = true;
+        }
+        (at < words.len()).then(|| Self {
+            is_led_elsewhere,
+            ..Self::at(words, at)
+        })
+    }
+
+    fn at(words: &'a [&'a str], at: usize) -> Self {
         let (command, words) = (words[at], &words[at + 1..]);
         let end = words.iter().position(|word| *word == "--");
         let end = end.filter(|at| !may_be_value(words, *at, tables_of(command)));
         let (before, paths) = words.split_at(end.unwrap_or(words.len()));
-        Some(Self {
+        Self {
             command,
             words,
             before,
             paths: paths.get(1..).unwrap_or_default(),
-        })
+            is_led_elsewhere: false,
+        }
     }
 
     /// Whether it is a read-only form with known options.
     fn only_reads(&self) -> bool {
         let words = self.words;
+        if self.is_led_elsewhere {
+            return false;
+        }
         match self.command {
             "status" | "diff" | "log" | "show" | "blame" => {
                 has_only(words, tables_of(self.command))
@@ -104,6 +143,27 @@ impl<'a> GitForm<'a> {
     /// Whether this command, with its options, may show file content.
     fn may_show(&self) -> bool {
         may_show(self.command, self.before)
+    }
+
+    /// Whether it may show file content in a way that is not known here: an alias, `cat-file`, `reflog -p`, `grep`.
+    fn may_show_unseen(&self) -> bool {
+        if matches!(self.command, "status" | "diff" | "log" | "show" | "blame") {
+            return false;
+        }
+        // Patches, verbose commits, commands that are run, another settings file.
+        let shows = |word: &&str| {
+            let letters = word.strip_prefix('-').unwrap_or_default();
+            match letters.strip_prefix('-') {
+                Some(long) => long.starts_with(['p', 'v', 'e', 'f', 'b']),
+                None => *word == "foreach" || letters.contains(['p', 'v', 'x', 'f']),
+            }
+        };
+        if lists(SILENT_COMMANDS, self.command) {
+            return false;
+        }
+        let is_quiet = lists(QUIET_COMMANDS, self.command)
+            || (self.command == "stash" && self.words.first() != Some(&"show"));
+        !is_quiet || self.before.iter().any(shows)
     }
 
     fn operands(&self) -> impl Iterator<Item = &'a str> {
@@ -297,6 +357,34 @@ mod tests {
             ("git branch -avv", "only reads, Names vv"),
             ("git stash list", "only reads, Names list"),
             ("git -C a status", "unknown"),
+            (
+                "git -C . show HEAD:a",
+                "ReadsHistory HEAD:a, ReadsHistory a, ReadsTracked ., shows more, unknown",
+            ),
+            (
+                "git -c a.b=c --git-dir=.git log -p -- a",
+                "ReadsHistory a, ReadsTracked a, shows more, unknown",
+            ),
+            ("git --literal-pathspecs commit -m a", "unknown"),
+            (
+                "git --new-option show HEAD:a",
+                "ReadsHistory show, ReadsHistory HEAD:a, ReadsHistory a, ReadsTracked ., shows more, unknown",
+            ),
+            (
+                "git cat-file blob :a",
+                "ReadsHistory blob, ReadsHistory :a, ReadsHistory a, ReadsTracked ., shows more, unknown",
+            ),
+            (
+                "git stash show -p",
+                "ReadsHistory show, ReadsTracked ., shows more, unknown",
+            ),
+            ("git reflog -p", "ReadsTracked ., shows more, unknown"),
+            (
+                "git commit --dry-run -v",
+                "ReadsTracked ., shows more, unknown",
+            ),
+            ("git push origin main", "unknown"),
+            ("git stash", "unknown"),
             ("git commit -m a", "unknown"),
             ("git", "unknown"),
             ("git --version", "prints words"),

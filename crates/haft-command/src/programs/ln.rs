@@ -1,22 +1,55 @@
 //! `ln`: makes other names for files; `rsync`: copies with everything in it, links included.
 
+use haft_shell::AsWord as _;
+
 use crate::forms::carry;
 use crate::meaning::CommandMeaning;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
+use crate::word::CommandWord;
 
 pub(super) const PROGRAM: Program = Program::new(&["ln", "rsync"], meaning);
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
+    let meaning = carry(call, PathAccess::Reads);
     CommandMeaning {
         links: call.name == "ln",
-        ..carry(call, PathAccess::Reads)
+        // A symbolic link shows nothing of what it names: rules judge what is reached by it.
+        shows: !(call.name == "ln" && makes_symbolic(call)),
+        ..meaning
     }
+}
+
+/// Whether the links are symbolic for certain: with `-s` or `--symbolic`, and no option that takes a word as its value.
+fn makes_symbolic(call: &ProgramCall<'_>) -> bool {
+    let words = call.words.iter().map(|word| word.text);
+    let options: Vec<&str> = words
+        .take_while(|word| *word != "--")
+        .filter(|word| word.starts_with('-') && *word != "-")
+        .collect();
+    let is_plain = |option: &&str| {
+        let letters = option.strip_prefix('-').unwrap_or_default();
+        letters == "-symbolic" || letters.chars().all(|c| "sfnivrbTLP".contains(c))
+    };
+    let is_symbolic = |option: &&str| *option == "--symbolic" || option.contains('s');
+    // A word of which not even the beginning is known may be an option.
+    let is_operand = |word: &CommandWord<'_>| {
+        word.text
+            .starts_with(|c: char| c.is_alphanumeric() || "./_".contains(c))
+    };
+    call.is_certain
+        && !call.fed
+        && call
+            .words
+            .iter()
+            .all(|word| word.is_known() || is_operand(word))
+        && options.iter().all(|option| is_plain(&option))
+        && options.iter().any(|option| is_symbolic(&option))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::tests::check;
+    use crate::tests::{check, shows_files};
 
     #[test]
     fn ln_means_what_its_words_say() {
@@ -26,9 +59,32 @@ mod tests {
                 "Reads a, Carries a, Reads b, Carries b, links, unknown",
             ),
             (
+                "ln a b",
+                "Reads a, Carries a, Reads b, Carries b, links, unknown",
+            ),
+            (
                 "rsync -a a b",
                 "Reads a, Carries a, Reads b, Carries b, unknown",
             ),
         ]);
+    }
+
+    #[test]
+    fn ln_shows_what_a_hard_link_gives_another_name() {
+        for (line, shows) in [
+            ("ln -s a b", false),
+            ("ln -sfn a b", false),
+            ("ln --symbolic a b", false),
+            ("ln a b", true),
+            ("ln -f a b", true),
+            ("ln --suffix -s a b", true),
+            ("ln -S -s a b", true),
+            ("ln -t -s a", true),
+            ("ln -- -s b", true),
+            ("ln $x -s a b", true),
+            ("rsync -s a b", true),
+        ] {
+            assert_eq!(shows_files(line), shows, "{line}");
+        }
     }
 }

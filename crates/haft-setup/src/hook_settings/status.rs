@@ -49,6 +49,9 @@ pub struct AgentStatus {
     pub governed: HookCoverage,
     /// The files that register haft.
     pub files: Vec<HookFile>,
+    /// The files that may register haft, but could not be read or understood.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<PathBuf>,
     /// The events that haft should be registered for but is not.
     pub missing: Vec<String>,
     /// The events that the installed version does not have yet.
@@ -90,6 +93,11 @@ pub struct UnsupportedEvent {
 }
 
 impl AgentStatus {
+    /// Whether haft is in its settings, or may be: a file of them cannot be read.
+    pub fn may_be_registered(&self) -> bool {
+        !self.files.is_empty() || !self.unreadable.is_empty()
+    }
+
     /// Whether the agent is on this machine, or haft is in its settings.
     pub fn is_here(&self) -> bool {
         let is_used = self.program.is_some() || self.folder.is_some();
@@ -138,6 +146,7 @@ struct StatusBuilder<'a> {
     files: Vec<HookFile>,
     spots: Vec<HookPosition>,
     known: Vec<String>,
+    unreadable: Vec<PathBuf>,
     warnings: Vec<String>,
     is_off: bool,
 }
@@ -152,6 +161,7 @@ impl<'a> StatusBuilder<'a> {
             files: Vec::new(),
             spots: Vec::new(),
             known: Vec::new(),
+            unreadable: Vec::new(),
             warnings: Vec::new(),
             is_off: false,
         };
@@ -179,17 +189,21 @@ impl<'a> StatusBuilder<'a> {
                 Err(e) => {
                     self.warnings
                         .push(format!("{} cannot be read: {e}", place.path.display()));
+                    self.unreadable.push(place.path);
                     continue;
                 }
             };
             match spots(self.agent, &place, &text) {
                 Ok(found) if found.is_empty() => {}
                 Ok(found) => self.add(level, &place, found),
-                Err(wrong) => self.warnings.push(format!(
-                    "{} is not understood: {}",
-                    place.path.display(),
-                    wrong.what
-                )),
+                Err(wrong) => {
+                    self.warnings.push(format!(
+                        "{} is not understood: {}",
+                        place.path.display(),
+                        wrong.what
+                    ));
+                    self.unreadable.push(place.path);
+                }
             }
         }
     }
@@ -339,6 +353,7 @@ impl<'a> StatusBuilder<'a> {
             files: self.files,
             missing,
             unsupported,
+            unreadable: self.unreadable,
             warnings: self.warnings,
             fails_closed,
             switch: switch(self.agent),

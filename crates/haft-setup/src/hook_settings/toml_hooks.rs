@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::edit::EditError;
-use crate::edit::toml::{TomlSection, append, cut, parse, sections};
+use crate::edit::toml::{TomlSection, append, cut, parse, same, sections};
 use haft_hook::Agent;
 use toml::{Table, Value};
 
@@ -125,7 +125,7 @@ fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), EditError> {
 
 /// Fails unless the edited text parses to just what it should.
 fn check(out: String, expected: &Table) -> Result<String, EditError> {
-    if parse(&out).as_ref() == Ok(expected) {
+    if parse(&out).is_ok_and(|now| same(&now, expected)) {
         return Ok(out);
     }
     wrong("`hooks` is not written in a way that can be edited")

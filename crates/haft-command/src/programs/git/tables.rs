@@ -3,6 +3,32 @@
 /// Options before the command.
 pub(super) const GLOBAL_OPTIONS: &str = "--no-pager -P --no-optional-locks";
 
+/// Options before the command that change what it works on or how.
+pub(super) const LEADING_OPTIONS: &str = "-p --paginate --bare --no-replace-objects --literal-pathspecs --glob-pathspecs --noglob-pathspecs \
+    --icase-pathspecs --no-lazy-fetch --no-advice";
+/// Those that take the next word as their value.
+pub(super) const LEADING_OPTIONS_WITH_VALUE: &str =
+    "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --attr-source";
+/// Those with their value in the same word.
+pub(super) const LEADING_PREFIXES: [&str; 7] = [
+    "--git-dir=",
+    "--work-tree=",
+    "--namespace=",
+    "--config-env=",
+    "--exec-path=",
+    "--super-prefix=",
+    "--attr-source=",
+];
+
+/// Commands that show no file content, whatever their options are.
+pub(super) const SILENT_COMMANDS: &str = "am apply branch bundle cherry clean clone count-objects describe fetch for-each-ref fsck gc \
+    hash-object init ls-files ls-remote ls-tree maintenance merge merge-base mv name-rev notes prune pull push \
+    remote repack rerere rev-list rev-parse revert cherry-pick rm show-ref sparse-checkout switch symbolic-ref tag update-index \
+    update-ref verify-commit verify-tag version --version --help -h help worktree write-tree";
+/// Commands that show file content only with an option such as `-p`, `-v`, `-x` or `-f`, or with `foreach`.
+pub(super) const QUIET_COMMANDS: &str =
+    "add checkout commit config rebase reset restore shortlog submodule";
+
 /// Options of `git status`. A trailing `=` or `…` means that a value follows, in the same word or the next; in the same word only, if
 /// the option is also listed without it.
 pub(super) const STATUS_OPTIONS: &str = "-s --short -b --branch -sb -bs --show-stash --porcelain --porcelain= --long -v -vv --verbose \

@@ -18,7 +18,14 @@ fn put(text: &str, servers: &str, name: &str, launch: &Launch) -> Result<String,
 
 #[test]
 fn what_is_put_in_is_taken_out_again() {
-    for text in ["", "\n", "model = \"o\"\n", "[a]\nb = 1\n", KEPT] {
+    for text in [
+        "",
+        "\n",
+        "model = \"o\"\n",
+        "[a]\nb = 1\n",
+        "n = nan\n",
+        KEPT,
+    ] {
         let with = put(text, "mcp_servers", "haft", &launch("/bin/haft")).unwrap();
         assert!(with.starts_with(text.trim_end()), "{with}");
         let twice = put(&with, "mcp_servers", "haft", &launch("/opt/haft")).unwrap();
