@@ -357,6 +357,16 @@ mod tests {
             ("git branch -avv", "only reads, Names vv"),
             ("git stash list", "only reads, Names list"),
             ("git -C a status", "unknown"),
+            ("git commit -m a", "unknown"),
+            ("git", "unknown"),
+            ("git --version", "prints words"),
+            ("/usr/bin/git diff", "ReadsTracked ., unknown"),
+        ]);
+    }
+
+    #[test]
+    fn git_behind_other_options_and_unlisted_commands_may_show_more() {
+        check(&[
             (
                 "git -C . show HEAD:a",
                 "ReadsHistory HEAD:a, ReadsHistory a, ReadsTracked ., shows more, unknown",
@@ -385,10 +395,6 @@ mod tests {
             ),
             ("git push origin main", "unknown"),
             ("git stash", "unknown"),
-            ("git commit -m a", "unknown"),
-            ("git", "unknown"),
-            ("git --version", "prints words"),
-            ("/usr/bin/git diff", "ReadsTracked ., unknown"),
         ]);
     }
 }

@@ -43,8 +43,8 @@ fn makes_symbolic(call: &ProgramCall<'_>) -> bool {
             .words
             .iter()
             .all(|word| word.is_known() || is_operand(word))
-        && options.iter().all(|option| is_plain(&option))
-        && options.iter().any(|option| is_symbolic(&option))
+        && options.iter().all(is_plain)
+        && options.iter().any(is_symbolic)
 }
 
 #[cfg(test)]
