@@ -6,7 +6,6 @@ use crate::forms::carry;
 use crate::meaning::CommandMeaning;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
-use crate::word::CommandWord;
 
 pub(super) const PROGRAM: Program = Program::new(&["ln", "rsync"], meaning);
 
@@ -20,11 +19,12 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     }
 }
 
-/// Whether the links are symbolic for certain: with `-s` or `--symbolic`, and no option that takes a word as its value.
+/// Whether the links are symbolic for certain: with `-s` or `--symbolic` before any word that is not known and before any option that
+/// takes a word as its value.
 fn makes_symbolic(call: &ProgramCall<'_>) -> bool {
-    let words = call.words.iter().map(|word| word.text);
+    let known = call.words.iter().take_while(|word| word.is_known());
+    let words = known.map(|word| word.text).take_while(|word| *word != "--");
     let options: Vec<&str> = words
-        .take_while(|word| *word != "--")
         .filter(|word| word.starts_with('-') && *word != "-")
         .collect();
     let is_plain = |option: &&str| {
@@ -32,19 +32,7 @@ fn makes_symbolic(call: &ProgramCall<'_>) -> bool {
         letters == "-symbolic" || letters.chars().all(|c| "sfnivrbTLP".contains(c))
     };
     let is_symbolic = |option: &&str| *option == "--symbolic" || option.contains('s');
-    // A word of which not even the beginning is known may be an option.
-    let is_operand = |word: &CommandWord<'_>| {
-        word.text
-            .starts_with(|c: char| c.is_alphanumeric() || "./_".contains(c))
-    };
-    call.is_certain
-        && !call.fed
-        && call
-            .words
-            .iter()
-            .all(|word| word.is_known() || is_operand(word))
-        && options.iter().all(is_plain)
-        && options.iter().any(is_symbolic)
+    options.iter().all(is_plain) && options.iter().any(is_symbolic)
 }
 
 #[cfg(test)]
@@ -75,6 +63,8 @@ mod tests {
             ("ln -s a b", false),
             ("ln -sfn a b", false),
             ("ln --symbolic a b", false),
+            ("ln -s ../a$x b$y", false),
+            ("ln -s $x b", false),
             ("ln a b", true),
             ("ln -f a b", true),
             ("ln --suffix -s a b", true),
