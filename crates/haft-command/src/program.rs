@@ -105,7 +105,7 @@ impl ProgramCall<'_> {
             || self.words.iter().any(|word| match word.form {
                 WordForm::Unknown => true,
                 WordForm::Printed { .. } => !program.prints,
-                // A pattern must start with a literal that is no dash.
+                // A pattern must start with a literal other than a dash.
                 WordForm::Pattern => {
                     program.options != OptionHarm::None
                         && word.text.starts_with(['*', '?', '[', '-'])

@@ -74,7 +74,7 @@ impl PathPattern {
     /// Parses a pattern. With `strict` (deny and ask), a single `dir/**` matches at any depth; otherwise only at the workspace's root.
     ///
     /// # Errors
-    /// It is no pattern within the workspace: see [`PathProblem`].
+    /// The text is not a valid pattern, or leads out of the workspace: see [`PathProblem`].
     pub fn parse(text: &str, home: Option<&str>, strict: bool) -> Result<Self, PathProblem> {
         if text.starts_with('!') {
             return Err(PathProblem::Negated);

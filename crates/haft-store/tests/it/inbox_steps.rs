@@ -48,7 +48,7 @@ pub(crate) async fn bring(inbox: &Arc<dyn WaitingCalls>, name: &str, to: Did) {
 }
 
 pub(crate) async fn why_a_request_ended_is_kept(
-    asker: &Arc<dyn WaitingCalls>,
+    store: &Arc<dyn WaitingCalls>,
     person: &Arc<dyn WaitingCalls>,
 ) {
     let why = "rules allow the call now";
@@ -62,8 +62,8 @@ pub(crate) async fn why_a_request_ended_is_kept(
         (Did::Withdrawn, RequestEnding::Withdrawn, false),
     ] {
         let name = format!("{did:?}-{ending:?}");
-        bring(asker, &name, did).await;
-        asker.end(&id(&name), ending, why).await.unwrap();
+        bring(store, &name, did).await;
+        store.end(&id(&name), ending, why).await.unwrap();
         let entry = person.get(&id(&name)).await.unwrap().unwrap();
         let expect = ends.then_some(why);
         assert_eq!(entry.why.as_deref(), expect, "{name}");
@@ -76,7 +76,7 @@ pub(crate) async fn why_a_request_ended_is_kept(
 }
 
 pub(crate) async fn the_request_that_answers_a_call_is_found(
-    asker: &Arc<dyn WaitingCalls>,
+    store: &Arc<dyn WaitingCalls>,
     other: &Arc<dyn WaitingCalls>,
 ) {
     let run = request("a", "f").run;
@@ -95,7 +95,7 @@ pub(crate) async fn the_request_that_answers_a_call_is_found(
         (Did::Voided, false),
     ] {
         let name = format!("{did:?}");
-        bring(asker, &name, did).await;
+        bring(store, &name, did).await;
         let expect = expect.then(|| name.clone());
         assert_eq!(found(&run, &name).await, expect, "{name}");
         assert_eq!(found(&RunId::new("another"), &name).await, None, "{name}");
@@ -103,6 +103,6 @@ pub(crate) async fn the_request_that_answers_a_call_is_found(
     assert_eq!(found(&run, "none").await, None);
     // The newest counts.
     let again = request("again", "Withdrawn");
-    assert_eq!(asker.submit(&again).await.unwrap(), Submission::New);
+    assert_eq!(store.submit(&again).await.unwrap(), Submission::New);
     assert_eq!(found(&run, "Withdrawn").await.as_deref(), Some("again"));
 }
