@@ -537,7 +537,7 @@ async fn stages(
     } else {
         Box::pin(clear::clear(open, settlement, judged)).await?
     };
-    if cleared.spec().suspension == Suspension::After && settlement.journaled.is_none() {
+    if cleared.spec().suspension == Suspension::After && !settlement.is_journaled() {
         let (entry, written) = cleared.tool_and_arguments();
         Box::pin(again::earlier_outcome(open, settlement, entry, written)).await?;
     }

@@ -18,6 +18,7 @@ pub(crate) struct Lab {
 }
 
 /// The result of one run of the binary.
+#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,

@@ -48,6 +48,7 @@ mod inbox;
 mod install;
 mod kept_rules;
 mod kill;
+mod killed_waits;
 mod limits;
 mod matrix;
 mod memory;

@@ -6,6 +6,7 @@ mod inbox;
 mod inbox_bytes;
 mod inbox_steps;
 mod journal;
+mod killed;
 mod leases;
 mod memory;
 mod memory_search;

@@ -35,7 +35,7 @@ pub const ENDED_BYTES: usize = 32 << 20;
 /// [`transition`](crate::approval::transition::transition) defines the steps. Each step is a compare-and-set: of any number of
 /// processes that decide or claim, one wins.
 ///
-/// A call that ends suspended on a request is part of the request's row until its client has [collected](Self::collect) the outcome: that
+/// A call that waits for a request, or ended suspended on it, is part of the request's row until its client has [collected](Self::collect) the outcome: that
 /// of the request's call, which is delivered by this, or, if the request's call is nested in it, its own.
 ///
 /// ```
@@ -150,8 +150,8 @@ pub trait WaitingCalls: Send + Sync {
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
-    /// Notes that a call ended suspended on a request, in place of what the same call was suspended on before; durable when this returns.
-    /// A call whose outcome is that of the request's call is noted under the names in the request, which an identical call shares.
+    /// Notes that a call waits for a request or ended suspended on it, in place of what the same call waited for before; durable when this
+    /// returns. The request may be stored later: until then nothing is owed. A call whose outcome is that of the request's call is noted under the names in the request, which an identical call shares.
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>>;
 
     /// Returns the suspended calls with this key, newest first.

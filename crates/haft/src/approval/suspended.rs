@@ -1,4 +1,4 @@
-//! `SuspendedCall`: a call that ended while waiting for a decision, so that the same call made again finds the outcome.
+//! `SuspendedCall`: a call that waits for a decision, or ended or was killed while it did, so that the same call made again finds the outcome.
 //!
 //! A request in the inbox names its run, and a call of the same run finds it there. This covers the other cases: a call that
 //! waits for the request of a nested call (a script), and a call that is made again in another run, because each call of its
@@ -17,7 +17,7 @@ use crate::spec::ToolName;
 use crate::text::hex;
 use haft_types::opaque_debug;
 
-/// A call that ended suspended.
+/// A call that waits for a decision or ended suspended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspendedCall {
     /// The run that it belongs to.

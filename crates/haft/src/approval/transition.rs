@@ -1,5 +1,5 @@
 //! `transition`: the life of a call that waits for a decision, in one place: its request, and what it owes to the call that
-//! ended suspended on it. Every store takes its steps from this function, within one atomic step of its own; a table in the
+//! waits for it or ended suspended on it. Every store takes its steps from this function, within one atomic step of its own; a table in the
 //! tests of `haft-store` checks all stores against it, and `tests/it/waiting.rs` searches every order of events.
 //!
 //! ```text
@@ -8,7 +8,7 @@
 //!    ├─deny──► denied      ├─answer──► answered      a claim leaves these two as they are, and is made once
 //!    └─expire──► expired   └─withdraw──► withdrawn
 //!
-//! The suspended call:  none ──suspend──► own ──collect: the outcome of the request's call is delivered to its client──► none
+//! The call that waits: none ──suspend──► own ──collect: the outcome of the request's call is delivered to its client──► none
 //!                        └──suspend──► within ──return──► ended ──collect: its own outcome is──► none
 //! ```
 
@@ -66,7 +66,7 @@ pub enum WaitingEvent {
     End(RequestEnding),
     /// The process that claimed it exits before the call has ended.
     Exit,
-    /// A call ends suspended on the request.
+    /// A call is about to wait for the request, or ends suspended on it.
     Suspend {
         /// Whether the request's call is nested in it.
         within: bool,

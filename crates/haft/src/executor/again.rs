@@ -15,7 +15,7 @@ use crate::executor::ask;
 use crate::executor::claim::repeat_outcome;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::journaled::JournaledCall;
+use crate::executor::journaled::{self, JournaledCall};
 use crate::executor::running;
 use crate::executor::settlement::Settlement;
 use crate::executor::{CallMode, ExecutorParts};
@@ -34,7 +34,7 @@ enum EarlierCall {
     /// The outcome, and the approval that preceded it.
     Ended(EarlyEnd, ApprovalId),
     /// The call continues in this run, under its earlier id.
-    Here(CallId, RunningCallGuard),
+    Here(Box<SuspendedCall>, RunningCallGuard),
 }
 
 /// Checks whether a call of a resumable tool was suspended before. Returns the session in which it continues, if that is not this
@@ -48,22 +48,29 @@ pub(super) async fn before(
     if open.has_own_id() && session.is_resumed() {
         return resume(open, settlement, key).await.map(|()| None);
     }
-    let (call, present) = match look_up(parts, session, &key, Suspension::Within).await? {
+    let (noted, present) = match look_up(parts, session, &key, Suspension::Within).await? {
         EarlierCall::Ended(stop, approval) => {
             open.record.approval = Some(approval);
             return Err(stop);
         }
-        EarlierCall::Here(call, present) => (call, present),
+        EarlierCall::Here(noted, present) => (noted, present),
         EarlierCall::New => {
             let present = session.at_work().enter(open.id()).await;
-            settlement.journaled = Some(JournaledCall::new(key, Some(present)));
+            settlement.journal(JournaledCall::new(
+                parts,
+                session,
+                open.nest(),
+                key,
+                Some(present),
+            ));
             return Ok(None);
         }
     };
-    open.rename(call);
+    // It may have waited for a decision about itself first.
+    journaled::forget_noted(parts, open.nest()).await;
+    open.rename(noted.call.clone());
     open.mark_resumable();
-    let journaled = JournaledCall::noted(key, present, parts, session.run(), open.nest());
-    settlement.journaled = Some(journaled);
+    settlement.journal(JournaledCall::resumed(parts, open.nest(), *noted, present));
     Ok(Some(session.continuing()))
 }
 
@@ -99,9 +106,9 @@ async fn resume(
     if noted.is_some() || open.how() != CallMode::Asked {
         open.mark_resumable();
     }
-    settlement.journaled = Some(match noted {
-        Some(call) => JournaledCall::noted(key, present, parts, &call.run, open.nest()),
-        None => JournaledCall::new(key, Some(present)),
+    settlement.journal(match noted {
+        Some(noted) => JournaledCall::resumed(parts, open.nest(), noted, present),
+        None => JournaledCall::new(parts, session, open.nest(), key, Some(present)),
     });
     Ok(())
 }
@@ -132,9 +139,9 @@ pub(super) async fn earlier_outcome(
         open.record.approval = Some(approval);
         return Err(stop);
     }
-    settlement
-        .journaled
-        .get_or_insert(JournaledCall::new(key, None));
+    if !settlement.is_journaled() {
+        settlement.journal(JournaledCall::new(parts, session, open.nest(), key, None));
+    }
     Ok(())
 }
 
@@ -160,16 +167,15 @@ async fn look_up(
     if !session.has_asked() && session.others().is_none() {
         return Ok(EarlierCall::New);
     }
-    let found = parts.inbox.find_suspended(key).await;
-    for SuspendedEntry { call, .. } in found.map_err(|e| unknown(&e))? {
-        let before = if call.run == *session.run() && suspension == Suspension::After {
-            after(parts, session, &call).await?
-        } else if call.run == *session.run() {
-            from_this_run(parts, session, call).await?
-        } else if may_receive(session, &call) {
-            from_other_run(parts, session, call).await?
+    let found = same_calls(parts, session, key).await;
+    for entry in found.map_err(|e| unknown(&e))? {
+        let is_here = entry.call.run == *session.run();
+        let before = if is_here && suspension == Suspension::After {
+            after(parts, session, &entry.call).await?
+        } else if is_here {
+            from_this_run(parts, session, entry).await?
         } else {
-            continue;
+            from_other_run(parts, session, entry.call).await?
         };
         if !matches!(before, EarlierCall::New) {
             return Ok(before);
@@ -178,17 +184,35 @@ async fn look_up(
     Ok(EarlierCall::New)
 }
 
-/// Returns whether a call of this session may receive the outcome of another run's call. A command's call is a run of its own: only
-/// commands receive its outcome, and commands receive none of a client's calls.
-fn may_receive(session: &Session, call: &SuspendedCall) -> bool {
-    if call.run == *session.approval_run() {
-        return true;
+/// Returns the noted calls that a call of this session with this key stands for, newest first: those of its run, and those of other runs
+/// whose outcome it may receive. A command's call is a run of its own: only commands receive its outcome, and commands receive none of a
+/// client's calls. Nobody receives that of a call whose client still waits for it.
+pub(super) async fn same_calls(
+    parts: &ExecutorParts,
+    session: &Session,
+    key: &str,
+) -> Result<Vec<SuspendedEntry>, InboxError> {
+    let mut same = Vec::new();
+    for entry in parts.inbox.find_suspended(key).await? {
+        let call = &entry.call;
+        let is_own = call.run == *session.run() || call.run == *session.approval_run();
+        let is_same = is_own
+            || call.alone == session.is_for_one_call()
+                && match stands(session, call) {
+                    OtherRun::InUse => call.alone && !is_attended(parts, &call.approval).await?,
+                    OtherRun::Resumed | OtherRun::Abandoned | OtherRun::Closed => true,
+                };
+        if is_same {
+            same.push(entry);
+        }
     }
-    match (call.alone, session.is_for_one_call()) {
-        (true, true) => true,
-        (false, false) => stands(session, call) != OtherRun::InUse,
-        (true, false) | (false, true) => false,
-    }
+    Ok(same)
+}
+
+/// Returns whether the process that made a request lives, and waits for it or acts on it.
+async fn is_attended(parts: &ExecutorParts, id: &ApprovalId) -> Result<bool, InboxError> {
+    let entry = parts.inbox.get(id).await?;
+    Ok(entry.is_some_and(|entry| entry.attended))
 }
 
 fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
@@ -196,19 +220,22 @@ fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
     others.map_or(OtherRun::InUse, |others| others.look(&call.run))
 }
 
-/// Looks up a call of this run. The inbox knows about one that did not begin.
+/// Looks up a call of this run. The inbox finds the request of one that did not begin, unless that request is over.
 async fn from_this_run(
     parts: &ExecutorParts,
     session: &Session,
-    call: SuspendedCall,
+    entry: SuspendedEntry,
 ) -> Result<EarlierCall, EarlyEnd> {
+    let call = entry.call;
     if !call.within {
-        forget(parts, &call).await;
+        if !entry.state.answers_again() {
+            journaled::forget(&*parts.inbox, &call).await;
+        }
         return Ok(EarlierCall::New);
     }
     let present = enter(session, &call.call).await?;
     match now(parts, &call).await? {
-        Some(noted) if !noted.has_ended() => Ok(EarlierCall::Here(call.call, present)),
+        Some(noted) if !noted.has_ended() => Ok(EarlierCall::Here(Box::new(noted.call), present)),
         Some(ended) => collect(parts, session, &ended.call).await,
         // Another client received the outcome: this is a new call.
         None => Ok(EarlierCall::New),
@@ -298,7 +325,7 @@ async fn over(
         None => Ok(EarlierCall::New),
         Some(ended) if ended.has_ended() => collect(parts, session, &ended.call).await,
         Some(_) => {
-            forget(parts, call).await;
+            journaled::forget(&*parts.inbox, call).await;
             Err(outcome_lost(call))
         }
     }
@@ -367,14 +394,6 @@ async fn enter(session: &Session, call: &CallId) -> Result<RunningCallGuard, Ear
         () = session.cancellation().cancelled() => {
             Err(EarlyEnd::failed(ErrorKind::Cancelled, "the session was cancelled"))
         }
-    }
-}
-
-async fn forget(parts: &ExecutorParts, call: &SuspendedCall) {
-    let ended = parts.inbox.end_suspended(&call.run, &call.call, None);
-    if let Err(error) = ended.await {
-        // The call is looked up again, but its outcome is not delivered twice.
-        tracing::warn!(%error, call = %call.call, "forget a suspended call");
     }
 }
 

@@ -106,6 +106,7 @@ async fn ask_inbox(
         ask::ask(
             parts,
             session,
+            open.nest(),
             request,
             ask::DecisionWait::of(session, &fits),
         )

@@ -18,7 +18,9 @@ use crate::error::ErrorKind;
 use crate::executor::ExecutorParts;
 use crate::executor::claim::{RequestClaim, repeat_outcome};
 use crate::executor::early_end::EarlyEnd;
+use crate::executor::journaled::note_waiting;
 use crate::future::BoxFuture;
+use crate::session::nest::CallScope;
 use crate::session::{Session, WaitMode};
 use crate::spec::CallPhrases;
 
@@ -180,6 +182,7 @@ fn approvers<'a>(
 pub(super) async fn ask(
     parts: &ExecutorParts,
     session: &Session,
+    nest: &CallScope,
     request: ApprovalRequest,
     wait: DecisionWait<'_>,
 ) -> Result<ClaimedDecision, EarlyEnd> {
@@ -202,8 +205,13 @@ pub(super) async fn ask(
         deadline: Instant::now() + wait.limit,
         waits: true,
     };
+    // Before the request is stored: if this process dies at any moment after that, the call is found when it is made again.
+    let noted = note_waiting(parts, session, nest, &open_request.request).await;
+    noted.map_err(|e| not_recorded(&e))?;
     let filed = inbox.submit(&open_request.request).await;
     if let Submission::Existing(entry) = filed.map_err(|e| not_recorded(&e))? {
+        let noted = note_waiting(parts, session, nest, &entry.request).await;
+        noted.map_err(|e| not_recorded(&e))?;
         if entry.status == RequestStatus::Pending {
             // The request stays valid even if this process cannot note that it waits, too.
             let _ = inbox.set_attended(&entry.request.id, true).await;

@@ -29,6 +29,11 @@ impl RequestClaim {
         }
     }
 
+    /// Returns the request.
+    pub(super) fn id(&self) -> &ApprovalId {
+        &self.id
+    }
+
     /// Marks a question's answer as delivered; nothing runs because of it.
     pub(super) async fn mark_answered(mut self) {
         self.finished = true;

@@ -1,52 +1,42 @@
-//! `JournaledCall`: a call that is recognised when it is made again, and the note of how it ended.
+//! `JournaledCall`: a call that is recognised when it is made again. It is noted before anybody is asked, so that whatever becomes of
+//! this process, the request has a caller to whom its outcome is owed.
 
 use std::sync::Arc;
 
-use crate::approval::ApprovalId;
 use crate::approval::inbox::{InboxError, WaitingCalls};
 use crate::approval::suspended::SuspendedCall;
-use crate::call::{CallId, RunId};
+use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::executor::ExecutorParts;
 use crate::result::{Outcome, Status};
 use crate::session::Session;
 use crate::session::at_work::RunningCallGuard;
-use crate::session::nest::CallScope;
+use crate::session::nest::{CallScope, RepeatState};
 
-/// A call that is recognised when it is made again.
-#[derive(Debug)]
-pub(super) struct JournaledCall {
-    pub(super) key: String,
-    /// Set once the call has begun: no other call runs under its id.
-    present: Option<RunningCallGuard>,
-    /// Set if the call was suspended before.
-    noted: Option<SuspendedNote>,
-}
-
-/// A call that is noted as suspended. Dropping this forgets the call if it was cancelled with its client and is over; a call that
+/// A call that is recognised when it is made again. Dropping this forgets a call that was cancelled with its client and is over; one that
 /// can be resumed stays noted.
 #[derive(Debug)]
-struct SuspendedNote {
+pub(super) struct JournaledCall {
     store: Arc<dyn WaitingCalls>,
-    run: RunId,
-    call: CallId,
     nest: Arc<CallScope>,
+    /// Set once the call has begun: no other call runs under its id.
     present: Option<RunningCallGuard>,
-    dropped: bool,
+    settled: bool,
 }
 
-impl Drop for SuspendedNote {
+impl Drop for JournaledCall {
     fn drop(&mut self) {
-        if !self.dropped || self.nest.is_resumable() {
+        if self.settled || self.nest.is_resumable() {
             return;
         }
+        let Some(noted) = self.nest.repeat().noted.take() else {
+            return;
+        };
         // Without a runtime the process is exiting; the journal then tells what the call did.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (store, run, call) = (Arc::clone(&self.store), self.run.clone(), self.call.clone());
+            let store = Arc::clone(&self.store);
             let present = self.present.take();
             runtime.spawn(async move {
-                if let Err(error) = store.end_suspended(&run, &call, None).await {
-                    tracing::warn!(%error, %call, "forget a cancelled call");
-                }
+                forget(&*store, &noted).await;
                 // An identical call that waits for this one must not find the note.
                 drop(present);
             });
@@ -65,85 +55,166 @@ pub(super) struct JournaledEnd {
 
 impl JournaledCall {
     /// Creates the entry of a call that has not begun, or that begins now.
-    pub(super) fn new(key: String, present: Option<RunningCallGuard>) -> Self {
+    pub(super) fn new(
+        parts: &ExecutorParts,
+        session: &Session,
+        nest: &Arc<CallScope>,
+        key: String,
+        present: Option<RunningCallGuard>,
+    ) -> Self {
+        {
+            let mut repeat = nest.repeat();
+            repeat.key = Some(key);
+            repeat.alone = session.is_for_one_call();
+            repeat.has_begun |= present.is_some();
+        }
         Self {
-            key,
+            store: Arc::clone(&parts.inbox),
+            nest: Arc::clone(nest),
             present,
-            noted: None,
+            settled: false,
         }
     }
 
-    /// Creates the entry of a call that was suspended before and continues now.
-    pub(super) fn noted(
-        key: String,
-        present: RunningCallGuard,
+    /// Creates the entry of a call that was suspended before and continues now, maybe in a session that serves other calls, too.
+    pub(super) fn resumed(
         parts: &ExecutorParts,
-        run: &RunId,
         nest: &Arc<CallScope>,
+        noted: SuspendedCall,
+        present: RunningCallGuard,
     ) -> Self {
-        let noted = SuspendedNote {
-            store: Arc::clone(&parts.inbox),
-            run: run.clone(),
-            call: nest.call().clone(),
-            nest: Arc::clone(nest),
-            present: Some(present),
-            dropped: true,
+        *nest.repeat() = RepeatState {
+            key: Some(noted.key.clone()),
+            alone: noted.alone,
+            has_begun: true,
+            noted: Some(noted),
         };
         Self {
-            key,
-            present: None,
-            noted: Some(noted),
+            store: Arc::clone(&parts.inbox),
+            nest: Arc::clone(nest),
+            present: Some(present),
+            settled: false,
         }
     }
 
-    fn has_started(&self) -> bool {
-        self.present.is_some() || self.noted.is_some()
+    /// Ends the entry in favour of another one of the same call.
+    pub(super) fn replace(mut self) {
+        self.settled = true;
     }
 
     /// Notes how the call ended, for when it is made again.
     pub(super) async fn ended(
         mut self,
-        parts: &ExecutorParts,
         session: &Session,
         outcome: &mut Outcome,
         end: JournaledEnd,
     ) {
-        let suspended = outcome.status == Status::Suspended;
-        let waits = outcome.approval.clone().filter(|_| suspended);
-        let (run, call) = (session.run(), &outcome.call);
-        let noted_before = self.noted.as_mut().map(|noted| noted.dropped = false);
-        let noted = if let Some(approval) = waits {
-            let approval = ApprovalId::new(approval);
-            self.suspended(parts, session, &outcome.call, approval)
-                .await
-        } else if noted_before.is_none() || end.resumable {
-            Ok(())
-        } else {
-            let text = (!end.heard).then(|| outcome.to_stored().unwrap_or_default());
-            parts.inbox.end_suspended(run, call, text.as_deref()).await
+        let waits = outcome.approval.as_deref();
+        let waits = waits.filter(|_| outcome.status == Status::Suspended);
+        let noted = self.nest.repeat().noted.clone();
+        let result = match (waits, noted) {
+            (Some(approval), Some(noted)) if noted.approval.as_str() == approval => Ok(()),
+            (Some(approval), _) => self.suspend(session, outcome, approval).await,
+            (None, None) => Ok(()),
+            (None, Some(_)) if end.resumable => Ok(()),
+            (None, Some(noted)) if end.heard => hand_over(&*self.store, &noted).await,
+            (None, Some(noted)) => {
+                let text = outcome.to_stored().unwrap_or_default();
+                let (run, call) = (&noted.run, &noted.call);
+                self.store.end_suspended(run, call, Some(&text)).await
+            }
         };
-        if let Err(error) = noted {
-            tracing::error!(%error, %run, call = %outcome.call, "note how a suspended call stands");
+        // Being dropped while it notes the end, it still forgets the call.
+        self.settled = true;
+        if let Err(error) = result {
+            tracing::error!(%error, call = %outcome.call, "note how a suspended call stands");
             let what = "it could not be noted that this call waits: resume the run instead of calling again";
             outcome.notes.push(what.to_owned());
         }
     }
 
-    async fn suspended(
+    /// Notes a call that ended suspended on a request that another call made.
+    async fn suspend(
         &self,
-        parts: &ExecutorParts,
         session: &Session,
-        call: &CallId,
-        approval: ApprovalId,
+        outcome: &Outcome,
+        approval: &str,
     ) -> Result<(), InboxError> {
-        let suspended = SuspendedCall {
+        let repeat = self.nest.repeat().clone();
+        let call = SuspendedCall {
             run: session.run().clone(),
-            call: call.clone(),
-            key: self.key.clone(),
-            approval,
-            within: self.has_started(),
-            alone: session.is_for_one_call(),
+            call: outcome.call.clone(),
+            key: repeat.key.unwrap_or_default(),
+            approval: ApprovalId::new(approval),
+            within: repeat.has_begun,
+            alone: repeat.alone,
         };
-        parts.inbox.suspend(&suspended).await
+        self.store.suspend(&call).await
+    }
+}
+
+/// Notes the outermost call around this one as waiting for a request, if it is looked for when it is made again. Without a durable store
+/// there is nothing to come back to.
+pub(super) async fn note_waiting(
+    parts: &ExecutorParts,
+    session: &Session,
+    nest: &CallScope,
+    request: &ApprovalRequest,
+) -> Result<(), InboxError> {
+    let outermost = nest.outermost();
+    let repeat = outermost.repeat().clone();
+    let Some(key) = repeat.key.filter(|_| parts.inbox.is_durable()) else {
+        return Ok(());
+    };
+    let (run, call) = if repeat.has_begun {
+        (session.run(), outermost.call())
+    } else {
+        (&request.run, &request.call)
+    };
+    let waits = SuspendedCall {
+        run: run.clone(),
+        call: call.clone(),
+        key,
+        approval: request.id.clone(),
+        within: repeat.has_begun,
+        alone: repeat.alone,
+    };
+    parts.inbox.suspend(&waits).await?;
+    let before = outermost.repeat().noted.replace(waits.clone());
+    if let Some(before) = before.filter(|one| (&one.run, &one.call) != (&waits.run, &waits.call)) {
+        forget(&*parts.inbox, &before).await;
+    }
+    Ok(())
+}
+
+/// Forgets a noted call whose client receives the outcome now; with that, the outcome of its request is delivered.
+async fn hand_over(store: &dyn WaitingCalls, noted: &SuspendedCall) -> Result<(), InboxError> {
+    let (run, call) = (&noted.run, &noted.call);
+    if !noted.within {
+        if store.collect(run, call).await?.is_some() {
+            return Ok(());
+        }
+        // An identical call shares the note and has ended it, or nothing came of the request.
+        let request = store.get(&noted.approval).await?;
+        if request.is_some_and(|request| request.outcome.is_some()) {
+            store.deliver(&noted.approval).await?;
+        }
+    }
+    store.end_suspended(run, call, None).await
+}
+
+/// Forgets what a call was noted as, because it is over or is noted otherwise.
+pub(super) async fn forget_noted(parts: &ExecutorParts, nest: &CallScope) {
+    let noted = nest.repeat().noted.take();
+    if let Some(noted) = noted {
+        forget(&*parts.inbox, &noted).await;
+    }
+}
+
+/// Forgets a suspended call.
+pub(super) async fn forget(store: &dyn WaitingCalls, call: &SuspendedCall) {
+    if let Err(error) = store.end_suspended(&call.run, &call.call, None).await {
+        // The call is looked up again, but its outcome is not delivered twice.
+        tracing::warn!(%error, call = %call.call, "forget a suspended call");
     }
 }

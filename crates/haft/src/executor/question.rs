@@ -9,6 +9,7 @@ use crate::error::{ErrorKind, ToolError};
 use crate::executor::ExecutorParts;
 use crate::executor::ask::{self, ClaimedDecision, DecisionWait};
 use crate::executor::draft::{CallIdentity, UndecidedCall};
+use crate::executor::early_end::EarlyEnd;
 use crate::executor::question::again::{EarlierQuestion, RepeatKey};
 
 mod again;
@@ -34,7 +35,7 @@ pub(super) async fn ask(
             .with_advice("decide without an answer, and state what you assumed"));
     }
     let again = RepeatKey::of(parts, context, arguments);
-    let request = match again.find_earlier(parts).await? {
+    let request = match again.find_earlier(parts, session).await? {
         EarlierQuestion::None => None,
         EarlierQuestion::Waits(request) => Some(*request),
         EarlierQuestion::Decided(decision) => return to_answers(context, *decision),
@@ -54,22 +55,21 @@ pub(super) async fn ask(
             .map(|drafted| to_request(form, drafted))
     };
     let request = request.map_or_else(drafted, Ok)?;
+    again.add_to(&context.nest);
     let limits = DecisionWait::for_answer(session, wait, &|_| Ok(()));
     let claimed = {
         let _waiting = context.nest.begin_wait();
-        let asking = ask::ask(parts, session, request, limits);
+        let asking = ask::ask(parts, session, &context.nest, request, limits);
         context.nest.seat().yield_for(session.lane(), asking).await
     };
-    let claimed = match claimed {
-        Ok(claimed) => claimed,
-        Err(stop) if stop.kind() == Some(ErrorKind::Denied) => return Ok(Map::new()),
-        Err(stop) => {
-            again.note(parts, context, &stop).await?;
-            return Err(stop.into());
-        }
-    };
-    again.forget(parts, &claimed.decided.request).await;
-    user_answers(context, claimed).await
+    if !matches!(claimed, Err(EarlyEnd::Suspended(_))) {
+        again.forget(parts, &context.nest).await;
+    }
+    match claimed {
+        Ok(claimed) => user_answers(context, claimed).await,
+        Err(stop) if stop.kind() == Some(ErrorKind::Denied) => Ok(Map::new()),
+        Err(stop) => Err(stop.into()),
+    }
 }
 
 /// Returns the request as the user sees it.

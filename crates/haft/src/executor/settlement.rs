@@ -28,7 +28,7 @@ pub(super) struct Settlement {
     /// Why the inbox refused the claim.
     refused: Option<InboxError>,
     /// Its journal entry, if the call may be suspended.
-    pub(super) journaled: Option<JournaledCall>,
+    journaled: Option<JournaledCall>,
 }
 
 impl Settlement {
@@ -58,6 +58,18 @@ impl Settlement {
     /// Returns whether the call acts on a decision that it has claimed.
     pub(super) fn has_claimed(&self) -> bool {
         self.claimed.is_some()
+    }
+
+    /// Sets its journal entry, in place of an earlier one.
+    pub(super) fn journal(&mut self, call: JournaledCall) {
+        if let Some(earlier) = self.journaled.replace(call) {
+            earlier.replace();
+        }
+    }
+
+    /// Returns whether it has a journal entry.
+    pub(super) fn is_journaled(&self) -> bool {
+        self.journaled.is_some()
     }
 
     /// Notes that the inbox refused the claim.
@@ -91,19 +103,24 @@ impl Settlement {
             Some(ResumeDecision::Approved(_)) | None => None,
         };
         let claimed = self.claimed.or(unused);
-        let (parts, session) = (open.parts(), open.session());
+        let session = open.session();
+        // A noted client collects the outcome together with the note: until then it is owed, should this process die.
+        let noted = open.nest().outermost().repeat().noted.clone();
+        let owed = claimed.as_ref().zip(noted).is_some_and(|(claimed, noted)| {
+            delivered && !noted.within && noted.approval == *claimed.id()
+        });
         let kept_end = JournaledEnd {
             heard: delivered,
             resumable: open.nest().is_resumable(),
         };
         let mut outcome = open.close(end);
+        if let Some(claimed) = claimed {
+            claimed.finish(&outcome, delivered && !owed).await;
+        }
         if let Some(kept) = self.journaled {
             let left = kept_end.resumable && outcome.status != Status::Suspended;
             session.at_work().note_resumable(&outcome.call, left);
-            kept.ended(parts, session, &mut outcome, kept_end).await;
-        }
-        if let Some(claimed) = claimed {
-            claimed.finish(&outcome, delivered).await;
+            kept.ended(session, &mut outcome, kept_end).await;
         }
         outcome
     }

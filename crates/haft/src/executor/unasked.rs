@@ -117,7 +117,7 @@ async fn elsewhere(
         return Ok(Vec::new());
     }
     let key = again::of(parts, session, entry, call.written);
-    let found = parts.inbox.find_suspended(&key).await;
+    let found = again::same_calls(parts, session, &key).await;
     let found = found.map_err(not_withdrawn)?;
     let is_same = |one: &SuspendedEntry| {
         let here = one.call.run == *session.approval_run();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
+use crate::approval::suspended::SuspendedCall;
 use crate::call::CallId;
 use crate::result::{Status, TracedCall};
 use crate::session::lane::LaneSeat;
@@ -33,8 +34,22 @@ pub(crate) struct CallScope {
     listens: AtomicBool,
     /// Whether the call was suspended or interrupted and is resumed: until it is over, it can be resumed again.
     resumable: AtomicBool,
+    repeat: Mutex<RepeatState>,
     changed: Notify,
     seat: LaneSeat,
+}
+
+/// How a call is found when it is made again.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RepeatState {
+    /// The key that identifies it; `None` for a call that is not looked for.
+    pub(crate) key: Option<String>,
+    /// Whether its run exists only for it.
+    pub(crate) alone: bool,
+    /// Whether it has begun, so that what it waits for are requests of calls within it.
+    pub(crate) has_begun: bool,
+    /// As what it is noted while it waits for a decision.
+    pub(crate) noted: Option<SuspendedCall>,
 }
 
 /// Why a running call must end.
@@ -66,6 +81,7 @@ impl CallScope {
             ending: OnceLock::new(),
             listens: AtomicBool::new(false),
             resumable: AtomicBool::new(false),
+            repeat: Mutex::default(),
             changed: Notify::new(),
             seat: LaneSeat::default(),
         }
@@ -84,6 +100,16 @@ impl CallScope {
     /// Returns whether the call could be resumed if it ended now.
     pub(crate) fn is_resumable(&self) -> bool {
         self.resumable.load(Ordering::Acquire)
+    }
+
+    /// Returns how the call is found when it is made again.
+    pub(crate) fn repeat(&self) -> MutexGuard<'_, RepeatState> {
+        self.repeat.lock()
+    }
+
+    /// Returns the outermost call around this one, or this one.
+    pub(crate) fn outermost(&self) -> &Self {
+        self.outer.as_deref().map_or(self, Self::outermost)
     }
 
     /// Tells the call's tool to end; returns false if it does not listen.

@@ -1,5 +1,6 @@
 //! Every order of events around one waiting call, searched breadth first over the states that [`transition`] leads to: two identical calls
-//! ask, two users decide, one process exits, the time runs out. The call runs at most once, no outcome is lost, and nobody waits for ever.
+//! ask, two users decide, one process exits and its client makes the call again, the time runs out. The call runs at most once, no outcome is
+//! lost, and nobody waits for ever.
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Debug;
@@ -35,9 +36,13 @@ enum Process {
     Waits,
     /// Its call ended suspended, and it will make the call again.
     Suspended,
+    /// It exited while its call waited or ran, and its client will make the call again in another run.
+    Returns,
     /// Acts on the decision if no other process waits for it.
     Follows,
     Runs,
+    /// Its call has ended, and it collects the outcome for its client.
+    Ends,
     /// It has the call's outcome, or was told what became of the request.
     Heard(bool),
     Gone,
@@ -100,7 +105,13 @@ impl World {
         } else {
             Process::Heard(false)
         };
-        Some(self.with(WaitingEvent::Return { heard: true })?.at(n, to))
+        let noted = WaitingEvent::Suspend { within: false };
+        let after = if answers {
+            self.with(noted)?
+        } else {
+            self.clone()
+        };
+        Some(after.at(n, to))
     }
 
     /// The call is made again in another run, and waits until the request is settled.
@@ -123,24 +134,36 @@ impl World {
                 Some(after.at(n, Process::Suspended))
             })],
             Process::Suspended => vec![self.again_here(n), self.again_elsewhere(n)],
+            Process::Returns => vec![self.again_elsewhere(n)],
             Process::Follows if !attended && self.decided > 0 => vec![self.claimed(n)],
             Process::Runs => {
-                let ended = self.with(WaitingEvent::Finish { delivered: n < 2 });
-                let to = if n < 2 {
-                    Process::Heard(true)
-                } else {
-                    Process::Gone
-                };
+                let ended = self.with(WaitingEvent::Finish { delivered: false });
+                let to = if n < 2 { Process::Ends } else { Process::Gone };
                 vec![ended.map(|ended| ended.at(n, to))]
+            }
+            Process::Ends => {
+                // The note is shared, and may be gone already.
+                let collected = self.with(WaitingEvent::Collect);
+                let heard = collected.and_then(|one| one.with(WaitingEvent::Deliver));
+                vec![heard.map(|one| one.at(n, Process::Heard(true)))]
             }
             Process::Follows | Process::Heard(_) | Process::Gone => Vec::new(),
         }
     }
 
     fn exit_of(&self, n: usize) -> Option<Self> {
-        let lives = !matches!(self.processes[n], Process::Heard(_) | Process::Gone);
+        let now = self.processes[n];
+        let lives = !matches!(
+            now,
+            Process::Heard(_) | Process::Gone | Process::Suspended | Process::Returns
+        );
+        let to = if n < 2 {
+            Process::Returns
+        } else {
+            Process::Gone
+        };
         let exits = lives && self.may_exit;
-        let runs = self.processes[n] == Process::Runs;
+        let runs = now == Process::Runs;
         let after = if runs {
             self.with(WaitingEvent::Exit)?
         } else {
@@ -148,7 +171,7 @@ impl World {
         };
         exits.then(|| Self {
             may_exit: false,
-            ..after.at(n, Process::Gone)
+            ..after.at(n, to)
         })
     }
 
@@ -180,13 +203,14 @@ impl World {
         let one = self.row.status != Running || running.count() == 1;
         assert!(self.runs <= 1 && one, "run twice: {self:?}");
         let asked = &self.processes[..2];
-        let over = |one: &Process| matches!(one, Process::Heard(_) | Process::Gone);
+        // Who comes back is told that the call waits.
+        let over = |one: &Process| matches!(one, Process::Heard(_) | Process::Returns);
         assert!(
             !is_end || asked.iter().all(over),
             "waits for ever: {self:?}"
         );
         let heard = asked.contains(&Process::Heard(true));
-        let lost = self.row.status == Done && !heard && !asked.contains(&Process::Gone);
+        let lost = self.row.status == Done && !heard;
         assert!(!is_end || !lost, "an outcome is lost: {self:?}");
         assert!(!heard || self.row.delivered, "owed again: {self:?}");
     }
@@ -204,7 +228,11 @@ fn a_call_asked_about_twice_runs_at_most_once_and_leaves_nobody_waiting() {
         .flat_map(|one| decisions.map(|two| (one, two)))
     {
         let world = World {
-            row: CallState::of(Pending),
+            // Noted before the request was stored.
+            row: CallState {
+                caller: CallerState::Own,
+                ..CallState::of(Pending)
+            },
             processes: [Process::Waits, Process::Waits, Process::Follows],
             deciders: [Some(first), Some(second)],
             may_exit: true,

@@ -1,14 +1,16 @@
 //! A question that a command asks again: each of its calls is a run of its own, and the inbox identifies questions by run.
 
 use crate::approval::inbox::RequestStatus;
-use crate::approval::suspended::SuspendedCall;
 use crate::approval::{ApprovalRequest, Decision};
 use crate::arguments::Arguments;
 use crate::context::CallContext;
 use crate::executor::ExecutorParts;
-use crate::executor::again::{of, unknown};
+use crate::executor::again::{of, same_calls, unknown};
 use crate::executor::ask::not_recorded;
 use crate::executor::early_end::EarlyEnd;
+use crate::executor::journaled::forget_noted;
+use crate::session::Session;
+use crate::session::nest::CallScope;
 
 /// The key that identifies a question when it is asked again; `None` if its own run finds it.
 pub(super) struct RepeatKey {
@@ -38,11 +40,12 @@ impl RepeatKey {
     pub(super) async fn find_earlier(
         &self,
         parts: &ExecutorParts,
+        session: &Session,
     ) -> Result<EarlierQuestion, EarlyEnd> {
         let Some(key) = &self.key else {
             return Ok(EarlierQuestion::None);
         };
-        let found = parts.inbox.find_suspended(key).await;
+        let found = same_calls(parts, session, key).await;
         let found = found.map_err(|e| unknown(&e))?;
         for noted in found.into_iter().filter(|noted| noted.call.alone) {
             let approval = &noted.call.approval;
@@ -72,36 +75,19 @@ impl RepeatKey {
         Ok(EarlierQuestion::None)
     }
 
-    /// Notes the question if it is suspended.
-    pub(super) async fn note(
-        &self,
-        parts: &ExecutorParts,
-        context: &CallContext,
-        stop: &EarlyEnd,
-    ) -> Result<(), EarlyEnd> {
-        let (Some(key), EarlyEnd::Suspended(waiting)) = (&self.key, stop) else {
-            return Ok(());
-        };
-        let call = SuspendedCall {
-            run: context.session.run().clone(),
-            call: context.call.clone(),
-            key: key.clone(),
-            approval: waiting.approval.clone(),
-            within: false,
-            alone: true,
-        };
-        let noted = parts.inbox.suspend(&call).await;
-        noted.map_err(|e| unknown(&e))
+    /// Notes under which key the question is found when it is asked again; whoever waits for its answer is noted by that.
+    pub(super) fn add_to(&self, nest: &CallScope) {
+        if let Some(key) = &self.key {
+            let mut repeat = nest.repeat();
+            repeat.key.get_or_insert_with(|| key.clone());
+            repeat.alone = true;
+        }
     }
 
-    /// Forgets the question once its answer is delivered: asked again, it is a new question.
-    pub(super) async fn forget(&self, parts: &ExecutorParts, request: &ApprovalRequest) {
-        if self.key.is_none() {
-            return;
-        }
-        let ended = parts.inbox.end_suspended(&request.run, &request.call, None);
-        if let Err(error) = ended.await {
-            tracing::warn!(%error, approval = %request.id, "forget a question that was answered");
+    /// Forgets the question once it is over: asked again, it is a new question.
+    pub(super) async fn forget(&self, parts: &ExecutorParts, nest: &CallScope) {
+        if self.key.is_some() {
+            forget_noted(parts, nest).await;
         }
     }
 }
