@@ -54,11 +54,6 @@ const CIRCLES: &[Circle] = &[
         ],
         reason: "the tree of a command's processes holds the guards of its jail, and scripts share the locks of a jail",
     },
-    Circle {
-        home: "haft-store",
-        files: &["inbox", "postgres", "sqlite", "suspended"],
-        reason: "a store makes the inbox and the notes of its database, and they use its connections",
-    },
 ];
 
 /// Lifts the uses between files to those between the modules next to each other in each folder.
