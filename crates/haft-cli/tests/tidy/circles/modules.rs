@@ -38,22 +38,6 @@ const CIRCLES: &[Circle] = &[
         ],
         reason: "`App` is assembled from what is built for an `App`",
     },
-    Circle {
-        home: "haft-sandbox",
-        files: &[
-            "code",
-            "command",
-            "host_program",
-            "jail",
-            "memory",
-            "places",
-            "running",
-            "strength",
-            "toolchains",
-            "tree",
-        ],
-        reason: "the tree of a command's processes holds the guards of its jail, and scripts share the locks of a jail",
-    },
 ];
 
 /// Lifts the uses between files to those between the modules next to each other in each folder.
