@@ -7,38 +7,11 @@ use super::{CRATES, Circle, Edges, circles};
 use crate::uses::Uses;
 
 /// The circles that remain. A row may only shrink; one that is over goes.
-const CIRCLES: &[Circle] = &[
-    Circle {
-        home: "haft",
-        files: &["context", "session", "tool", "toolset"],
-        reason: "a tool is called with a context, a context has the session, a session sees a toolset, and a toolset holds tools",
-    },
-    Circle {
-        home: "haft-app",
-        files: &[
-            "access",
-            "app",
-            "clients",
-            "desktop",
-            "hook",
-            "hook_settings",
-            "host",
-            "oauth",
-            "own_program",
-            "reload",
-            "requests",
-            "rules",
-            "run",
-            "running",
-            "servers",
-            "site",
-            "view",
-            "webhook",
-            "wiring",
-        ],
-        reason: "`App` is assembled from what is built for an `App`",
-    },
-];
+const CIRCLES: &[Circle] = &[Circle {
+    home: "haft",
+    files: &["context", "session", "tool", "toolset"],
+    reason: "a tool is called with a context, a context has the session, a session sees a toolset, and a toolset holds tools",
+}];
 
 /// Lifts the uses between files to those between the modules next to each other in each folder.
 fn levels(edges: &Edges) -> BTreeMap<String, Edges> {
