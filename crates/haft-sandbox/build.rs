@@ -9,7 +9,7 @@ use std::path::PathBuf;
     reason = "a build script starts the compiler"
 )]
 fn main() -> Result<(), Box<dyn Error>> {
-    for file in ["src/code/lockdown/library.rs", "src/code/lockdown/lock.rs"] {
+    for file in ["src/lockdown/library.rs", "src/lockdown/lock.rs"] {
         println!("cargo:rerun-if-changed={file}");
     }
     let missing = |name: &str| format!("cargo sets no {name}");
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .args(["-Clink-arg=-nostdlib", "-Clink-arg=-nostartfiles"])
         .args(["-Clink-arg=-Wl,--no-undefined", "-o"])
         .arg(library.join("lockdown.so"))
-        .arg("src/code/lockdown/library.rs");
+        .arg("src/lockdown/library.rs");
     if let Some(linker) = env::var_os("RUSTC_LINKER") {
         let mut option = std::ffi::OsString::from("-Clinker=");
         option.push(linker);

@@ -14,12 +14,11 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use crate::config::Settings;
+use crate::config::{Settings, views};
 use crate::home::Home;
 use crate::nearest::nearest;
 use crate::plain_file::{self, Stamp, stamp};
 use crate::problem::{Problem, SourceLocation};
-use crate::wiring::served;
 
 /// The file's name in the state folder.
 const FILE_NAME: &str = "access-tokens.json";
@@ -267,7 +266,7 @@ fn check(new: &NewToken) -> Result<(), Problem> {
 /// # Errors
 /// A [`Problem`] if they don't, or if the name of a view is invalid.
 pub fn check_view(settings: &Settings, name: &str) -> Result<(), Problem> {
-    let names: BTreeSet<String> = served::names(settings)?;
+    let names: BTreeSet<String> = views::names(settings)?;
     if names.contains(name) {
         return Ok(());
     }

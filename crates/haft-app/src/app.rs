@@ -31,14 +31,15 @@ use parking_lot::RwLock;
 use tokio::task::AbortHandle;
 
 use crate::config::fault::SettingsFault;
+use crate::config::hook::HookSettingsInForce;
 use crate::config::{Settings, typed};
 use crate::desktop::DesktopState;
 use crate::disk::{DiskUse, Gauge};
 use crate::feed::AuditFeed;
-use crate::hook::settings::HookSettingsInForce;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::oauth::ResourceServer;
+use crate::policy_in_force::PolicyInForce;
 use crate::problem::Problem;
 use crate::rules::RuleCheck;
 use crate::run::live::LiveRuns;
@@ -46,20 +47,21 @@ use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, RunSettings, Runs};
 use crate::running::background::ConsoleRequest;
 use crate::site::Site;
+use crate::upstream;
 use crate::webhook::Webhook;
 use crate::wiring::approvals::ApprovalSettings;
 use crate::wiring::chain::Scripts;
-use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::inventory::Inventory;
 use crate::wiring::parts::{self, HostResources, ToolConfig};
 use crate::wiring::policy::PolicyInputs;
 use crate::wiring::served::{ServedToolsets, ToolsetParts};
 use crate::wiring::stores::Stores;
-use crate::wiring::upstream;
 use crate::wiring::{
     absent, approvals, artifacts, chain, changes, memory, names, oauth, policy, served, servers,
     skills, stores,
 };
+
+mod saved_rules;
 
 /// The assembled application: everything that an entry point needs. Clones share it.
 #[derive(Debug, Clone)]

@@ -21,6 +21,7 @@ pub mod document;
 pub mod expand;
 pub(crate) mod fault;
 pub mod first_file;
+pub(crate) mod hook;
 pub(crate) mod kept;
 pub mod keys;
 pub mod layer;
@@ -28,6 +29,7 @@ pub mod program;
 pub mod schema;
 pub mod typed;
 pub mod value;
+pub(crate) mod views;
 
 /// The name of the settings file in a folder.
 pub const FILE_NAME: &str = "haft.toml";

@@ -14,9 +14,9 @@ use parking_lot::Mutex;
 
 use crate::config::{Settings, typed};
 use crate::environment::Environment;
+use crate::fact::Fact;
 use crate::running::watched::is_watched;
 use crate::site::Site;
-use crate::view::approvals::fact::Fact;
 
 mod pace;
 mod words;

@@ -4,10 +4,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haft::text::hex;
+use sha2::{Digest, Sha256};
+
 use crate::environment::Environment;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
 use haft_setup::site::StateFolder;
+
+/// The folder of saved rules in the state folder.
+const RULES: &str = "rules";
 
 /// The state folder. Clones refer to the same one.
 #[derive(Debug, Clone)]
@@ -27,6 +33,13 @@ impl Drop for TemporaryFolder {
             tracing::warn!(%error, folder = %self.0.display(), "remove a temporary state folder");
         }
     }
+}
+
+/// Returns the path of the file with a workspace's rules, in the state folder `home`.
+pub fn rule_file(home: &Path, workspace: &str) -> PathBuf {
+    let digest = Sha256::digest(workspace.as_bytes());
+    let name = hex(digest.get(..8).unwrap_or_default());
+    home.join(RULES).join(format!("{name}.toml"))
 }
 
 impl Home {

@@ -8,6 +8,7 @@ use std::time::Duration;
 pub use haft_hook::{Agent, HookReply, refusal};
 use haft_hook::{CallReport, HookCall, HookEvent, HookEventKind, HookVerdict};
 
+use crate::config::hook::HookSettings;
 use crate::hook::arguments::{announced_forms, arguments, folder_of, input_of};
 use crate::hook::folder::AgentFolder;
 use crate::hook::folders::AgentFolders;
@@ -15,7 +16,6 @@ use crate::hook::key::SessionKey;
 use crate::hook::located_call::LocatedCall;
 use crate::hook::location::Location;
 use crate::hook::session::AnswerTerms;
-use crate::hook::settings::HookSettings;
 use crate::problem::Problem;
 use crate::site::Site;
 
@@ -39,7 +39,6 @@ mod readings;
 mod run_notes;
 mod session;
 mod session_runs;
-pub(crate) mod settings;
 
 /// The share of an agent's time limit that haft leaves for the answer's way back, and the maximum that it leaves.
 const MARGIN: (u32, Duration) = (10, Duration::from_secs(10));

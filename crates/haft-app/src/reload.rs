@@ -11,8 +11,8 @@ use haft_builtins::skills::SKILL_TOOLS;
 
 use crate::app::App;
 use crate::config::{FILE_NAME, Settings, user_file};
+use crate::home::rule_file;
 use crate::problem::Problem;
-use crate::rules;
 use crate::servers::Servers;
 use crate::site::Site;
 use crate::trust;
@@ -408,7 +408,7 @@ fn files_of(site: &Site, settings: &Settings, config: Option<&Path>) -> BTreeSet
     let usual = [
         PathBuf::from("/etc/haft/config.toml"),
         site.workspace.join(FILE_NAME),
-        rules::file(site.home.path(), &workspace),
+        rule_file(site.home.path(), &workspace),
         site.home.join(trust::FILE),
     ];
     let paths = usual

@@ -62,7 +62,7 @@ impl App {
         match self.journal().interrupted(run, None).await {
             Ok(None) => return Err(self.nothing_to_resume(run).await?),
             Ok(Some(recorded)) => {
-                check_workspace(self, run, "resume").await?;
+                check_workspace(self.runs(), run, "resume").await?;
                 let outcome = self.resume_chain(run, recorded, options, stop).await?;
                 Ok(ResumeResult::Ran(Box::new(outcome)))
             }
@@ -125,7 +125,7 @@ impl App {
             )
         };
         if let Some(entry) = requests.iter().find(is_decided) {
-            check_workspace(self, run, "resume").await?;
+            check_workspace(self.runs(), run, "resume").await?;
             return match self.follow(&entry.request.id, options.clone()).await? {
                 FollowResult::Ran(outcome) => Ok(Some(ResumeResult::Ran(outcome))),
                 FollowResult::Elsewhere | FollowResult::Foreign => Err(busy(self.home(), run)),
@@ -153,7 +153,7 @@ impl App {
         if holder != Holder::Free {
             return Ok(busy(self.home(), run));
         }
-        let report = verify(self, run.as_str()).await?;
+        let report = verify(self.runs(), run.as_str()).await?;
         let calls = report.in_doubt.iter();
         let calls: Vec<String> = calls
             .map(|call| format!("call {} of {}", call.call, call.tool))

@@ -1,37 +1,27 @@
 //! Rules for which the user chose "always": stored in haft's state folder, one file per workspace, as a layer of the settings.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::approval::{ApprovalRequest, RuleStore, SavedRules};
 use haft::clock;
 use haft::policy::{Policy, RuleSet, RuleText};
-use haft::text::hex;
 use haft::toolset::Toolset;
-use sha2::{Digest, Sha256};
 use toml::Value;
 
 use crate::config::layer::SettingsLayer;
+use crate::policy_in_force::PolicyInForce;
 use crate::problem::Problem;
-use crate::wiring::in_force::PolicyInForce;
 
-mod edit;
-mod file;
+pub(crate) mod edit;
+pub(crate) mod file;
 
+pub use crate::home::rule_file as file;
 pub use edit::{RuleChange, SavedRule};
 use file::RuleFile;
 
-/// The folder in haft's state folder.
-const FOLDER: &str = "rules";
 /// Maximum length of a rule, in bytes.
 const MAX_RULE: usize = 4096;
-
-/// Returns the path of the file with a workspace's rules.
-pub fn file(home: &Path, workspace: &str) -> PathBuf {
-    let digest = Sha256::digest(workspace.as_bytes());
-    let name = hex(digest.get(..8).unwrap_or_default());
-    home.join(FOLDER).join(format!("{name}.toml"))
-}
 
 /// Checks whether a rule may be saved with an approval.
 #[derive(Debug, Clone)]

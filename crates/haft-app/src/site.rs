@@ -8,9 +8,8 @@ use haft_setup::site::{SetupSite, StateFolder};
 use crate::config::program::ProgramSettings;
 use crate::config::{LayerInputs, Settings};
 use crate::environment::Environment;
-use crate::home::Home;
+use crate::home::{Home, rule_file};
 use crate::problem::{Problem, SourceLocation};
-use crate::rules;
 use crate::trust::TrustStore;
 
 /// Where an application works.
@@ -109,7 +108,7 @@ impl Site {
     /// # Errors
     /// A file cannot be read, or a key or value in it is wrong.
     pub fn settings(&self, overrides: &Overrides<'_>, trusted: bool) -> Result<Settings, Problem> {
-        let always = rules::file(self.home.path(), &self.workspace.to_string_lossy());
+        let always = rule_file(self.home.path(), &self.workspace.to_string_lossy());
         Settings::resolve(&LayerInputs {
             always: Some(&always),
             environment: &self.environment,
@@ -132,7 +131,7 @@ impl Site {
         program: &ProgramSettings,
         trusted: bool,
     ) -> Result<Settings, Problem> {
-        let always = rules::file(self.home.path(), &self.workspace.to_string_lossy());
+        let always = rule_file(self.home.path(), &self.workspace.to_string_lossy());
         Settings::resolve(&LayerInputs {
             always: Some(&always),
             trusted,

@@ -89,7 +89,7 @@ impl Undo {
     /// # Errors
     /// The run started in another workspace, or changes are not recorded here.
     pub async fn new(app: &App, of: &RunSelection) -> Result<Self, Problem> {
-        check_workspace(app, &of.run, "undo").await?;
+        check_workspace(app.runs(), &of.run, "undo").await?;
         Ok(Self {
             tool: UndoChanges::new(app.files().clone(), Arc::clone(app.changes()?)),
             input: UndoInput {

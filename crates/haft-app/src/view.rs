@@ -2,7 +2,6 @@
 
 pub mod approvals;
 pub mod changes;
-pub mod coverage;
 pub mod health;
 pub mod metrics;
 pub mod overview;
@@ -14,3 +13,5 @@ pub mod skills;
 pub mod timeline;
 pub mod tools;
 pub mod when;
+
+pub use crate::coverage;

@@ -15,9 +15,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
 use crate::config::Settings;
+use crate::fact::Fact;
 use crate::problem::Problem;
-use crate::view::approvals::fact::Fact;
-use crate::wiring::upstream::upstream;
+use crate::upstream::upstream;
 use haft::text::hex;
 
 /// The signature of a body: `sha256=` and the HMAC-SHA-256 as hex.

@@ -76,7 +76,7 @@ async fn a_released_run_is_finished_and_so_is_a_dropped_one() {
     drop(run);
     app.runs().release_all().await;
     assert_eq!(state(&app, &dropped).await, "closed");
-    let verified = verify(&app, dropped.run.as_str()).await.unwrap();
+    let verified = verify(app.runs(), dropped.run.as_str()).await.unwrap();
     assert!(verified.ok, "{verified:?}");
     app.shut_down().await;
 }

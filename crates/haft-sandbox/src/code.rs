@@ -31,16 +31,6 @@ mod chosen;
 mod datagram;
 mod fresh;
 mod interpreter;
-#[expect(
-    unsafe_code,
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    clippy::many_single_char_names,
-    reason = "system calls in order: registers are what the kernel takes and gives"
-)]
-#[path = "code/lockdown/lock.rs"]
-pub(crate) mod lock;
 mod locks;
 mod pidfd;
 mod pool;

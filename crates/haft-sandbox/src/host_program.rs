@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use crate::jail::sys::keep_from_programs;
 use crate::spawn::{self, ResolvedCommand};
+use crate::sys::keep_from_programs;
 
 /// How often to check whether a program with a time limit has exited.
 const LOOK: Duration = Duration::from_millis(10);

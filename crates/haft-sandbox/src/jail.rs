@@ -7,16 +7,13 @@ pub(crate) mod guards;
 mod inside;
 mod lock;
 mod own_files;
-mod placeholder;
 pub(crate) mod plan;
 mod probe;
-pub(crate) mod report;
 mod root;
 mod script;
 mod shared;
 mod spare;
 mod supervisor;
-pub(crate) mod sys;
 pub(crate) mod system;
 mod toolchains;
 mod users;
@@ -43,7 +40,6 @@ use self::guards::Guards;
 pub(crate) use self::lock::NO_CORE;
 use self::plan::{BindMode, JailNetwork, KernelLimits, LandlockGrant, RootEntry, SupervisorPlan};
 pub(crate) use self::probe::probe;
-use self::report::{ActiveMechanisms, JailReport, receive, send_file};
 use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
 use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, ProcessLimits, Stdin};
@@ -53,6 +49,7 @@ use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
 use crate::outlet::RunningOutlet;
 use crate::places::{PathPurpose, Places};
+use crate::report::{ActiveMechanisms, JailReport, receive, send_file};
 use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
 use crate::tree::ProcessTree;
@@ -178,7 +175,7 @@ async fn set_up(
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
     plan.converses = input.is_some();
-    tree.hold(guards);
+    tree.hold(guards.held);
     if let Some(bytes) = memory_bytes(&spec.limits) {
         bound_memory(&mut tree, &mut plan, machine, level, bytes);
     }
@@ -372,10 +369,13 @@ async fn plan(
         });
         plan.covers.clone_from(&guards.covers);
     } else {
-        scratch = guards.scratch().map_err(|source| StartError::System {
-            step: "make a private folder",
-            source,
-        })?;
+        scratch = guards
+            .held
+            .make_scratch()
+            .map_err(|source| StartError::System {
+                step: "make a private folder",
+                source,
+            })?;
         plan.grants.clone_from(&system.bare);
     }
     if spec.network == Network::Host {

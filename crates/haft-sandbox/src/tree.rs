@@ -11,10 +11,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use tokio::io::unix::AsyncFd;
 
 use crate::guard_event::GuardEvent;
-use crate::jail::guards::Guards;
-use crate::jail::report::JailReport;
-use crate::jail::sys;
+use crate::held_places::HeldPlaces;
 use crate::memory::cgroup::ControlGroup;
+use crate::report::JailReport;
+use crate::sys;
 
 /// A process tree, identified by its first process.
 #[derive(Debug)]
@@ -32,8 +32,8 @@ enum TreeKind {
     /// The supervisor kills its jail when the link is closed, and reports over it how the command exited.
     Jail {
         link: UnixStream,
-        /// Hold places in the workspace while anything of the jail is alive.
-        guards: Guards,
+        /// Goes when nothing of the jail is alive any more.
+        held: HeldPlaces,
         /// Limits its memory.
         group: Option<ControlGroup>,
     },
@@ -71,16 +71,16 @@ impl ProcessTree {
             child,
             TreeKind::Jail {
                 link,
-                guards: Guards::default(),
+                held: HeldPlaces::default(),
                 group: None,
             },
         )
     }
 
-    /// Keeps the guards of a jail until it is gone.
-    pub(crate) fn hold(&mut self, held: Guards) {
-        if let TreeKind::Jail { guards, .. } = &mut self.kind {
-            *guards = held;
+    /// Keeps what is held outside a jail until the jail is gone.
+    pub(crate) fn hold(&mut self, places: HeldPlaces) {
+        if let TreeKind::Jail { held, .. } = &mut self.kind {
+            *held = places;
         }
     }
 
@@ -178,13 +178,9 @@ impl ProcessTree {
                     ..TreeEnd::default()
                 }
             }
-            TreeKind::Jail {
-                link,
-                guards,
-                group,
-            } => {
+            TreeKind::Jail { link, held, group } => {
                 // Before the exit is reported, so that the caller finds no placeholder.
-                drop(std::mem::take(guards));
+                drop(std::mem::take(held));
                 let mut end = read_end(link);
                 end.group = group.take();
                 let full = end.group.as_ref().is_some_and(ControlGroup::was_full);

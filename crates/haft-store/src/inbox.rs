@@ -6,7 +6,7 @@ use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::error::HostFailure;
 use haft::journal;
 
-use crate::number::nanoseconds;
+use crate::request_draft::MAX_REQUEST;
 
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
@@ -16,13 +16,6 @@ pub(crate) mod sqlite;
 /// Maximum number of pending requests per tenant: no user can decide about more than that.
 pub(crate) const MAX_PENDING: u32 = 10_000;
 
-/// Maximum length of a request as JSON, in bytes: some megabytes of arguments with their escapes, and the preview of a file
-/// change.
-pub(crate) const MAX_REQUEST: usize = 16 << 20;
-
-/// Maximum number of changes that a slow listener may lag behind.
-pub(crate) const LISTENER_BUFFER: usize = 4096;
-
 /// How long requests are kept after they end, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
 
@@ -31,44 +24,6 @@ pub(crate) const SWEEP_BYTES: usize = 8 << 20;
 
 /// Maximum number of suspended calls per key to look at.
 pub(crate) const MAX_FOUND: i64 = 100;
-
-/// A request to be written.
-#[derive(Debug)]
-pub(crate) struct RequestDraft {
-    pub(crate) tenant: String,
-    pub(crate) id: String,
-    pub(crate) run: String,
-    pub(crate) fingerprint: String,
-    pub(crate) created: i64,
-    pub(crate) expires: i64,
-    #[cfg(feature = "postgres")]
-    pub(crate) digest: String,
-    pub(crate) request: String,
-}
-
-impl RequestDraft {
-    /// Prepares a request for storage; fails if it is too long.
-    pub(crate) fn of(request: &ApprovalRequest) -> Result<Self, InboxError> {
-        let json = serde_json::to_string(request).map_err(|e| unavailable(HostFailure::of(e)))?;
-        if json.len() > MAX_REQUEST {
-            let bytes = json.len();
-            return Err(unavailable(format!(
-                "the request has {bytes} bytes, at most {MAX_REQUEST} are kept; pass big arguments as artifacts"
-            )));
-        }
-        Ok(Self {
-            tenant: request.principal.tenant.to_string(),
-            id: request.id.to_string(),
-            run: request.run.to_string(),
-            fingerprint: request.fingerprint.clone(),
-            created: nanoseconds(request.created),
-            expires: nanoseconds(request.expires),
-            #[cfg(feature = "postgres")]
-            digest: request.args_digest.clone(),
-            request: json,
-        })
-    }
-}
 
 /// What determines whether one more request may be pending.
 #[derive(Debug)]

@@ -28,6 +28,10 @@ mod number;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod request_changes;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
+mod request_draft;
+#[cfg(any(feature = "sqlite", feature = "postgres"))]
 mod runs;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;

@@ -16,14 +16,16 @@ use tokio::sync::{OnceCell, broadcast};
 use tokio::time::{sleep, timeout};
 
 use crate::error::StoreError;
-use crate::inbox::LISTENER_BUFFER;
-use crate::inbox::postgres::desk::FilingQueue;
-use crate::inbox::postgres::sweeps::SweepClock;
 use crate::lease::Lease;
+use crate::request_changes;
 
 pub(crate) mod beat;
+pub(crate) mod filing_queue;
+pub(crate) mod sweeps;
 
 use beat::PostgresHeartbeat;
+use filing_queue::FilingQueue;
+use sweeps::SweepClock;
 
 /// Time limit of an operation, including connecting and retries.
 pub(crate) const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
@@ -107,7 +109,7 @@ impl PostgresStore {
             options,
             place,
             pool: OnceCell::new(),
-            changes: broadcast::channel(LISTENER_BUFFER).0,
+            changes: request_changes::new_sender(),
             listening: Mutex::default(),
             beat: PostgresHeartbeat::new(lease),
             filing: FilingQueue::default(),

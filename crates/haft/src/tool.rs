@@ -10,11 +10,14 @@ use crate::future::BoxFuture;
 use crate::permission::Permission;
 use crate::result::{Failure, ToolResult};
 use crate::spec::{NameError, ToolPage, ToolSpec};
+use crate::toolset::page::no_page;
 use crate::workspace::Workspace;
 
 mod closure;
 mod function;
+mod held;
 mod intent;
+pub mod into_tool;
 mod returned;
 mod schema;
 mod typed;
@@ -154,9 +157,4 @@ pub trait ToolGroup: Send + Sync + 'static {
     /// # Errors
     /// One of the tools has an invalid name.
     fn into_tools(self: Arc<Self>) -> Result<Vec<Arc<dyn Tool>>, NameError>;
-}
-
-/// Returns the error of a tool without a page.
-pub(crate) fn no_page(spec: &ToolSpec) -> ToolError {
-    ToolError::not_found(format!("the tool {} has no page of its own", spec.name))
 }

@@ -13,14 +13,13 @@ use serde_json::{Map, Value};
 use crate::json::bind::Binding;
 use crate::json::schema::Schema;
 use crate::spec::{Declaration, Exposure, ToolName, ToolSpec};
-use crate::tool::Tool;
 use haft_types::opaque_debug;
 
-pub mod into_tool;
 pub mod lazy;
 pub mod list;
 pub mod page;
 mod changes;
+pub(crate) mod held;
 pub mod registry;
 mod rename;
 mod replaceable;
@@ -28,15 +27,16 @@ pub mod search;
 pub mod view;
 
 pub use changes::ToolsetChanges;
+use held::HeldTool;
 
 /// The name of the tool that lists deferred tools and makes them callable for the rest of a run.
 pub const EXPAND_TOOLS: &str = "tool_expand_tools";
 
 /// What runs a tool.
 #[derive(Clone)]
-pub enum ToolBackend {
+pub(crate) enum ToolBackend {
     /// This process.
-    Local(Arc<dyn Tool>),
+    Local(Arc<dyn HeldTool>),
     /// The provider; never called here.
     Hosted,
     /// The tool that a call's arguments name ([`lazy::CALL_TOOL`]): the call becomes a call of that tool.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft::approval::{ApprovalRequest, Approver, Decision};
 use haft::policy::{CommandPolicy, PolicyBuilder, PolicyParts, RuleText};
 use haft::tool::Tool;
-use haft::toolset::into_tool::{IntoTool, IntoTools};
+use haft::tool::into_tool::{IntoTool, IntoTools};
 use haft::toolset::registry::RegistryError;
 use toml::Value;
 

@@ -12,10 +12,10 @@ use tokio::task::AbortHandle;
 
 use crate::app::App;
 use crate::config::Settings;
+use crate::config::hook::HookSettings;
 use crate::hook::foreign::ForeignToolContext;
 use crate::hook::key::SessionKey;
 use crate::hook::session::AgentSession;
-use crate::hook::settings::HookSettings;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;

@@ -1,14 +1,11 @@
 //! The rules saved with approvals in this workspace: lists, edits and removes them.
 
-use std::sync::Arc;
-
-use haft::policy::{Policy, RuleSet, RuleText};
+use haft::policy::{RuleSet, RuleText};
 use haft::text::hex;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use toml::Value;
 
-use crate::app::App;
 use crate::config::layer::SettingsLayer;
 use crate::problem::Problem;
 use crate::rules::RuleCheck;
@@ -94,66 +91,53 @@ fn id(entry: &Value) -> String {
     format!("r-{}", hex(digest.get(..4).unwrap_or_default()))
 }
 
-impl App {
-    /// Returns the rules that were saved with approvals in this workspace, oldest first.
-    ///
-    /// # Errors
-    /// Their file cannot be read.
-    pub fn kept_rules(&self) -> Result<Vec<SavedRule>, Problem> {
-        let check = self.rule_check();
-        let entries = RuleFile::of(self.home(), self.workspace()).entries()?;
-        let rule = |entry| SavedRule::of(entry, &check);
-        Ok(entries.iter().map(rule).collect())
-    }
+/// Returns the rules that were saved with approvals in a workspace, oldest first.
+///
+/// # Errors
+/// Their file cannot be read.
+pub(crate) fn list(file: &RuleFile, check: &RuleCheck) -> Result<Vec<SavedRule>, Problem> {
+    let entries = file.entries()?;
+    let rule = |entry| SavedRule::of(entry, check);
+    Ok(entries.iter().map(rule).collect())
+}
 
-    /// Edits or removes a rule, and returns its previous content. The change is in force here at once, and in other processes as soon as
-    /// they check the file.
-    ///
-    /// # Errors
-    /// No rule has the id (any unique prefix is accepted), the new text is not a rule or names a tool that does not exist, or the file
-    /// cannot be written.
-    pub fn change_rule(&self, id: &str, change: RuleChange<'_>) -> Result<SavedRule, Problem> {
-        let check = self.rule_check();
-        let file = RuleFile::of(self.home(), self.workspace());
-        let old = file.change(&check, |entries| change_entries(entries, id, change))?;
-        let read: Result<RuleText, _> = old.clone().try_into();
-        if let Ok(text) = read {
-            self.apply_change(&text, change)?;
-        }
-        Ok(SavedRule::of(&old, &check))
-    }
+/// Edits or removes a rule in its file. Returns its previous content, also as the text of a rule if it is one.
+///
+/// # Errors
+/// No rule has the id (any unique prefix is accepted), the new text is not a rule or names a tool that does not exist, or the file
+/// cannot be written.
+pub(crate) fn change(
+    file: &RuleFile,
+    check: &RuleCheck,
+    id: &str,
+    change: RuleChange<'_>,
+) -> Result<(SavedRule, Option<RuleText>), Problem> {
+    let old = file.change(check, |entries| change_entries(entries, id, change))?;
+    let saved = SavedRule::of(&old, check);
+    Ok((saved, old.try_into().ok()))
+}
 
-    fn apply_change(&self, old: &RuleText, change: RuleChange<'_>) -> Result<(), Problem> {
-        let policy = self.executor().policy();
-        let mut rules = RuleSet::clone(policy.rule_set());
-        let is_old = |rule: &RuleText| {
-            rule.layer == SettingsLayer::Always.as_str()
-                && (&rule.rule, &rule.tool, &rule.arguments)
-                    == (&old.rule, &old.tool, &old.arguments)
-        };
-        match change {
-            RuleChange::Remove => rules.allow.retain(|rule| !is_old(rule)),
-            RuleChange::Edit { rule, any_call } => {
-                rules.allow.retain(|rule| !is_old(rule));
-                // A rule that did not load is not among them.
-                let mut new = RuleText {
-                    layer: SettingsLayer::Always.as_str().to_owned(),
-                    ..old.clone()
-                };
-                edit(&mut new, rule, any_call);
-                rules.allow.push(new);
-            }
+/// Returns rules in which a saved one is changed.
+pub(crate) fn with_change(rules: &RuleSet, old: &RuleText, change: RuleChange<'_>) -> RuleSet {
+    let mut rules = rules.clone();
+    let is_old = |rule: &RuleText| {
+        rule.layer == SettingsLayer::Always.as_str()
+            && (&rule.rule, &rule.tool, &rule.arguments) == (&old.rule, &old.tool, &old.arguments)
+    };
+    match change {
+        RuleChange::Remove => rules.allow.retain(|rule| !is_old(rule)),
+        RuleChange::Edit { rule, any_call } => {
+            rules.allow.retain(|rule| !is_old(rule));
+            // A rule that did not load is not among them.
+            let mut new = RuleText {
+                layer: SettingsLayer::Always.as_str().to_owned(),
+                ..old.clone()
+            };
+            edit(&mut new, rule, any_call);
+            rules.allow.push(new);
         }
-        let policy = Policy::clone(&policy).with_rules(rules);
-        let policy = Arc::new(policy.map_err(|error| Problem::settings(error.to_string()))?);
-        self.0
-            .surroundings
-            .rules
-            .policy
-            .replace(Arc::clone(&policy));
-        self.executor().replace_policy(policy);
-        Ok(())
     }
+    rules
 }
 
 fn edit(text: &mut RuleText, rule: &str, any_call: bool) {

@@ -8,32 +8,33 @@ use toml::{Table, Value};
 
 use crate::config::document::{self, MAX_BYTES};
 use crate::config::kept;
+use crate::home::rule_file;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
-use crate::rules::{RuleCheck, file, head};
+use crate::rules::{RuleCheck, head};
 
 /// The file of a workspace's rules.
-pub(super) struct RuleFile {
+pub(crate) struct RuleFile {
     path: PathBuf,
     workspace: String,
 }
 
 impl RuleFile {
     /// Returns the file, in haft's state folder.
-    pub(super) fn of(home: &Path, workspace: &str) -> Self {
+    pub(crate) fn of(home: &Path, workspace: &str) -> Self {
         Self {
-            path: file(home, workspace),
+            path: rule_file(home, workspace),
             workspace: workspace.to_owned(),
         }
     }
 
     /// Returns its entries, including those that are not rules.
-    pub(super) fn entries(&self) -> Result<Vec<Value>, Problem> {
+    pub(crate) fn entries(&self) -> Result<Vec<Value>, Problem> {
         Ok(kept::entries(&kept::read(&self.path)?).to_vec())
     }
 
     /// Changes the entries, one process at a time. New entries must be rules that may be saved.
-    pub(super) fn change<T>(
+    pub(crate) fn change<T>(
         &self,
         check: &RuleCheck,
         edit: impl FnOnce(&mut Vec<Value>) -> Result<T, Problem>,

@@ -1,10 +1,10 @@
 //! `RunSelection`: whose changes are shown or undone.
 
-use haft::audit::runs::{self, RunsError};
+use haft::audit::runs::{RunsError, run_dir};
 use haft::call::RunId;
 
-use crate::app::App;
 use crate::problem::Problem;
+use crate::run::Runs;
 
 /// A run, or one call of it with its nested calls.
 #[derive(Debug, Clone)]
@@ -20,8 +20,8 @@ impl RunSelection {
     ///
     /// # Errors
     /// The id is malformed, or there is no such run.
-    pub fn find(app: &App, run: &str, call: Option<String>) -> Result<Self, RunsError> {
-        if runs::run_dir(app.home(), run)?.is_dir() {
+    pub fn find(runs: &Runs, run: &str, call: Option<String>) -> Result<Self, RunsError> {
+        if run_dir(runs.parts.archive.home(), run)?.is_dir() {
             let run = RunId::new(run);
             Ok(Self { run, call })
         } else {
@@ -34,11 +34,12 @@ impl RunSelection {
 ///
 /// # Errors
 /// A [`Problem`] if it was started in another one; it names both.
-pub async fn check_workspace(app: &App, run: &RunId, action: &str) -> Result<(), Problem> {
-    let known = app.index().get(run).await;
+pub async fn check_workspace(runs: &Runs, run: &RunId, action: &str) -> Result<(), Problem> {
+    let known = runs.parts.index.get(run).await;
     let known = known.map_err(|e| Problem::failed(format!("cannot look the run up: {e}")))?;
     let began = known.and_then(|entry| entry.start.workspace);
-    match began.filter(|began| began != app.workspace()) {
+    let here = &runs.parts.terms().workspace;
+    match began.filter(|began| began != here) {
         None => Ok(()),
         Some(began) => Err(Problem::usage(format!("run {run} works in {began}"))
             .advise(format!("haft runs {action} {run} --workspace {began}"))),

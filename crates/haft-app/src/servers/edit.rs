@@ -7,9 +7,6 @@ use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
 use crate::config::{FILE_NAME, Settings, document, user_file};
 use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
-use crate::wiring::parts::CommandConfinement;
-use crate::wiring::policy;
-use crate::wiring::servers::ServerInputs;
 use haft_setup::clients::settings_file::EditableFile;
 use haft_setup::edit::EditError;
 use haft_setup::edit::toml as toml_edit;
@@ -54,23 +51,6 @@ pub fn check_name(name: &str) -> Result<(), Problem> {
 pub fn has(settings: &Settings, name: &str) -> bool {
     let mut paths = settings.iter().map(|(path, _)| path);
     paths.any(|path| matches!(path, [mcp, servers, own, ..] if mcp == "mcp" && servers == "servers" && own == name))
-}
-
-/// Checks the servers in the settings; starts none of them.
-///
-/// # Errors
-/// A command, an address, a header or a folder is invalid.
-pub fn check(at: &Site, settings: &Settings) -> Result<(), Problem> {
-    let ground = policy::build(at, settings, &[])?;
-    let confined = CommandConfinement::of(at, settings, &ground)?;
-    let basis = ServerInputs {
-        at,
-        settings,
-        ground: &ground,
-        confined: &confined,
-        redactor: &settings.redactor,
-    };
-    basis.servers(None).map(drop)
 }
 
 /// Returns the settings file of this scope.

@@ -6,12 +6,13 @@ use haft::clock;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::view::approvals::fact::Fact;
+use crate::fact::Fact;
 
 pub mod alone;
-pub mod fact;
 pub mod file;
 pub mod whole;
+
+pub use crate::fact;
 
 /// The tool that asks for a command's connection.
 const CONNECT: &str = "connect";

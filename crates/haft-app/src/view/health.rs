@@ -29,8 +29,9 @@ use crate::plain_file;
 use crate::problem::Problem;
 use crate::requests;
 use crate::site::Site;
+use crate::upstream;
 use crate::view::when;
-use crate::wiring::{chain, upstream};
+use crate::wiring::chain;
 
 pub use agents::agents;
 

@@ -18,12 +18,12 @@ use crate::config::typed::APPROVAL_MODE;
 use crate::desktop::{Desktop, DesktopState};
 use crate::feed::AuditFeed;
 use crate::host::{ApproverParts, MakeApprover, PendingCallMode};
+use crate::policy_in_force::PolicyInForce;
 use crate::problem::Problem;
 use crate::rules::{RuleCheck, RuleFiles};
 use crate::run::tally::Tally;
 use crate::site::Site;
 use crate::webhook::Webhook;
-use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::inventory::Inventory;
 use crate::wiring::{changes, names, parts};
 

@@ -15,7 +15,7 @@ use crate::config::typed::ARTIFACT_BYTES;
 use crate::problem::Problem;
 use crate::site::Site;
 #[cfg(feature = "s3")]
-use crate::wiring::upstream;
+use crate::upstream;
 
 /// How often expired artifacts are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_hours(24);

@@ -11,7 +11,7 @@ use haft_builtins::web::target::WebUrl;
 
 use crate::config::Settings;
 use crate::problem::Problem;
-use crate::wiring::upstream::upstream;
+use crate::upstream::upstream;
 
 /// Reads the options from `search.*`, for these skills.
 pub(crate) fn options(

@@ -11,7 +11,7 @@ use crate::config::typed::{SANDBOX_BACKEND, SANDBOX_NETWORK};
 use crate::listening::Listeners;
 use crate::problem::Problem;
 use crate::site::Site;
-use crate::wiring::upstream::upstream;
+use crate::upstream::upstream;
 
 /// Builds the network access of commands.
 pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, Problem> {

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use haft_builtins::web::http::Http;
 use http::Uri;
 
-use crate::config::Settings;
+use crate::config::{Settings, views};
 use crate::nearest::nearest;
 use crate::oauth::jwks::{IssuerHttp, KeyRefresh, KeySet, KeySource, limits};
 use crate::oauth::{ALL, OAuthSettings, ResourceServer};
 use crate::problem::Problem;
-use crate::wiring::served;
-use crate::wiring::upstream::upstream;
+use crate::upstream::upstream;
 
 /// Keys that are required if any key is set.
 const REQUIRED_KEYS: [&str; 2] = ["serve.oauth.issuer", "serve.oauth.audience"];
@@ -83,7 +82,7 @@ fn url(key: &str, text: &str) -> Result<String, Problem> {
 fn scopes(settings: &Settings) -> Result<BTreeMap<String, Option<String>>, Problem> {
     let entry = settings.entry(&["serve", "oauth", "scopes"]);
     let table = entry.and_then(|entry| entry.value.as_table());
-    let views = served::names(settings)?;
+    let views = views::names(settings)?;
     let mut scopes = BTreeMap::new();
     for (scope, view) in table.into_iter().flatten() {
         let plain = |b: u8| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\');

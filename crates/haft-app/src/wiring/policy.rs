@@ -15,9 +15,9 @@ use haft_builtins::proxy::AllowList;
 use crate::config::typed::{PROFILE, SANDBOX_NETWORK, SECRET_FILES, UNTRUSTED_CONTENT};
 use crate::config::{FILE_NAME, Settings, ValueOrigin};
 use crate::own_program::OwnProgramFiles;
+use crate::policy_in_force::PolicyInForce;
 use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
-use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::{changes, stores};
 
 /// The rules as written, and the folders that their paths refer to.

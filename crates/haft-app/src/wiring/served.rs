@@ -11,7 +11,7 @@ use haft::toolset::view::{ReplaceableToolset, ToolsetExt as _, merged};
 use haft_builtins::discover::FINDS_LAZILY;
 use haft_chain::TOOL_CHAIN;
 
-use crate::config::{Settings, typed};
+use crate::config::{Settings, typed, views};
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
@@ -22,8 +22,6 @@ use crate::wiring::selection::{self, ToolSelection};
 const SEARCH_TOOL: &str = "tool_search";
 /// The tool that returns schemas; off by default, but present wherever only a few tools are listed.
 const DESCRIBE_TOOL: &str = "describe_tools";
-/// Maximum length of a view's name, in bytes.
-const MAX_NAME: usize = 64;
 
 /// The served toolsets, each replaceable.
 #[derive(Debug)]
@@ -84,7 +82,7 @@ pub(crate) fn tools(
     let settings = kit.wishes.settings;
     let pinned = selection::resolve_selection(kit.all.offers(), settings, "serve.pinned")?;
     let mut views = BTreeMap::new();
-    for name in names(settings)? {
+    for name in views::names(settings)? {
         let view = ViewSettings::read(kit.all, settings, &name)?;
         let on: BTreeSet<String> = kit
             .on
@@ -140,35 +138,6 @@ impl ViewSettings {
         let chosen = self.tools.as_ref().is_none_or(|tools| tools.has(name));
         chosen && !self.deny.has(name)
     }
-}
-
-/// Returns the names of the views in the settings.
-pub(crate) fn names(settings: &Settings) -> Result<BTreeSet<String>, Problem> {
-    let mut names = BTreeSet::new();
-    for (path, entry) in settings.iter() {
-        let [section, name, _] = path else {
-            continue;
-        };
-        if section != "views" {
-            continue;
-        }
-        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-        if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
-            let wrong = Problem::settings(format!("`{name}` cannot be a view's name")).advise(
-                format!("use 1 to {MAX_NAME} of letters, digits, `_` and `-`"),
-            );
-            let place = entry
-                .sources
-                .first()
-                .and_then(|source| source.place.clone());
-            return Err(match place {
-                Some(place) => wrong.at(place),
-                None => wrong,
-            });
-        }
-        names.insert(name.clone());
-    }
-    Ok(names)
 }
 
 impl ToolsetParts<'_> {

@@ -27,10 +27,10 @@ use crate::servers::process::ServerCommand;
 use crate::servers::sign_in::{GrantFile, SignIn, SignInHttp};
 use crate::servers::{ConfiguredServer, ServerDefinition, ServerTransport, Servers};
 use crate::site::Site;
+use crate::upstream::upstream;
 use crate::wiring::parts::{self, CommandConfinement};
 use crate::wiring::policy::PolicyInputs;
 use crate::wiring::surroundings::PathCheck;
-use crate::wiring::upstream::upstream;
 
 /// What servers are built from.
 #[derive(Clone, Copy)]

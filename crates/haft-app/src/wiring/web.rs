@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::config::typed::{WEB_MAX_BYTES, WEB_ROBOTS};
 use crate::own_program::own_program;
 use crate::problem::Problem;
-use crate::wiring::upstream::upstream;
+use crate::upstream::upstream;
 
 /// Builds what the web tools work with.
 pub(crate) fn web(settings: &Settings, sandbox: &Sandbox) -> Result<WebOptions, Problem> {

@@ -85,7 +85,7 @@ pub(super) async fn undo(
 }
 
 fn selection(app: &App, of: &RunSelector) -> Result<RunSelection, Problem> {
-    RunSelection::find(app, &of.run, of.call.clone()).map_err(Problem::from)
+    RunSelection::find(app.runs(), &of.run, of.call.clone()).map_err(Problem::from)
 }
 
 fn plan_problem(refusal: &UndoRefusal, forced: bool) -> Problem {

@@ -143,7 +143,7 @@ fn outcome(run: &RunListItem) -> String {
 }
 
 async fn check(at: &Invocation, app: &App, run: &str) -> ExitResult {
-    let report = verify(app, run).await?;
+    let report = verify(app.runs(), run).await?;
     if at.screen.json {
         at.screen.document(&report)?;
     } else {
@@ -156,7 +156,7 @@ async fn check(at: &Invocation, app: &App, run: &str) -> ExitResult {
 async fn check_all(at: &Invocation, app: &App) -> ExitResult {
     let mut reports = Vec::new();
     for run in runs::list(app).await? {
-        reports.push(verify(app, &run.run).await?);
+        reports.push(verify(app.runs(), &run.run).await?);
     }
     let broken: Vec<&VerifyReport> = reports.iter().filter(|report| !report.ok).collect();
     let exit = if broken.is_empty() {

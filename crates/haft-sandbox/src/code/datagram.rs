@@ -10,7 +10,7 @@ use rustix::net::{
 };
 use tokio::io::Interest;
 
-use crate::jail::sys;
+use crate::sys;
 
 /// Creates a pair of sockets: this process's end, which never blocks, and the other's.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {

@@ -12,7 +12,7 @@ use super::locks::WORKSPACE;
 use super::script::{Script, ScriptOwner};
 use super::stage::InterpreterSetup;
 use super::zygote::{ZygoteChild, locked, pipe};
-use crate::jail::bare::ScratchFolder;
+use crate::held_places::scratch::ScratchFolder;
 use crate::jail::{SETUP, launch};
 use crate::strength::Strength;
 use crate::{Sandbox, StartError};

@@ -4,13 +4,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::lock::{FOLDER, LockStep};
 use crate::StartError;
 use crate::filter::command::SCRIPT_NAMESPACES;
 use crate::filter::{Isolation, script};
 use crate::jail::NO_CORE;
-use crate::jail::sys::pid_max_is_of_a_namespace;
+use crate::lockdown::lock::{FOLDER, LockStep};
 use crate::strength::Strength;
+use crate::sys::pid_max_is_of_a_namespace;
 
 /// Without `/dev/zero`: mapping it would create shared memory without a file.
 pub(super) const DEVICES: [&str; 3] = ["/dev/null", "/dev/urandom", "/dev/random"];

@@ -14,9 +14,9 @@ use super::locks::WORKSPACE;
 use super::pidfd::{gone, number};
 use super::zygote::{Zygote, ZygoteChild, kill};
 use crate::StartError;
-use crate::jail::bare::ScratchFolder;
-use crate::jail::sys;
+use crate::held_places::scratch::ScratchFolder;
 use crate::strength::Strength;
+use crate::sys;
 use crate::tree::ProcessTree;
 
 /// How long dropping a folder on the host's own file system waits for its writer to exit, in seconds.

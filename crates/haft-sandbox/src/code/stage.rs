@@ -11,7 +11,7 @@ use super::{CodeConfig, LibrarySet};
 use crate::StartError;
 use crate::filter::Isolation;
 use crate::filter::command::{self, FilterVariant, SocketPolicy};
-use crate::jail::bare::ScratchFolder;
+use crate::held_places::scratch::ScratchFolder;
 use crate::jail::depth;
 use crate::jail::plan::{
     BindMode, KernelLimits, LandlockGrant, ProgramRole, RootEntry, SupervisorPlan,

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use super::datagram::{self, pair};
 use super::pidfd::number;
 use super::stage::{InterpreterSetup, folders_in};
-use crate::jail::bare::ScratchFolder;
+use crate::held_places::scratch::ScratchFolder;
 use crate::jail::{SETUP, launch};
 use crate::tree::ProcessTree;
 use crate::{Config, StartError};

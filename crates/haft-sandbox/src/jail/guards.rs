@@ -9,10 +9,10 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::bare::ScratchFolder;
-use super::placeholder::{Placeholder, Placeholders, stale};
 use super::plan::PathCover;
 use crate::command::{AbsentGuard, GuardKind, Mounts, PathGuard};
+use crate::held_places::HeldPlaces;
+use crate::held_places::placeholder::{Placeholder, stale};
 
 /// Maximum number of workspace entries that are searched for names guarded at any depth. Beyond that the
 /// command is refused: a guarded name that was not found would not be protected.
@@ -23,25 +23,17 @@ const AT_ONCE: usize = 2_000;
 /// Maximum length of a path in an error, in bytes.
 const MAX_SHOWN: usize = 120;
 
-/// The covers of one command, and the placeholders, which live as long as this value.
+/// The covers of one command, and what is held outside its jail for it.
 #[derive(Debug, Default)]
 pub(crate) struct Guards {
     pub(crate) covers: Vec<(PathBuf, PathCover)>,
-    held: Placeholders,
-    scratch: Option<ScratchFolder>,
+    /// Goes to the command's tree, which keeps it until the jail is gone.
+    pub(crate) held: HeldPlaces,
     /// Whether absent names are held; not needed if nothing can be created at the top anyway.
     holding: bool,
 }
 
 impl Guards {
-    /// Creates a private folder in place of `/tmp`, for the level that has none of its own.
-    pub(crate) fn scratch(&mut self) -> io::Result<PathBuf> {
-        let scratch = ScratchFolder::make()?;
-        let path = scratch.0.clone();
-        self.scratch = Some(scratch);
-        Ok(path)
-    }
-
     /// Searches the workspace and holds the places of absent names; a thread for blocking work searches a
     /// large workspace.
     pub(crate) async fn prepare(

@@ -14,15 +14,16 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{WaitOptions, umask, wait};
 
 use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
-use super::report::{ActiveMechanisms, JailReport, SetupFailure, hand, step, tell};
 use super::shared::{Pipes, SupervisorFindings, die_with, environment, open_proc};
-use super::sys::leave;
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
-use super::{lock, root, script, sys};
+use super::{lock, root, script};
 use crate::outlet::OUTLET_ADDRESS;
+use crate::report::{ActiveMechanisms, JailReport, SetupFailure, hand, step, tell};
 use crate::spawn::{self, ResolvedCommand};
 use crate::strength::Strength;
+use crate::sys;
+use crate::sys::leave;
 
 /// Runs the command and never returns.
 pub(crate) fn run(

@@ -15,7 +15,7 @@ use rustix::thread::{
 };
 
 use super::plan::{KernelLimits, LandlockGrant, SupervisorPlan};
-use super::report::{SetupFailure, step};
+use crate::report::{SetupFailure, step};
 
 /// The newest Landlock ABI that this code knows; a kernel with an older one enforces what it has, and the probe
 /// reports which.

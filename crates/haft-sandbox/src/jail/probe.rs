@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 
 use super::cause::missing;
-use super::report::ActiveMechanisms;
 use super::{JailLevel, Machine, is_entered, set_up};
 use crate::Config;
 use crate::command::CommandSpec;
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
+use crate::report::ActiveMechanisms;
 use crate::strength::{MissingFeature, Probe, Strength};
 
 /// The Landlock ABI that controls truncation; without it, a command in the host's root could empty every file

@@ -15,10 +15,10 @@ use rustix::mount::{
 };
 
 use super::plan::{BindMode, PathCover, ProgramRole, RootEntry, SupervisorPlan};
-use super::report::{SetupFailure, step};
-use super::sys::{self, mount_setattr};
 use super::users::UserMapping;
+use crate::report::{SetupFailure, step};
 use crate::strength::Strength;
+use crate::sys::{self, mount_setattr};
 
 pub(super) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 pub(super) const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;

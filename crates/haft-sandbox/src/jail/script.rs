@@ -8,14 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::thread::UnshareFlags;
 
+use super::lock as own_lock;
 use super::plan::SupervisorPlan;
 use super::shared::environment;
-use super::sys::leave;
 use super::users::{self, UserMapping};
-use super::{lock as own_lock, sys};
-use crate::code::lock;
+use crate::lockdown::lock;
 use crate::spawn::ResolvedCommand;
 use crate::strength::Strength;
+use crate::sys;
+use crate::sys::leave;
 
 /// Releases the socket that came as standard output: only the interpreter may hold it, so that the host
 /// notices when the interpreter closes it.

@@ -10,9 +10,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::plan::SupervisorPlan;
-use super::report::{SetupFailure, step};
-use super::sys::leave;
 use super::users::UserMapping;
+use crate::report::{SetupFailure, step};
+use crate::sys::leave;
 
 /// What the supervisor found outside the jail.
 #[derive(Debug, Clone, Copy)]

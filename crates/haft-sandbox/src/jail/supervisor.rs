@@ -14,17 +14,18 @@ use rustix::process::getuid;
 use rustix::thread::UnshareFlags;
 
 use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
-use super::report::{JailReport, SetupFailure, receive_file, step, tell};
 use super::shared::{Pipes, SupervisorFindings, open_proc};
 use super::spare::AHEAD;
-use super::sys::leave;
 use super::users::{self, UserMapping};
 use super::waiting::InitProcess;
 use super::watch::GuardWatch;
-use super::{inside, script, sys};
+use super::{inside, script};
 use crate::memory::sockets::SocketMemory;
 use crate::memory::watch::{MemoryWatch, RootIdentity};
+use crate::report::{JailReport, SetupFailure, receive_file, step, tell};
 use crate::strength::Strength;
+use crate::sys;
+use crate::sys::leave;
 
 /// Runs one jail and never returns.
 pub(crate) fn run() -> ! {

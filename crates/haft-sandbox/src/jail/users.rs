@@ -10,8 +10,8 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use super::report::{SetupFailure, step};
-use super::sys::{self, leave};
+use crate::report::{SetupFailure, step};
+use crate::sys::{self, leave};
 
 /// The ID of the user and group that own nothing.
 const NOBODY: u32 = 65534;

@@ -11,9 +11,9 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal, wait, waitpid,
 };
 
-use super::sys::ChildSignals;
 use super::watch::GuardWatch;
 use crate::memory::watch::MemoryWatch;
+use crate::sys::ChildSignals;
 
 /// Maximum number of children reaped before the host's link and the memory are checked again.
 const AT_ONCE: usize = 1_000;

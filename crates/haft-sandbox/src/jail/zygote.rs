@@ -19,14 +19,15 @@ use rustix::process::{set_parent_process_death_signal, setsid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
 use super::plan::SupervisorPlan;
-use super::report::{self, SetupFailure};
 use super::shared::{die_with, environment};
-use super::sys::leave;
 use super::users::{self, UserMapping};
-use super::{lock, script, sys};
-use crate::code::lock::take;
+use super::{lock, script};
+use crate::lockdown::lock::take;
+use crate::report::{self, SetupFailure};
 use crate::spawn::ResolvedCommand;
 use crate::strength::Strength;
+use crate::sys;
+use crate::sys::leave;
 
 /// The number of mount namespaces that are ready before they are requested.
 const AHEAD: usize = 2;

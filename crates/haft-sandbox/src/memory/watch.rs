@@ -13,7 +13,7 @@ use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::process::Pid;
 
 use super::sockets::SocketMemory;
-use crate::jail::sys;
+use crate::sys;
 
 /// The fastest rate at which one processor fills memory, in bytes per second.
 const FASTEST: u64 = 2 << 30;

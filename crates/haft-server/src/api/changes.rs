@@ -114,7 +114,7 @@ fn read(body: &[u8]) -> Result<UndoBody, Box<Response>> {
 }
 
 fn selection(api: &Api, run: &str, call: Option<String>) -> Result<RunSelection, Box<Response>> {
-    let found = RunSelection::find(&api.app, run, call);
+    let found = RunSelection::find(api.app.runs(), run, call);
     found.map_err(|error| Box::new(reply::not_found(&error.to_string())))
 }
 

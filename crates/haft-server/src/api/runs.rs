@@ -116,7 +116,7 @@ pub(crate) async fn verify(
     if !api.may_read(caller, &run) {
         return reply::not_found("no such run of this token's");
     }
-    match verify::verify(&api.app, &run).await {
+    match verify::verify(api.app.runs(), &run).await {
         Ok(report) => reply::document(&report),
         Err(_) => reply::not_found("no such run"),
     }

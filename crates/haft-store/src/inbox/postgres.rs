@@ -17,18 +17,16 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;
 
 use crate::inbox::{
-    CapacityCheck, DecisionRow, RequestDraft, StepTable, StoredRow, refusal, stored_statuses,
-    unavailable,
+    CapacityCheck, DecisionRow, StepTable, StoredRow, refusal, stored_statuses, unavailable,
 };
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
 use crate::postgres::{OperationError, PostgresServer, PostgresStore, is_lost};
+use crate::request_draft::RequestDraft;
 
 mod callers;
-pub(crate) mod desk;
 mod filing;
 mod listen;
-pub(crate) mod sweeps;
 
 /// The columns of an entry, for [`entry`].
 macro_rules! columns {

@@ -24,9 +24,11 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::blocking::may_block;
-use crate::inbox::{CapacityCheck, DecisionRow, LISTENER_BUFFER, RequestDraft, unavailable};
+use crate::inbox::{CapacityCheck, DecisionRow, unavailable};
 use crate::lane::{JobLane, Jobs};
 use crate::lease::Lease;
+use crate::request_changes;
+use crate::request_draft::RequestDraft;
 use crate::sqlite::file::FILE;
 
 mod beat;
@@ -107,7 +109,7 @@ impl SqliteInbox {
                 under_way: AtomicUsize::new(0),
                 path,
                 lease,
-                changes: broadcast::channel(LISTENER_BUFFER).0,
+                changes: request_changes::new_sender(),
                 reported: Mutex::default(),
                 held: AtomicUsize::new(0),
             }),

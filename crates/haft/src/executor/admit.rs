@@ -341,15 +341,15 @@ impl ExecutorParts {
 }
 
 fn local_tool(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
-    match &entry.run {
-        ToolBackend::Local(tool) => Ok(Arc::clone(tool)),
-        ToolBackend::Hosted => {
-            let name = &entry.spec().name;
-            let message = format!("tool \"{name}\" is run by the provider, not here");
-            Err(EarlyEnd::failed(ErrorKind::Unavailable, message))
-        }
-        ToolBackend::Named => Err(only_forwards(entry)),
+    if let Some(tool) = entry.tool() {
+        return Ok(Arc::clone(tool));
     }
+    if matches!(entry.run, ToolBackend::Named) {
+        return Err(only_forwards(entry));
+    }
+    let name = &entry.spec().name;
+    let message = format!("tool \"{name}\" is run by the provider, not here");
+    Err(EarlyEnd::failed(ErrorKind::Unavailable, message))
 }
 
 /// The failure of a `call_tool` call that does not name another tool correctly.

@@ -41,10 +41,7 @@ fn renamed(call: &ToolCall, tool: impl Into<String>, arguments: impl Into<String
 fn other(session: &Session, call: &ToolCall) -> Option<(String, String)> {
     let reach = session.reach();
     let entry = reach.entry(&call.name)?;
-    let ToolBackend::Local(tool) = &entry.run else {
-        return None;
-    };
-    let stand_in = tool.stand_in()?;
+    let stand_in = entry.tool()?.stand_in()?;
     let exposure = entry.spec().exposure;
     if entry.bound.is_some() || matches!(exposure, Exposure::Hidden | Exposure::Deferred) {
         return None;

@@ -15,7 +15,7 @@ use crate::policy::Policy;
 use crate::result::{Outcome, Status};
 use crate::session::Session;
 use crate::testing::MemoryAudit;
-use crate::toolset::into_tool::{IntoTool, IntoTools};
+use crate::tool::into_tool::{IntoTool, IntoTools};
 use crate::toolset::registry::{RegistryError, ToolRegistry};
 
 /// Tools under test: every call takes the same path as in production, with all checks.

@@ -13,7 +13,8 @@ use crate::future::BoxFuture;
 use crate::permission::Permission;
 use crate::result::{Failure, ToolResult};
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
-use crate::tool::{Depth, Intent, PreparedCall, Tool, input_schema, no_page};
+use crate::tool::{Depth, Intent, PreparedCall, Tool, input_schema};
+use crate::toolset::page::no_page;
 use crate::workspace::Workspace;
 
 /// The usual way to write a tool: its input is a type, and the schema is derived from it.

@@ -1,7 +1,7 @@
 //! `ToolEntry::page`: a tool's own page as shown to the user: complete HTML within a size limit; or the reason there is none.
 
 use crate::error::ToolError;
-use crate::tool::no_page;
+use crate::spec::ToolSpec;
 use crate::toolset::{ToolBackend, ToolEntry};
 
 /// Maximum page size in bytes: many times what a form or chart needs, but small enough to hold for every viewer.
@@ -41,6 +41,11 @@ impl ToolEntry {
         }
         String::from_utf8(page.bytes).map_err(|_| wrong("is not UTF-8".to_owned()))
     }
+}
+
+/// Returns the error of a tool without a page.
+pub(crate) fn no_page(spec: &ToolSpec) -> ToolError {
+    ToolError::not_found(format!("the tool {} has no page of its own", spec.name))
 }
 
 #[cfg(test)]

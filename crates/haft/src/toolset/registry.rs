@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::json::cache::SchemaCache;
 use crate::json::schema::SchemaError;
 use crate::spec::{Declaration, ToolName, ToolSpec};
-use crate::tool::Tool;
+use crate::toolset::held::HeldTool;
 use crate::toolset::{ToolBackend, ToolEntry, Toolset, ToolsetChanges, ToolsetSnapshot};
 
 pub use crate::spec::BUILTIN;
@@ -118,12 +118,9 @@ impl ToolRegistry {
     }
 
     /// Adds tools; adds none of them if one clashes.
-    ///
-    /// # Errors
-    /// [`RegistryError::Clash`] if a tool of this name exists, [`RegistryError::Schema`] if a schema is invalid.
-    pub fn add_all(
+    pub(crate) fn add_held(
         &self,
-        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+        tools: impl IntoIterator<Item = Arc<dyn HeldTool>>,
     ) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             for tool in tools {
@@ -168,10 +165,10 @@ impl ToolRegistry {
     }
 
     /// Adds a tool or replaces the one with the same name and source; never replaces a tool of another source.
-    ///
-    /// # Errors
-    /// [`RegistryError::Clash`] if a tool of this name exists, [`RegistryError::Schema`] if a schema is invalid.
-    pub fn upsert(&self, tool: Arc<dyn Tool>) -> Result<RegistryDiff, RegistryError> {
+    pub(crate) fn upsert_held(
+        &self,
+        tool: Arc<dyn HeldTool>,
+    ) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             let entry = owned.local(tool)?;
             let same = |old: &Arc<ToolEntry>| old.spec.source == entry.spec.source;
@@ -195,13 +192,10 @@ impl ToolRegistry {
     }
 
     /// Replaces all tools of one source at once; changes nothing if one of them clashes with a tool of another source.
-    ///
-    /// # Errors
-    /// [`RegistryError::Clash`] if a tool of this name exists, [`RegistryError::Schema`] if a schema is invalid.
-    pub fn replace_all(
+    pub(crate) fn replace_held(
         &self,
         source: &str,
-        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+        tools: impl IntoIterator<Item = Arc<dyn HeldTool>>,
     ) -> Result<RegistryDiff, RegistryError> {
         self.change(|owned| {
             owned.entries.retain(|_, entry| entry.spec.source != source);
@@ -242,7 +236,7 @@ impl ToolRegistry {
 }
 
 impl RegistryState {
-    fn local(&self, tool: Arc<dyn Tool>) -> Result<ToolEntry, RegistryError> {
+    fn local(&self, tool: Arc<dyn HeldTool>) -> Result<ToolEntry, RegistryError> {
         self.entry(Arc::clone(tool.spec()), ToolBackend::Local(tool))
     }
 
@@ -306,7 +300,7 @@ fn difference(
 
 fn same_runner(a: &ToolBackend, b: &ToolBackend) -> bool {
     match (a, b) {
-        (ToolBackend::Local(a), ToolBackend::Local(b)) => Arc::ptr_eq(a, b),
+        (ToolBackend::Local(a), ToolBackend::Local(b)) => a.is_same(&**b),
         (ToolBackend::Hosted, ToolBackend::Hosted) | (ToolBackend::Named, ToolBackend::Named) => {
             true
         }

@@ -67,6 +67,21 @@ fn changes_return_the_difference_and_never_a_half_of_it() {
     assert!(registry.remove("nothing").is_empty());
 }
 
+#[test]
+fn a_tool_put_again_is_a_change_only_if_it_is_another_one() {
+    let registry = ToolRegistry::new();
+    let same = tool("a", "host");
+    registry.add_all([Arc::clone(&same)]).unwrap();
+    let version = registry.snapshot().version();
+    for (tool, changed) in [(same, 0), (tool("a", "host"), 1)] {
+        let difference = registry.upsert(tool).unwrap();
+        assert_eq!(difference.changed.len(), changed);
+        assert!(difference.added.is_empty() && difference.removed.is_empty());
+        let now = registry.snapshot().version();
+        assert_eq!(now > version, changed > 0);
+    }
+}
+
 #[tokio::test]
 async fn a_change_between_two_waits_is_not_missed() {
     let registry = Arc::new(registry(&["a"], "host"));

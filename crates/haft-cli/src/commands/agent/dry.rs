@@ -24,7 +24,7 @@ pub(super) fn report(
     run: &RunId,
     view: &dyn RunView,
 ) -> Result<(), Problem> {
-    let of = RunSelection::find(app, run.as_str(), None)?;
+    let of = RunSelection::find(app.runs(), run.as_str(), None)?;
     let changes = changes_of(app, &of, &ReportLimits::NONE)?.changes;
     let notes = dry.notes();
     let whole = json!({

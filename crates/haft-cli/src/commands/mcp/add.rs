@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use haft_app::clients::text_of;
 use haft_app::config::Settings;
 use haft_app::problem::Problem;
+use haft_app::server_check;
 use haft_app::servers::edit::{self, NewServer, ServerTarget, SettingsEdit, SettingsScope};
 use haft_app::servers::forget_pins;
 use haft_app::servers::literal::is_secret;
@@ -159,7 +160,7 @@ pub(crate) fn refuse_taken(settings: &Settings, name: &str) -> Result<(), Proble
 pub(crate) fn check(at: &Invocation, servers: &[NewServer]) -> Result<(), Problem> {
     let options: Vec<String> = servers.iter().flat_map(NewServer::options).collect();
     let settings = at.settings_with(&options)?;
-    let checked = edit::check(&at.site, &settings);
+    let checked = server_check::check(&at.site, &settings);
     checked.map_err(|problem| problem.redacted(&settings.redactor))
 }
 

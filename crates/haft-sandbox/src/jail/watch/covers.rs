@@ -13,11 +13,11 @@ use rustix::mount::{
 };
 
 use super::super::guarded_names::GuardedNames;
-use super::super::placeholder::{Placeholder, Placeholders};
 use super::super::plan::{PathCover, SupervisorPlan};
 use super::super::root::{INERT, READ_ONLY, below, clone, is_folder, path_fd};
 use super::holders;
 use crate::guard_event::GuardEvent;
+use crate::held_places::placeholder::{Placeholder, Placeholders};
 
 /// How long a removed file may be absent before a placeholder takes its place: many programs rewrite a file by removing it first.
 const GRACE: Duration = Duration::from_millis(20);

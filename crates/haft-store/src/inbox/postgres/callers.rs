@@ -10,9 +10,9 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, PgPool, Row as _};
 
 use super::PostgresInboxError;
-use super::sweeps::SWEEP_NANOS;
 use crate::inbox::{MAX_FOUND, RETENTION, StoredState, request_call};
 use crate::number::nanoseconds;
+use crate::postgres::sweeps::SWEEP_NANOS;
 
 /// Outcomes may be long, so they are read only for the call that is collected. What an attempt with the name `$1` has taken, it has not: it is
 /// made again because its answer was lost.

@@ -12,12 +12,13 @@ use parking_lot::MutexGuard;
 use sqlx::{PgConnection, PgPool};
 use tokio::sync::oneshot;
 
-use super::desk::{FilingState, SubmissionSender};
 use super::known;
-use crate::inbox::{MAX_PENDING, RETENTION, RequestDraft, SWEEP_BYTES, inbox_full, unavailable};
+use crate::inbox::{MAX_PENDING, RETENTION, SWEEP_BYTES, inbox_full, unavailable};
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
+use crate::postgres::filing_queue::{FilingState, SubmissionSender};
 use crate::postgres::{PostgresServer, is_lost};
+use crate::request_draft::RequestDraft;
 
 /// Maximum number of requests per statement.
 const MAX_BATCH: usize = 256;

@@ -9,8 +9,8 @@ use sqlx::postgres::PgListener;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
-use crate::inbox::LISTENER_BUFFER;
 use crate::postgres::{OPERATION_TIMEOUT, PostgresServer};
+use crate::request_changes::LISTENER_BUFFER;
 
 const CHANNEL: &str = "haft_approvals";
 

@@ -16,10 +16,11 @@ use super::beat::alive;
 use super::steps::callers::{self, CallerName};
 use super::steps::{alike, columns, get, read_bare_row};
 use super::{OwnChanges, SharedInbox};
-use crate::inbox::{CapacityCheck, LISTENER_BUFFER, stored_statuses, unavailable};
+use crate::inbox::{CapacityCheck, stored_statuses, unavailable};
 use crate::lane::{Jobs, NextJob};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
+use crate::request_changes::LISTENER_BUFFER;
 use crate::sqlite::file::{CommitDurability, DbFile};
 
 /// Interval between checks for other processes' changes. As long as nothing changes, a check only reads a counter in shared

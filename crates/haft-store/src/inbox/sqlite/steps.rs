@@ -11,10 +11,9 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{SqliteHeartbeat, alive};
-use crate::inbox::{
-    DecisionRow, MAX_PENDING, RequestDraft, StoredRow, StoredState, inbox_full, refusal,
-};
+use crate::inbox::{DecisionRow, MAX_PENDING, StoredRow, StoredState, inbox_full, refusal};
 use crate::number::nanoseconds;
+use crate::request_draft::RequestDraft;
 
 pub(super) mod callers;
 

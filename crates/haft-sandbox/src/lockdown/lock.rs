@@ -1,7 +1,7 @@
 //! Takes the locks of a script, one after another, from a list that the host wrote.
 //!
 //! Between the fork and the last lock nothing else runs: no allocation, no library, only system calls whose
-//! arguments are all in the list. `super::super::locks` writes the list and documents each step.
+//! arguments are all in the list. `code/locks.rs` writes the list and documents each step.
 
 use core::ffi::{CStr, c_int};
 

@@ -24,10 +24,10 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Placeholders in order of creation: one may lie in another, so they are removed in reverse order.
 #[derive(Debug, Default)]
-pub(super) struct Placeholders(Vec<Placeholder>);
+pub(crate) struct Placeholders(Vec<Placeholder>);
 
 impl Placeholders {
-    pub(super) fn push(&mut self, placeholder: Placeholder) {
+    pub(crate) fn push(&mut self, placeholder: Placeholder) {
         self.0.push(placeholder);
     }
 }
@@ -39,7 +39,7 @@ impl Drop for Placeholders {
 }
 
 #[derive(Debug)]
-pub(super) struct Placeholder {
+pub(crate) struct Placeholder {
     path: PathBuf,
     lock: File,
     folder: bool,
@@ -50,7 +50,7 @@ fn mark() -> SystemTime {
 }
 
 /// Returns whether a file is a placeholder, of a running command or of one that was killed.
-pub(super) fn stale(meta: &fs::Metadata) -> bool {
+pub(crate) fn stale(meta: &fs::Metadata) -> bool {
     let empty = if meta.is_dir() {
         meta.nlink() <= 2
     } else {
@@ -61,7 +61,7 @@ pub(super) fn stale(meta: &fs::Metadata) -> bool {
 
 impl Placeholder {
     /// Creates a placeholder, or shares an existing one; `None` if a real file or folder took the place.
-    pub(super) fn take(path: &Path, folder: bool) -> io::Result<Option<Self>> {
+    pub(crate) fn take(path: &Path, folder: bool) -> io::Result<Option<Self>> {
         for _ in 0..TRIES {
             match Self::make(path, folder) {
                 Ok(()) => {}

@@ -10,11 +10,11 @@ use crate::config::{Settings, typed};
 #[derive(Debug, Clone)]
 pub(crate) struct HookSettings {
     /// Who asks: `agent`, `haft`, or `auto`.
-    pub(super) ask: String,
+    pub(crate) ask: String,
     /// Whether haft runs the agent's commands in the jail.
-    pub(super) wraps: bool,
+    pub(crate) wraps: bool,
     /// The maximum time that a hook waits for a decision.
-    pub(super) wait: Duration,
+    pub(crate) wait: Duration,
 }
 
 impl HookSettings {

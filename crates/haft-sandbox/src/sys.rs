@@ -1,4 +1,4 @@
-//! The few system calls that have no safe wrapper; all `unsafe` code of the jail is here.
+//! The few system calls that have no safe wrapper: all `unsafe` code of jails and of process trees is here.
 #![expect(
     unsafe_code,
     reason = "system calls without a safe wrapper; each block says why it holds"

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Interval between a process's sweeps of old suspended calls, in nanoseconds.
-pub(super) const SWEEP_NANOS: i64 = 3_600_000_000_000;
+pub(crate) const SWEEP_NANOS: i64 = 3_600_000_000_000;
 
 /// Time of this process's last sweep.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use haft::text::visible::{self, path};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::view::coverage::coverage;
+use crate::coverage::coverage;
 
 /// Maximum length of the line, in bytes.
 const MAX_LINE: usize = 400;

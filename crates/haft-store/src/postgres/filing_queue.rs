@@ -9,7 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::{Semaphore, oneshot};
 
-use crate::inbox::RequestDraft;
+use crate::request_draft::RequestDraft;
 
 /// Capacity of the queue, in KiB of text; each request counts for one more.
 const QUEUE_CAPACITY: usize = 64 << 10;
@@ -17,25 +17,25 @@ const QUEUE_CAPACITY: usize = 64 << 10;
 /// Requests that wait for the previous statement to end.
 #[derive(Debug)]
 pub(crate) struct FilingQueue {
-    pub(super) waiting: Mutex<Vec<(RequestDraft, SubmissionSender)>>,
+    pub(crate) waiting: Mutex<Vec<(RequestDraft, SubmissionSender)>>,
     /// Held while a statement runs.
-    pub(super) at_work: Arc<tokio::sync::Mutex<()>>,
-    pub(super) desk: Mutex<FilingState>,
+    pub(crate) at_work: Arc<tokio::sync::Mutex<()>>,
+    pub(crate) desk: Mutex<FilingState>,
     /// The previous statement's connection: the pool would make the server check each connection that it takes back.
     spare_connection: Mutex<Option<PgConnection>>,
-    pub(super) room: Arc<Semaphore>,
+    pub(crate) room: Arc<Semaphore>,
 }
 
-pub(super) type SubmissionSender = oneshot::Sender<Result<Submission, InboxError>>;
+pub(crate) type SubmissionSender = oneshot::Sender<Result<Submission, InboxError>>;
 
 /// State that one statement leaves for the next.
 #[derive(Debug, Default)]
-pub(super) struct FilingState {
+pub(crate) struct FilingState {
     /// How many more pending requests each tenant may have, as far as is known.
-    pub(super) left: HashMap<String, i64>,
-    pub(super) swept: Option<Instant>,
+    pub(crate) left: HashMap<String, i64>,
+    pub(crate) swept: Option<Instant>,
     /// Bytes of requests written since the last sweep.
-    pub(super) filed: usize,
+    pub(crate) filed: usize,
 }
 
 impl Default for FilingQueue {
@@ -51,7 +51,7 @@ impl Default for FilingQueue {
 }
 
 impl FilingQueue {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Option<PgConnection>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Option<PgConnection>> {
         self.spare_connection.lock()
     }
 
