@@ -6,11 +6,12 @@ use std::sync::Arc;
 use crate::approval::inbox::{InboxError, WaitingCalls};
 use crate::approval::suspended::SuspendedCall;
 use crate::approval::{ApprovalId, ApprovalRequest};
+use crate::call::Origin;
 use crate::executor::ExecutorParts;
 use crate::result::{Outcome, Status};
-use crate::session::Session;
 use crate::session::at_work::RunningCallGuard;
 use crate::session::nest::{CallScope, RepeatState};
+use crate::session::{Session, WaitMode};
 
 /// A call that is recognised when it is made again. Dropping this forgets a call that was cancelled with its client and is over; one that
 /// can be resumed stays noted.
@@ -153,8 +154,8 @@ impl JournaledCall {
     }
 }
 
-/// Notes the outermost call around this one as waiting for a request, if it is looked for when it is made again. Without a durable store
-/// there is nothing to come back to.
+/// Notes the outermost call around this one as waiting for a request, if it is looked for when it is made again and the request can outlive
+/// this process: one that would be withdrawn with its call is about that call alone, and what an agent runs itself nobody else can.
 pub(super) async fn note_waiting(
     parts: &ExecutorParts,
     session: &Session,
@@ -163,7 +164,10 @@ pub(super) async fn note_waiting(
 ) -> Result<(), InboxError> {
     let outermost = nest.outermost();
     let repeat = outermost.repeat().clone();
-    let Some(key) = repeat.key.filter(|_| parts.inbox.is_durable()) else {
+    let outlives = parts.inbox.is_durable()
+        && session.wait_mode() != WaitMode::WaitThenWithdraw
+        && request.origin != Origin::Hook;
+    let Some(key) = repeat.key.filter(|_| outlives) else {
         return Ok(());
     };
     let (run, call) = if repeat.has_begun {
