@@ -1,4 +1,4 @@
-//! `Upstream`: an MCP server behind haft: its tools as the user pinned them, and the one connection that their calls share.
+//! `Upstream`: an MCP server behind haft: its tools as the user pinned them, and the connections that their calls share, one for each set of things that a client can answer.
 //!
 //! ```text
 //! manifest.rs ── what was pinned ──┬─► remote_tool.rs ── tools of the registry ──────────┬─► link.rs ── checked ──► Client

@@ -1,4 +1,4 @@
-//! The only place that maps a dialect to its implementation.
+//! Maps a dialect to its implementation; `reader.rs` does the same for streams, `names.rs` for names.
 
 use crate::declared::ToolDeclaration;
 use crate::dialect::Dialect;

@@ -43,9 +43,9 @@ mod host;
 mod inspect;
 mod invoke;
 mod judge;
-mod journaled;
 mod learning;
 mod named;
+mod noted;
 mod question;
 mod record_draft;
 mod refs;
@@ -162,7 +162,7 @@ impl Executor {
         self.with(|parts| parts.changes = Some(log))
     }
 
-    /// Adds tools that no client sees: only other tools call them, from within their own calls.
+    /// Adds tools that no client sees: other tools call them, from within their own calls, and the host when it resumes such a call.
     pub fn with_internal_tools(self, tools: Arc<dyn Toolset>) -> Self {
         self.with(|parts| parts.internal = tools)
     }
@@ -205,7 +205,7 @@ impl Executor {
 
     /// Runs one call and returns its outcome. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, CallMode::Asked.incoming(call)).await
+        execute(&self.parts, session, CallMode::ByClient.incoming(call)).await
     }
 
     /// Like [`execute`](Self::execute), but for one of the host's internal tools ([`with_internal_tools`](Self::with_internal_tools)):
@@ -213,7 +213,7 @@ impl Executor {
     pub async fn execute_internal(&self, session: &Session, call: ToolCall) -> Outcome {
         let incoming = IncomingCall {
             internal: true,
-            ..CallMode::Asked.incoming(call)
+            ..CallMode::ByClient.incoming(call)
         };
         execute(&self.parts, session, incoming).await
     }
@@ -249,7 +249,7 @@ impl Executor {
         if request.is_question() {
             inbox.claim(id).await?;
             // The call finds the answer at the point where it asked.
-            let outcome = execute(&self.parts, session, CallMode::Asked.incoming(call)).await;
+            let outcome = execute(&self.parts, session, CallMode::ByClient.incoming(call)).await;
             if let Ok(text) = outcome.to_stored() {
                 inbox.finish(id, &text, true).await?;
             }
@@ -269,7 +269,7 @@ impl Executor {
         };
         let incoming = IncomingCall {
             internal,
-            ..CallMode::Asked.incoming(call)
+            ..CallMode::ByClient.incoming(call)
         };
         let open = OpenCall::new(&self.parts, session, incoming);
         execute_decided(Settlement::with_ticket(ticket), open, carried).await
@@ -429,7 +429,7 @@ impl ExecutorParts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CallMode {
     /// The client makes the call and receives its outcome.
-    Asked,
+    ByClient,
     /// The call was suspended, and the host resumes it in place of its client.
     Resumed,
     /// The call was interrupted, and the host resumes it in place of its client.
@@ -475,7 +475,7 @@ async fn execute(parts: &Arc<ExecutorParts>, session: &Session, incoming: Incomi
     let mut open = OpenCall::new(parts, session, incoming);
     let end = run_in_span(&mut open, &mut settlement).await;
     if settlement.needs_settling() {
-        let heard = open.how() == CallMode::Asked;
+        let heard = open.how() == CallMode::ByClient;
         // Boxed: few calls have anything to settle, and the future of every call would be as large.
         return Box::pin(settlement.settle(&mut open, end, heard)).await;
     }
@@ -501,7 +501,7 @@ async fn execute_decided(
     Ok(settlement.settle(&mut open, end, false).await)
 }
 
-/// Runs the four stages, in the call's tracing span if a subscriber listens.
+/// Runs the stages, in the call's tracing span if a subscriber listens.
 async fn run_in_span(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> OutcomeContent {
     let span = span::for_call(open);
     if span.is_disabled() {
@@ -515,7 +515,7 @@ async fn run_in_span(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> Ou
     end
 }
 
-/// The four stages. Each takes a value that only the stage before can make.
+/// The stages: admit, judge, clear, invoke, shape. Each takes a value that only the stage before can make.
 async fn stages(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -537,7 +537,7 @@ async fn stages(
     } else {
         Box::pin(clear::clear(open, settlement, judged)).await?
     };
-    if cleared.spec().suspension == Suspension::After && !settlement.is_journaled() {
+    if cleared.spec().suspension == Suspension::After && !settlement.is_noted() {
         let (entry, written) = cleared.tool_and_arguments();
         Box::pin(again::earlier_outcome(open, settlement, entry, written)).await?;
     }
@@ -545,7 +545,7 @@ async fn stages(
     if let Some(key) = key {
         resumed = Box::pin(again::before(open, settlement, key)).await?;
     }
-    if open.how() != CallMode::Asked && open.resumption().is_none() {
+    if open.how() != CallMode::ByClient && open.resumption().is_none() {
         return Err(
             EarlyEnd::failed(ErrorKind::Conflict, "this call cannot be resumed")
                 .advise("nothing ran; make the call again"),

@@ -24,7 +24,7 @@ impl Commands {
             .is_some_and(|views| views.usable().is_ok())
     }
 
-    /// Returns true if the command's changes are judged after it has ended and nothing is judged before.
+    /// Returns true if what the command changes and connects to is judged when it does so, not before it starts; what it starts and reads is.
     pub(super) fn is_judged_after(&self, input: &RunCommandInput, risk: Risk) -> bool {
         let asks_before = self.views.as_ref().is_none_or(|views| views.asks_before());
         !asks_before && self.network.is_judged_when_used() && self.uses_view(input, risk)

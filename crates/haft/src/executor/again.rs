@@ -15,12 +15,13 @@ use crate::executor::ask;
 use crate::executor::claim::repeat_outcome;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::journaled::{self, JournaledCall};
+use crate::executor::noted::{self, NotedCall};
 use crate::executor::running;
 use crate::executor::settlement::Settlement;
 use crate::executor::{CallMode, ExecutorParts};
 use crate::session::Session;
 use crate::session::at_work::RunningCallGuard;
+use crate::session::nest::RepeatKey;
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
@@ -56,21 +57,17 @@ pub(super) async fn before(
         EarlierCall::Here(noted, present) => (noted, present),
         EarlierCall::New => {
             let present = session.at_work().enter(open.id()).await;
-            settlement.journal(JournaledCall::new(
-                parts,
-                session,
-                open.nest(),
-                key,
-                Some(present),
-            ));
+            let alone = session.is_for_one_call();
+            let key = RepeatKey { key, alone };
+            settlement.note(NotedCall::new(parts, open.nest(), key, Some(present)));
             return Ok(None);
         }
     };
     // It may have waited for a decision about itself first.
-    journaled::forget_noted(parts, open.nest()).await;
+    noted::forget_noted(parts, open.nest()).await;
     open.rename(noted.call.clone());
     open.mark_resumable();
-    settlement.journal(JournaledCall::resumed(parts, open.nest(), *noted, present));
+    settlement.note(NotedCall::resumed(parts, open.nest(), *noted, present));
     Ok(Some(session.continuing()))
 }
 
@@ -87,7 +84,7 @@ async fn resume(
     let ended = noted
         .as_ref()
         .map_or(open.how() == CallMode::Resumed, |noted| {
-            noted.has_ended() && open.how() != CallMode::Asked
+            noted.has_ended() && open.how() != CallMode::ByClient
         });
     if ended {
         let message = format!("{} has already been resumed and has ended", open.id());
@@ -102,13 +99,17 @@ async fn resume(
             return Err(stop);
         }
     }
-    let noted = noted.map(|noted| noted.call).filter(|call| call.within);
-    if noted.is_some() || open.how() != CallMode::Asked {
+    let noted = noted.map(|noted| noted.call);
+    let alone = noted
+        .as_ref()
+        .map_or(session.is_for_one_call(), |call| call.alone);
+    let within = noted.filter(|call| call.within);
+    if within.is_some() || open.how() != CallMode::ByClient {
         open.mark_resumable();
     }
-    settlement.journal(match noted {
-        Some(noted) => JournaledCall::resumed(parts, open.nest(), noted, present),
-        None => JournaledCall::new(parts, session, open.nest(), key, Some(present)),
+    settlement.note(match within {
+        Some(noted) => NotedCall::resumed(parts, open.nest(), noted, present),
+        None => NotedCall::new(parts, open.nest(), RepeatKey { key, alone }, Some(present)),
     });
     Ok(())
 }
@@ -139,10 +140,33 @@ pub(super) async fn earlier_outcome(
         open.record.approval = Some(approval);
         return Err(stop);
     }
-    if !settlement.is_journaled() {
-        settlement.journal(JournaledCall::new(parts, session, open.nest(), key, None));
+    if !settlement.is_noted() {
+        let alone = is_alone(open).await?;
+        settlement.note(NotedCall::new(
+            parts,
+            open.nest(),
+            RepeatKey { key, alone },
+            None,
+        ));
     }
     Ok(())
+}
+
+/// Returns whether the run of a call exists only for it. A host that resumes the call may do so in a session that serves others, too.
+async fn is_alone(open: &OpenCall<'_>) -> Result<bool, EarlyEnd> {
+    let session = open.session();
+    let here = session.is_for_one_call();
+    if here || open.how() == CallMode::ByClient {
+        return Ok(here);
+    }
+    let noted = open
+        .parts()
+        .inbox
+        .get_suspended(session.run(), open.id())
+        .await;
+    Ok(noted
+        .map_err(|e| unknown(&e))?
+        .is_some_and(|noted| noted.call.alone))
 }
 
 /// Returns the key that identifies a call when it is made again.
@@ -229,7 +253,7 @@ async fn from_this_run(
     let call = entry.call;
     if !call.within {
         if !entry.state.answers_again() {
-            journaled::forget(&*parts.inbox, &call).await;
+            noted::forget(&*parts.inbox, &call).await;
         }
         return Ok(EarlierCall::New);
     }
@@ -325,7 +349,7 @@ async fn over(
         None => Ok(EarlierCall::New),
         Some(ended) if ended.has_ended() => collect(parts, session, &ended.call).await,
         Some(_) => {
-            journaled::forget(&*parts.inbox, call).await;
+            noted::forget(&*parts.inbox, call).await;
             Err(outcome_lost(call))
         }
     }

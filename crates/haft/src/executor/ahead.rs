@@ -21,7 +21,7 @@ impl Executor {
     /// process, and claims once.
     pub async fn ask_ahead(&self, session: &Session, call: ToolCall) -> Outcome {
         let mut settlement = Settlement::default();
-        let mut open = OpenCall::new(&self.parts, session, CallMode::Asked.incoming(call));
+        let mut open = OpenCall::new(&self.parts, session, CallMode::ByClient.incoming(call));
         let end = clear_ahead(&mut open, &mut settlement).await;
         let end = end.unwrap_or_else(OutcomeContent::from);
         if settlement.needs_settling() {

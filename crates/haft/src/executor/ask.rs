@@ -18,7 +18,7 @@ use crate::error::ErrorKind;
 use crate::executor::ExecutorParts;
 use crate::executor::claim::{RequestClaim, repeat_outcome};
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::journaled::note_waiting;
+use crate::executor::noted::note_waiting;
 use crate::future::BoxFuture;
 use crate::session::nest::CallScope;
 use crate::session::{Session, WaitMode};

@@ -30,7 +30,7 @@ pub(super) async fn execute_all(
         if safe {
             group.push(call);
         } else {
-            outcomes.push(execute(parts, session, CallMode::Asked.incoming(call)).await);
+            outcomes.push(execute(parts, session, CallMode::ByClient.incoming(call)).await);
         }
     }
     outcomes.append(&mut run_parallel(parts, session, group).await);
@@ -55,7 +55,7 @@ async fn run_parallel(
         running.push(Box::pin(execute(
             parts,
             session,
-            CallMode::Asked.incoming(call),
+            CallMode::ByClient.incoming(call),
         )));
     }
     let mut done: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();

@@ -118,7 +118,7 @@ impl<'a> OpenCall<'a> {
         self.nest.set_resumable(true);
         // A host that finishes the run meanwhile leaves it open, so that the call can be resumed.
         self.session.at_work().note_resumable(self.id(), true);
-        let by_host = self.how != CallMode::Asked;
+        let by_host = self.how != CallMode::ByClient;
         let leaving = self.session.waits_cancelled();
         self.resumption = Some(Resumption::new(&self.nest, leaving, by_host));
     }

@@ -24,7 +24,7 @@ impl NestedExecutor for ExecutorParts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, CallMode::Asked.incoming(call)).await })
+        Box::pin(async move { execute(&self, session, CallMode::ByClient.incoming(call)).await })
     }
 
     fn execute_internal(
@@ -34,7 +34,7 @@ impl NestedExecutor for ExecutorParts {
     ) -> BoxFuture<'_, Outcome> {
         let incoming = IncomingCall {
             internal: true,
-            ..CallMode::Asked.incoming(call)
+            ..CallMode::ByClient.incoming(call)
         };
         Box::pin(async move { execute(&self, session, incoming).await })
     }

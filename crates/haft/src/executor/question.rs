@@ -10,7 +10,7 @@ use crate::executor::ExecutorParts;
 use crate::executor::ask::{self, ClaimedDecision, DecisionWait};
 use crate::executor::draft::{CallIdentity, UndecidedCall};
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::question::again::{EarlierQuestion, RepeatKey};
+use crate::executor::question::again::{EarlierQuestion, QuestionKey};
 
 mod again;
 
@@ -34,7 +34,7 @@ pub(super) async fn ask(
         return Err(ToolError::unavailable("no approver is available")
             .with_advice("decide without an answer, and state what you assumed"));
     }
-    let again = RepeatKey::of(parts, context, arguments);
+    let again = QuestionKey::of(parts, context, arguments);
     let request = match again.find_earlier(parts, session).await? {
         EarlierQuestion::None => None,
         EarlierQuestion::Waits(request) => Some(*request),

@@ -6,7 +6,7 @@ use crate::executor::ask::ClaimedDecision;
 use crate::executor::call_result::OutcomeContent;
 use crate::executor::claim::RequestClaim;
 use crate::executor::exit::OpenCall;
-use crate::executor::journaled::{JournaledCall, JournaledEnd};
+use crate::executor::noted::{NotedCall, NotedEnd};
 use crate::result::{Outcome, Status};
 
 /// A decision that a call is resumed with.
@@ -17,7 +17,7 @@ pub(super) enum ResumeDecision {
     Approved(Box<ApprovalRequest>),
 }
 
-/// The decision that a call acts on, and its journal entry. The stages fill it in, and it is settled once the call is closed.
+/// The decision that a call acts on, and by what it is found when it is made again. The stages fill it in, and it is settled once the call is closed.
 /// Dropping it reports the call as cancelled.
 #[derive(Default)]
 pub(super) struct Settlement {
@@ -27,8 +27,8 @@ pub(super) struct Settlement {
     claimed: Option<RequestClaim>,
     /// Why the inbox refused the claim.
     refused: Option<InboxError>,
-    /// Its journal entry, if the call may be suspended.
-    journaled: Option<JournaledCall>,
+    /// By what the call is found when it is made again, if it can be.
+    noted_call: Option<NotedCall>,
 }
 
 impl Settlement {
@@ -60,16 +60,16 @@ impl Settlement {
         self.claimed.is_some()
     }
 
-    /// Sets its journal entry, in place of an earlier one.
-    pub(super) fn journal(&mut self, call: JournaledCall) {
-        if let Some(earlier) = self.journaled.replace(call) {
+    /// Sets by what it is found when it is made again, in place of an earlier value.
+    pub(super) fn note(&mut self, call: NotedCall) {
+        if let Some(earlier) = self.noted_call.replace(call) {
             earlier.replace();
         }
     }
 
-    /// Returns whether it has a journal entry.
-    pub(super) fn is_journaled(&self) -> bool {
-        self.journaled.is_some()
+    /// Returns whether it is found when it is made again.
+    pub(super) fn is_noted(&self) -> bool {
+        self.noted_call.is_some()
     }
 
     /// Notes that the inbox refused the claim.
@@ -85,7 +85,7 @@ impl Settlement {
     /// Returns whether anything must be settled when the call has ended.
     pub(super) fn needs_settling(&self) -> bool {
         self.claimed.is_some()
-            || self.journaled.is_some()
+            || self.noted_call.is_some()
             || matches!(self.ticket, Some(ResumeDecision::Claimed(_)))
     }
 
@@ -109,7 +109,7 @@ impl Settlement {
         let owed = claimed.as_ref().zip(noted).is_some_and(|(claimed, noted)| {
             delivered && !noted.within && noted.approval == *claimed.id()
         });
-        let kept_end = JournaledEnd {
+        let kept_end = NotedEnd {
             heard: delivered,
             resumable: open.nest().is_resumable(),
         };
@@ -117,7 +117,7 @@ impl Settlement {
         if let Some(claimed) = claimed {
             claimed.finish(&outcome, delivered && !owed).await;
         }
-        if let Some(kept) = self.journaled {
+        if let Some(kept) = self.noted_call {
             let left = kept_end.resumable && outcome.status != Status::Suspended;
             session.at_work().note_resumable(&outcome.call, left);
             kept.ended(session, &mut outcome, kept_end).await;

@@ -39,13 +39,19 @@ pub(crate) struct CallScope {
     seat: LaneSeat,
 }
 
+/// What identifies a call when it is made again.
+#[derive(Debug, Clone)]
+pub(crate) struct RepeatKey {
+    pub(crate) key: String,
+    /// Whether its run exists only for it, so that it is made again in another.
+    pub(crate) alone: bool,
+}
+
 /// How a call is found when it is made again.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RepeatState {
-    /// The key that identifies it; `None` for a call that is not looked for.
-    pub(crate) key: Option<String>,
-    /// Whether its run exists only for it.
-    pub(crate) alone: bool,
+    /// `None` for a call that is not looked for.
+    pub(crate) key: Option<RepeatKey>,
     /// Whether it has begun, so that what it waits for are requests of calls within it.
     pub(crate) has_begun: bool,
     /// As what it is noted while it waits for a decision.

@@ -8,12 +8,12 @@ use crate::executor::ExecutorParts;
 use crate::executor::again::{of, same_calls, unknown};
 use crate::executor::ask::not_recorded;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::journaled::forget_noted;
+use crate::executor::noted::forget_noted;
 use crate::session::Session;
-use crate::session::nest::CallScope;
+use crate::session::nest::{CallScope, RepeatKey};
 
 /// The key that identifies a question when it is asked again; `None` if its own run finds it.
-pub(super) struct RepeatKey {
+pub(super) struct QuestionKey {
     key: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum EarlierQuestion {
     Decided(Box<Decision>),
 }
 
-impl RepeatKey {
+impl QuestionKey {
     /// Creates the key of this call's question.
     pub(super) fn of(parts: &ExecutorParts, context: &CallContext, arguments: &Arguments) -> Self {
         let session = &context.session;
@@ -78,9 +78,9 @@ impl RepeatKey {
     /// Notes under which key the question is found when it is asked again; whoever waits for its answer is noted by that.
     pub(super) fn add_to(&self, nest: &CallScope) {
         if let Some(key) = &self.key {
+            let key = key.clone();
             let mut repeat = nest.repeat();
-            repeat.key.get_or_insert_with(|| key.clone());
-            repeat.alone = true;
+            repeat.key.get_or_insert(RepeatKey { key, alone: true });
         }
     }
 

@@ -1,4 +1,4 @@
-//! `JournaledCall`: a call that is recognised when it is made again. It is noted before anybody is asked, so that whatever becomes of
+//! `NotedCall`: a call that is found when it is made again. It is noted before anybody is asked, so that whatever becomes of
 //! this process, the request has a caller to whom its outcome is owed.
 
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::call::Origin;
 use crate::executor::ExecutorParts;
 use crate::result::{Outcome, Status};
 use crate::session::at_work::RunningCallGuard;
-use crate::session::nest::{CallScope, RepeatState};
+use crate::session::nest::{CallScope, RepeatKey, RepeatState};
 use crate::session::{Session, WaitMode};
 
 /// A call that is recognised when it is made again. Dropping this forgets a call that was cancelled with its client and is over; one that
 /// can be resumed stays noted.
 #[derive(Debug)]
-pub(super) struct JournaledCall {
+pub(super) struct NotedCall {
     store: Arc<dyn WaitingCalls>,
     nest: Arc<CallScope>,
     /// Set once the call has begun: no other call runs under its id.
@@ -24,7 +24,7 @@ pub(super) struct JournaledCall {
     settled: bool,
 }
 
-impl Drop for JournaledCall {
+impl Drop for NotedCall {
     fn drop(&mut self) {
         if self.settled || self.nest.is_resumable() {
             return;
@@ -32,7 +32,7 @@ impl Drop for JournaledCall {
         let Some(noted) = self.nest.repeat().noted.take() else {
             return;
         };
-        // Without a runtime the process is exiting; the journal then tells what the call did.
+        // Without a runtime the process is exiting; the note stays, and what it owes is collected.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let store = Arc::clone(&self.store);
             let present = self.present.take();
@@ -45,28 +45,26 @@ impl Drop for JournaledCall {
     }
 }
 
-/// How a journaled call ended.
+/// How a noted call ended.
 #[derive(Clone, Copy)]
-pub(super) struct JournaledEnd {
+pub(super) struct NotedEnd {
     /// Whether its client receives the outcome.
     pub(super) heard: bool,
     /// Whether it can still be resumed: it did not reach its end.
     pub(super) resumable: bool,
 }
 
-impl JournaledCall {
+impl NotedCall {
     /// Creates the entry of a call that has not begun, or that begins now.
     pub(super) fn new(
         parts: &ExecutorParts,
-        session: &Session,
         nest: &Arc<CallScope>,
-        key: String,
+        key: RepeatKey,
         present: Option<RunningCallGuard>,
     ) -> Self {
         {
             let mut repeat = nest.repeat();
             repeat.key = Some(key);
-            repeat.alone = session.is_for_one_call();
             repeat.has_begun |= present.is_some();
         }
         Self {
@@ -85,8 +83,10 @@ impl JournaledCall {
         present: RunningCallGuard,
     ) -> Self {
         *nest.repeat() = RepeatState {
-            key: Some(noted.key.clone()),
-            alone: noted.alone,
+            key: Some(RepeatKey {
+                key: noted.key.clone(),
+                alone: noted.alone,
+            }),
             has_begun: true,
             noted: Some(noted),
         };
@@ -104,12 +104,7 @@ impl JournaledCall {
     }
 
     /// Notes how the call ended, for when it is made again.
-    pub(super) async fn ended(
-        mut self,
-        session: &Session,
-        outcome: &mut Outcome,
-        end: JournaledEnd,
-    ) {
+    pub(super) async fn ended(mut self, session: &Session, outcome: &mut Outcome, end: NotedEnd) {
         let waits = outcome.approval.as_deref();
         let waits = waits.filter(|_| outcome.status == Status::Suspended);
         let noted = self.nest.repeat().noted.clone();
@@ -141,14 +136,17 @@ impl JournaledCall {
         outcome: &Outcome,
         approval: &str,
     ) -> Result<(), InboxError> {
-        let repeat = self.nest.repeat().clone();
+        let RepeatState { key, has_begun, .. } = self.nest.repeat().clone();
+        let Some(RepeatKey { key, alone }) = key else {
+            return Ok(());
+        };
         let call = SuspendedCall {
             run: session.run().clone(),
             call: outcome.call.clone(),
-            key: repeat.key.unwrap_or_default(),
+            key,
             approval: ApprovalId::new(approval),
-            within: repeat.has_begun,
-            alone: repeat.alone,
+            within: has_begun,
+            alone,
         };
         self.store.suspend(&call).await
     }
@@ -167,7 +165,7 @@ pub(super) async fn note_waiting(
     let outlives = parts.inbox.is_durable()
         && session.wait_mode() != WaitMode::WaitThenWithdraw
         && request.origin != Origin::Hook;
-    let Some(key) = repeat.key.filter(|_| outlives) else {
+    let Some(RepeatKey { key, alone }) = repeat.key.filter(|_| outlives) else {
         return Ok(());
     };
     let (run, call) = if repeat.has_begun {
@@ -181,7 +179,7 @@ pub(super) async fn note_waiting(
         key,
         approval: request.id.clone(),
         within: repeat.has_begun,
-        alone: repeat.alone,
+        alone,
     };
     parts.inbox.suspend(&waits).await?;
     let before = outermost.repeat().noted.replace(waits.clone());
