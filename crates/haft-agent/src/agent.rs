@@ -21,7 +21,7 @@ use crate::next::{self, NextAction};
 use crate::offer::DeclaredTools;
 use crate::options::AgentOptions;
 
-mod asked;
+mod waited_calls;
 mod broken;
 mod calls;
 mod composed;

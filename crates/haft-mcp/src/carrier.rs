@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::asking::InputRequest;
+use crate::client_caller::InputRequest;
 use crate::elicit::{self, ElicitReply, Elicitation, ElicitationMode};
 use crate::era::Era;
 use crate::opener::RunFactory;

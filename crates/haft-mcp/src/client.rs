@@ -29,7 +29,7 @@ pub mod http;
 mod input;
 mod levels;
 mod marks;
-mod news;
+mod server_change;
 pub mod oauth;
 mod offers;
 mod pending;
@@ -44,7 +44,7 @@ mod wire;
 
 pub use error::ClientError;
 pub use haft_http::dial::{Dial, Io};
-pub use news::ServerChange;
+pub use server_change::ServerChange;
 pub use offers::OwnCapabilities;
 pub use respond::{Respond, Responder, default_values};
 pub use tools::{CallReply, ToolRecord};

@@ -20,7 +20,7 @@ pub mod server;
 pub mod stdio;
 pub mod upstream;
 
-mod asking;
+mod client_caller;
 pub mod capabilities;
 mod carrier;
 mod core;
@@ -47,6 +47,6 @@ mod running;
 mod seal;
 mod skill;
 mod tasks;
-mod then;
+mod call_follow_up;
 mod tool_list;
 mod wire;

@@ -17,7 +17,7 @@ use crate::page::page;
 use crate::required;
 use crate::resource_entry::missing;
 use crate::run::{ClientCall, ClientCallEnd, ClientRun};
-use crate::then::CallFollowUp;
+use crate::call_follow_up::CallFollowUp;
 use crate::wire::RpcError;
 use crate::wire::reply;
 

@@ -3,7 +3,7 @@
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use crate::asking::InputRequest;
+use crate::client_caller::InputRequest;
 use crate::wire::reply;
 
 #[derive(Serialize)]

@@ -11,7 +11,7 @@ use haft::result::Outcome;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::asking::{BatchedRequestsCall, ClientCaller};
+use crate::client_caller::{BatchedRequestsCall, ClientCaller};
 use crate::carrier::ClientApprover;
 use crate::progress::ProgressLine;
 use crate::wire::RpcError;

@@ -16,14 +16,14 @@ use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::asking::{ClientCaller, InputRequest};
+use crate::client_caller::{ClientCaller, InputRequest};
 use crate::limits::{ServerLimits, shares};
 use crate::outcome;
 use crate::owner::Owner;
 use crate::required::RequestsByName;
 use crate::running::{Running, WaitConditions, WaitResult};
 use crate::seal::random_name;
-use crate::then::CallFollowUp;
+use crate::call_follow_up::CallFollowUp;
 use crate::wire::{RpcError, reply};
 
 /// How often a client should poll.

@@ -3,7 +3,7 @@
 //! ```text
 //! manifest.rs ── what was pinned ──┬─► remote_tool.rs ── tools of the registry ──────────┬─► link.rs ── checked ──► Client
 //!                                  └─► gateway.rs ── resources, prompts ──► server_tool.rs ┘     bridge.rs ◄── what it asks
-//!                                            ▲ herald.rs ── what it says has changed ◄── following.rs: what clients follow
+//!                                            ▲ change_receivers.rs ── what it says has changed ◄── following.rs: what clients follow
 //! ```
 //!
 //! The first call of one of its tools starts a server. What the server lists then is compared with what was pinned: a tool with a
@@ -30,14 +30,14 @@ use crate::client::{ClientError, ClientLimits, OwnCapabilities, Wire};
 use crate::offer::OfferChange;
 
 mod address;
-mod beside;
+mod listings;
 mod bridge;
 mod content;
-mod errand;
+mod upstream_request;
 mod findings;
 mod following;
 mod gateway;
-mod herald;
+mod change_receivers;
 mod link;
 mod links;
 mod manifest;
@@ -57,7 +57,7 @@ pub use remote_tool::RemoteTool;
 
 use bridge::Bridge;
 use following::{SubscriptionLease, UpstreamSubscriptions};
-use herald::ChangeReceivers;
+use change_receivers::ChangeReceivers;
 use link::UpstreamLink;
 use links::UpstreamLinks;
 
@@ -157,7 +157,7 @@ impl Upstream {
         let following = UpstreamSubscriptions::new(Arc::clone(&link), Arc::clone(&herald));
         Self {
             name: name.into(),
-            pages: beside::tool_pages(&manifest),
+            pages: listings::tool_pages(&manifest),
             links: UpstreamLinks::new(link, &manifest),
             manifest,
             terms,
@@ -248,7 +248,7 @@ impl Upstream {
         let offers = OwnCapabilities::default();
         let client = link::connect(open, None, limits, offers).await?;
         let tools = client.tools().await;
-        let beside = beside::look(&client).await;
+        let beside = listings::look(&client).await;
         let manifest = tools.map(|tools| Manifest::new(place, &client, tools));
         client.close().await;
         Ok(Manifest {

@@ -21,13 +21,13 @@ use crate::caller::Peer;
 use crate::reach::ListenPlan;
 use crate::same_user::SocketEnds;
 
-mod crowd;
-mod unblocked;
+mod connection_limiter;
+mod write_timeout;
 
-pub(crate) use crowd::ConnectionSlot;
+pub(crate) use connection_limiter::ConnectionSlot;
 
-use crowd::ConnectionLimiter;
-use unblocked::WriteTimeoutStream;
+use connection_limiter::ConnectionLimiter;
+use write_timeout::WriteTimeoutStream;
 
 /// Maximum number of connections, if the limit of open files allows that many.
 const MAX_CONNECTIONS: usize = 16_384;

@@ -55,7 +55,7 @@ mod shape;
 mod shared_permissions;
 mod sinks;
 mod span;
-mod unasked;
+mod no_open_request;
 
 use admit::Admission;
 use call_result::OutcomeContent;

@@ -16,7 +16,7 @@ use crate::call::{CallId, Principal, RunId};
 use crate::input::CallInput;
 use crate::progress::{Pace, ProgressSink, Tee};
 use crate::session::active::{ActiveSkills, NarrowingCache};
-use crate::session::at_work::RunningCalls;
+use crate::session::running_calls::RunningCalls;
 use crate::session::budget::{BudgetExhausted, CallBudget};
 use crate::session::expanded::ExpandedTools;
 use crate::session::lane::Lane;
@@ -29,7 +29,7 @@ use crate::untrusted::UntrustedSources;
 
 mod activation;
 mod active;
-pub(crate) mod at_work;
+pub(crate) mod running_calls;
 pub(crate) mod budget;
 mod builder;
 mod denial;

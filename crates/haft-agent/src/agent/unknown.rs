@@ -6,7 +6,7 @@ use haft::spec::Suspension;
 use haft::{ErrorKind, Outcome};
 
 use crate::agent::calls::RunnableCall;
-use crate::agent::{Agent, AgentError, asked};
+use crate::agent::{Agent, AgentError, waited_calls};
 use crate::conversation::{AnswerText, ConversationEntry};
 
 /// The answer to a call of which nothing is known but that it was about to run.
@@ -84,7 +84,7 @@ impl Agent {
             RequestStatus::Running | RequestStatus::InDoubt | RequestStatus::Done => {
                 self.tell_call(ready);
                 self.deliver(stored).await;
-                let answer = AnswerText::error(asked::over(ready, stored));
+                let answer = AnswerText::error(waited_calls::over(ready, stored));
                 self.answer(ready, answer, None).await
             }
             // It did not run: it is made again, and finds the same request.

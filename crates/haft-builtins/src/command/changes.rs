@@ -6,7 +6,7 @@ mod data;
 mod effects;
 mod explain;
 mod fate_table;
-mod fates;
+mod change_outcomes;
 mod folder;
 mod ignored;
 mod pending;

@@ -10,7 +10,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
 use crate::client::error::ClientError;
-use crate::client::news::ServerChange;
+use crate::client::server_change::ServerChange;
 use crate::client::respond::Inquiry;
 use crate::client::wire::WireRequest;
 use crate::client::{Client, ClientRequest, speech};

@@ -11,7 +11,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
-use crate::client::news::ServerChange;
+use crate::client::server_change::ServerChange;
 use crate::client::sse::SseWire;
 use crate::client::wire::{Wire, WireRequest};
 use crate::era::Era;

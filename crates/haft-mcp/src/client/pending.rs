@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::client::error::ClientError;
-use crate::client::news::{ChangeBroadcast, ServerChange};
+use crate::client::server_change::{ChangeBroadcast, ServerChange};
 use crate::client::respond::Inquiry;
 use crate::client::speech::{self, ServerMessage, ServerRequest};
 use crate::client::wire::WireRequest;

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::client::ClientRequest;
 use crate::client::error::ClientError;
-use crate::client::news::ServerChange;
+use crate::client::server_change::ServerChange;
 use crate::client::offers::OwnCapabilities;
 use crate::era::{Era, MODERN};
 use crate::wire::params::text;

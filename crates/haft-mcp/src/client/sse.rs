@@ -20,7 +20,7 @@ use url::Url;
 use crate::client::courier::{Courier, MAX_REFUSAL_BODY, whole};
 use crate::client::endpoint::Endpoint;
 use crate::client::error::ClientError;
-use crate::client::news::ServerChange;
+use crate::client::server_change::ServerChange;
 use crate::client::pending::AwaitedResponses;
 use crate::client::speech;
 use crate::client::wire::{Wire, WireRequest};

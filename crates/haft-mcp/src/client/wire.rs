@@ -8,7 +8,7 @@ use haft::progress::Progress;
 use tokio::sync::{broadcast, watch};
 
 use crate::client::error::ClientError;
-use crate::client::news::ServerChange;
+use crate::client::server_change::ServerChange;
 use crate::client::respond::Inquiry;
 use crate::era::Era;
 

@@ -192,7 +192,7 @@ mod tests {
     use serde_json::value::RawValue;
 
     use crate::era::{Era, Revision};
-    use crate::then::CallFollowUp;
+    use crate::call_follow_up::CallFollowUp;
 
     fn raw(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()

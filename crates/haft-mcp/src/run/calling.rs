@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::ClientRun;
-use crate::asking::{
+use crate::client_caller::{
     BatchedRequestsCall, ClientCaller, ClientCallerConfig, InputRequest, NO_LOG_LEVEL,
 };
 use crate::capabilities::undeclared;
@@ -25,7 +25,7 @@ use crate::progress::ProgressLine;
 use crate::running::{Running, WaitConditions, WaitResult};
 use crate::seal::{CallBinding, RequestState, random_name};
 use crate::tasks::CallTask;
-use crate::then::CallFollowUp;
+use crate::call_follow_up::CallFollowUp;
 use crate::wire::RpcError;
 
 /// How much longer than its requests a call waits for its client.

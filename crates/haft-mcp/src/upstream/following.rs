@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::client::{ChangeStream, ClientError, ServerChange};
 use crate::offer::OfferChange;
-use crate::upstream::herald::ChangeReceivers;
+use crate::upstream::change_receivers::ChangeReceivers;
 use crate::upstream::link::{LiveConnection, UpstreamLink};
 
 /// Maximum number of resources of one server that are followed.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::client::{Client, ClientError, ClientLimits, OwnCapabilities};
 use crate::era::Era;
 use crate::upstream::Connector;
-use crate::upstream::herald::ChangeReceivers;
+use crate::upstream::change_receivers::ChangeReceivers;
 use crate::upstream::manifest::{PinnedTool, digest};
 
 /// Pause after a server's first failure; doubles with each further failure.

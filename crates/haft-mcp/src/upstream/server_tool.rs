@@ -20,7 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::upstream::Upstream;
 use crate::upstream::bridge::Bridge;
-use crate::upstream::errand::UpstreamRequest;
+use crate::upstream::upstream_request::UpstreamRequest;
 
 /// Room for a result: as much as a server's message can hold.
 const MAX_RESULT: usize = 64 << 20;

@@ -20,7 +20,7 @@ use crate::executor::running;
 use crate::executor::settlement::Settlement;
 use crate::executor::{CallMode, ExecutorParts};
 use crate::session::Session;
-use crate::session::at_work::RunningCallGuard;
+use crate::session::running_calls::RunningCallGuard;
 use crate::session::nest::RepeatKey;
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;

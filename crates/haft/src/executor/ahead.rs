@@ -9,7 +9,7 @@ use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge;
 use crate::executor::settlement::Settlement;
-use crate::executor::unasked;
+use crate::executor::no_open_request;
 use crate::executor::{CallMode, Executor};
 use crate::permission::Verdict;
 use crate::result::{Outcome, Status};
@@ -45,8 +45,8 @@ async fn clear_ahead(
     let judged = judge::judge(open, admitted)?;
     if judged.ruling().verdict == Verdict::Allow {
         // What counts of it, the call finds when it is made.
-        let why = unasked::by_policy(judged.ruling());
-        unasked::withdraw(open, judged.decided(), &why).await?;
+        let why = no_open_request::by_policy(judged.ruling());
+        no_open_request::withdraw(open, judged.decided(), &why).await?;
     } else {
         clear::clear(open, settlement, judged).await?;
     }

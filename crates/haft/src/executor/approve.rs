@@ -19,7 +19,7 @@ use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{ClearedCall, RuledCall, denied, judge, judgement, request};
 use crate::executor::settlement::{ResumeDecision, Settlement};
-use crate::executor::unasked::{self, EarlierRequest, NoOpenRequest};
+use crate::executor::no_open_request::{self, EarlierRequest, NoOpenRequest};
 use crate::judgement::Consent;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{PROPOSED_RULE, Policy, RuleSet, RuleText, Ruling};
@@ -49,8 +49,8 @@ pub(super) async fn ask_user(
         // An automatic approver agrees to exceed the budget if that is what the request asks.
         match budgets::take(open, &judged, request.is_over_budget()).await {
             Ok(reservation) => {
-                let why = unasked::by_other(&decision.by);
-                return match unasked::withdraw(open, judged.decided(), &why).await? {
+                let why = no_open_request::by_other(&decision.by);
+                return match no_open_request::withdraw(open, judged.decided(), &why).await? {
                     EarlierRequest::Over(unasked) => {
                         let decided = DecidedRequest { request, decision };
                         let basis = DecisionProof {

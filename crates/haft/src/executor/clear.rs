@@ -9,7 +9,7 @@ use crate::executor::effects;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{ClearedCall, RuledCall, denied};
 use crate::executor::settlement::Settlement;
-use crate::executor::unasked::{self, EarlierRequest, NoOpenRequest};
+use crate::executor::no_open_request::{self, EarlierRequest, NoOpenRequest};
 use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::session::Session;
@@ -47,8 +47,8 @@ pub(super) async fn clear(
             Ok(taken) => taken,
             Err(no_room) => return clear_over_budget(open, settlement, judged, &no_room).await,
         };
-        let why = unasked::by_other(&format!("a grant of {by}"));
-        return match unasked::withdraw(open, judged.decided(), &why).await? {
+        let why = no_open_request::by_other(&format!("a grant of {by}"));
+        return match no_open_request::withdraw(open, judged.decided(), &why).await? {
             EarlierRequest::Over(unasked) => {
                 open.record.decided_by = Some(by.clone());
                 let grant = Consent { by, approval: None };
@@ -86,8 +86,8 @@ async fn clear_earlier(
     judged: RuledCall,
     taken: Reservation,
 ) -> Result<ClearedCall, EarlyEnd> {
-    let why = unasked::by_policy(judged.ruling());
-    match unasked::withdraw(open, judged.decided(), &why).await? {
+    let why = no_open_request::by_policy(judged.ruling());
+    match no_open_request::withdraw(open, judged.decided(), &why).await? {
         EarlierRequest::Over(unasked) => judged.clear_allowed(taken, unasked),
         EarlierRequest::Counts => approve::find_decision(open, settlement, judged).await,
     }
@@ -99,8 +99,8 @@ async fn refuse(
     settlement: &mut Settlement,
     judged: RuledCall,
 ) -> Result<ClearedCall, EarlyEnd> {
-    let why = unasked::by_policy(judged.ruling());
-    match unasked::withdraw(open, judged.decided(), &why).await? {
+    let why = no_open_request::by_policy(judged.ruling());
+    match no_open_request::withdraw(open, judged.decided(), &why).await? {
         EarlierRequest::Over(_) => Err(denied(judged.ruling())),
         EarlierRequest::Counts => approve::find_decision(open, settlement, judged).await,
     }

@@ -11,7 +11,7 @@ use crate::executor::draft::{CallIdentity, UndecidedCall};
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::{self, Moment};
 use crate::executor::exit::OpenCall;
-use crate::executor::unasked::{DecidedCall, NoOpenRequest};
+use crate::executor::no_open_request::{DecidedCall, NoOpenRequest};
 use crate::judgement::{Consent, Judgement};
 use crate::permission::{Permission, Verdict};
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};

@@ -9,7 +9,7 @@ use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::call::Origin;
 use crate::executor::ExecutorParts;
 use crate::result::{Outcome, Status};
-use crate::session::at_work::RunningCallGuard;
+use crate::session::running_calls::RunningCallGuard;
 use crate::session::nest::{CallScope, RepeatKey, RepeatState};
 use crate::session::{Session, WaitMode};
 

@@ -19,7 +19,7 @@ use crate::command::changes::apply::{ApplyChangesInput, ChangeSelection};
 use crate::command::changes::data::UnappliedChange;
 use crate::command::changes::explain::explain;
 use crate::command::changes::fate_table::{Fate, FateTable};
-use crate::command::changes::fates::ChangeOutcomes;
+use crate::command::changes::change_outcomes::ChangeOutcomes;
 use crate::command::changes::note::{CommandNote, CommandReport};
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::unread::repositories_with_hidden_files;

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::session::{RETRY_DELAY, StreamableSession};
 use crate::client::error::ClientError;
-use crate::client::news::ServerChange;
+use crate::client::server_change::ServerChange;
 use crate::client::speech::{self, ServerMessage};
 use crate::era::Era;
 

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::client::courier::{Courier, MAX_REFUSAL_BODY, whole};
 use crate::client::endpoint::header_value;
 use crate::client::error::ClientError;
-use crate::client::news::ChangeBroadcast;
+use crate::client::server_change::ChangeBroadcast;
 use crate::client::respond::Inquiry;
 use crate::client::speech::{self, ServerMessage};
 use crate::client::wire::WireRequest;

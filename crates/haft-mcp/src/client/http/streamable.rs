@@ -12,7 +12,7 @@ use super::listening;
 use super::session::{NOTICE_TIMEOUT, StreamableSession};
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
-use crate::client::news::ServerChange;
+use crate::client::server_change::ServerChange;
 use crate::client::speech;
 use crate::client::wire::WireRequest;
 use crate::era::{Era, Revision};

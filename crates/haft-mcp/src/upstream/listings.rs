@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::client::{Client, ClientError};
 use crate::upstream::bridge::Bridge;
-use crate::upstream::errand::UpstreamRequest;
+use crate::upstream::upstream_request::UpstreamRequest;
 use crate::upstream::link::LiveConnection;
 use crate::upstream::manifest::{Manifest, PinnedExtras, PinnedTool};
 use crate::upstream::pages::{self, ListKind};

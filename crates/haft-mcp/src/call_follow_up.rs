@@ -1,6 +1,6 @@
 //! `CallFollowUp`: what a call's client is told besides the outcome.
 
-use crate::asking::InputRequest;
+use crate::client_caller::InputRequest;
 
 /// What a call's client is told besides the outcome.
 #[derive(Debug)]
