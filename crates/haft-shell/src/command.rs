@@ -9,6 +9,8 @@ pub struct SimpleCommand {
     pub assignments: Vec<String>,
     /// The words; the first names the program, function or builtin.
     pub words: Vec<Word>,
+    /// Variables of the loops over listed words that it is in: each holds a word of such a loop, unless something else sets it.
+    pub within: Vec<String>,
     /// The command as written, without redirections and with `$()` in place of each substitution.
     pub text: String,
 }

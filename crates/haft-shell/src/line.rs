@@ -30,12 +30,32 @@ pub struct Line {
     pub reads: Vec<Word>,
     /// Loops over words, with the values of their variables.
     pub loops: Vec<Loop>,
+    /// Variables of loops over words that the line does not list: `for NAME; do`.
+    pub unlisted: Vec<String>,
     /// True if part of the line may run more than once: in a loop or a function.
     pub repeats: bool,
     /// True if part of the line runs in the background.
     pub background: bool,
     /// True if another shell may find other commands or words in it.
     pub ambiguous: bool,
+}
+
+impl Line {
+    /// Returns the words that a variable may hold where this command of the line uses it: those of its loops. `None` if it may hold
+    /// anything else, because the command is in none of its loops or something else sets it, too.
+    pub fn values(&self, name: &str, command: &SimpleCommand) -> Option<Vec<&Word>> {
+        let is_loops = command.within.iter().any(|within| within == name) && !self.may_set(name);
+        let loops = self.loops.iter().filter(|one| one.name == name);
+        is_loops.then(|| loops.flat_map(|one| &one.words).collect())
+    }
+
+    /// Returns true if anything but a loop over listed words may set the variable.
+    pub fn may_set(&self, name: &str) -> bool {
+        let sets = |part: &SimpleCommand| {
+            part.assignments.iter().any(|set| set == name) || alters_shell(&part.words)
+        };
+        self.unlisted.iter().any(|unlisted| unlisted == name) || self.commands.iter().any(sets)
+    }
 }
 
 /// Parses a line. The cost is bounded for every text, since length, nesting and the grammar's steps are limited.
@@ -52,20 +72,20 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
     let mut found = Line::default();
     let mut inner = vec![InnerText {
         text: line.to_owned(),
-        depth: 0,
+        ..InnerText::default()
     }];
     let mut variables = Variables::default();
     let (mut at, mut read) = (0, 0);
     while let Some(next) = inner.get_mut(at) {
-        let InnerText { text, depth } = std::mem::take(next);
+        let next = std::mem::take(next);
         at += 1;
-        read += text.len();
+        read += next.text.len();
         if read > line.len() + MAX_INNER {
             return Err(ParseError::TooDeep);
         }
-        let one = parser::read(&text, depth)?;
+        let one = parser::read(&next)?;
         if one.structured {
-            second_reading(&text, &one)?;
+            second_reading(&next.text, &one)?;
         }
         inner.extend(one.inner);
         variables.add(&one.variables);
@@ -73,6 +93,7 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
         add(&mut found.writes, one.writes);
         add(&mut found.reads, one.reads);
         add(&mut found.loops, one.loops);
+        add(&mut found.unlisted, one.unlisted);
         found.repeats |= one.repeats;
         found.background |= one.background;
         found.ambiguous |= one.ambiguous;

@@ -23,6 +23,8 @@ pub(crate) struct TextParts {
     pub(crate) writes: Vec<Word>,
     pub(crate) reads: Vec<Word>,
     pub(crate) loops: Vec<Loop>,
+    /// Variables of loops over words that the text does not list.
+    pub(crate) unlisted: Vec<String>,
     /// True if part of the text may run more than once.
     pub(crate) repeats: bool,
     /// True if part of the text runs in the background.
@@ -51,10 +53,18 @@ pub(crate) struct Name {
     pub(crate) prefixed: bool,
 }
 
-/// Parses a text at the given nesting depth.
-pub(crate) fn read(text: &str, depth: usize) -> Result<TextParts, ParseError> {
+/// Parses a text at its nesting depth, in the loops around it.
+pub(crate) fn read(inner: &InnerText) -> Result<TextParts, ParseError> {
+    let InnerText {
+        text,
+        depth,
+        within,
+    } = inner;
+    let depth = *depth;
+    let mut lexer = Lexer::new(text, depth);
+    lexer.walk.within.clone_from(within);
     let mut parser = Parser {
-        lexer: Lexer::new(text, depth),
+        lexer,
         ahead: None,
         found: TextParts::default(),
         depth,
@@ -367,6 +377,7 @@ impl<'a> Parser<'a> {
         }
         self.found.commands.push(SimpleCommand {
             assignments: assigned.into_iter().map(|(name, _)| name).collect(),
+            within: self.lexer.walk.within.clone(),
             words: words.into_iter().map(|word| word.word).collect(),
             text: shown,
         });

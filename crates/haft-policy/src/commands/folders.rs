@@ -1,21 +1,102 @@
 //! The folders in which a call's commands run, where their relative paths start.
 
 use haft_command::folder_of;
-use haft_shell::may_spell;
+use haft_shell::{LayerFolder, Line};
 
 use crate::commands::remembered::parse_line;
 use crate::judged_call::JudgedCall;
 use haft_files::paths::clean;
 use haft_types::permission::{Effect, Permission};
 
-/// Whether a command that is only partly known before run time may change the folder. One that cannot be parsed may.
-pub(crate) fn may_move(command: &str) -> bool {
-    let named = ["cd", "pushd", "popd"];
-    named.iter().any(|name| may_spell(command, name))
-        && parse_line(command).map_or(true, |read| {
-            let mut parts = read.commands.iter();
-            parts.any(|part| folder_of(&part.words).is_some())
-        })
+/// Maximum number of folders inspected; a command that may run in more may run anywhere.
+const MAX_FOLDERS: usize = 64;
+/// How often a change of folder that descends counts: a loop repeats it, and a line states the same one once.
+const MAX_REPEATS: usize = 3;
+
+/// The folders in which a command may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunFolders {
+    /// The folders, each relative to the workspace or absolute.
+    pub(crate) paths: Vec<String>,
+    /// Whether it may also run in other folders.
+    pub(crate) anywhere: bool,
+    /// Whether a change of folder that climbs may be repeated, and so lead to any parent.
+    pub(crate) climbs: bool,
+}
+
+impl RunFolders {
+    /// Returns one folder.
+    pub(crate) fn at(folder: String) -> Self {
+        Self {
+            paths: vec![folder],
+            anywhere: false,
+            climbs: false,
+        }
+    }
+
+    /// Returns every folder that the commands of a call may run in: the initial one, and those that the line changes to.
+    pub(crate) fn of(call: &JudgedCall<'_>) -> Self {
+        let moves: Vec<&str> = call.permissions.iter().filter_map(moves).collect();
+        Self::at(start(call)).after(&moves)
+    }
+
+    /// Returns the folders in which the commands of a text run, for a shell that starts in these.
+    pub(crate) fn of_script(&self, read: &Line) -> Self {
+        let parts = read.commands.iter();
+        let moves: Vec<&str> = parts.filter_map(|part| folder_of(&part.words)).collect();
+        self.clone().after(&moves)
+    }
+
+    /// Adds where these changes of folder lead. Subshells, loops and functions decide which of them count: any may be left out, and
+    /// those that descend may be repeated. Where those that climb are repeated is for the caller to judge.
+    fn after(mut self, moves: &[&str]) -> Self {
+        let climbs = |folder: &str| clean(folder).starts_with("..");
+        self.anywhere |= moves.contains(&"");
+        self.climbs |= moves.iter().any(|folder| climbs(folder));
+        for round in 0..MAX_REPEATS {
+            let known = moves.iter().filter(|folder| !folder.is_empty());
+            for folder in known.filter(|folder| round == 0 || !climbs(folder)) {
+                self.add(folder);
+            }
+        }
+        if self.paths.len() > MAX_FOLDERS {
+            self.paths.truncate(MAX_FOLDERS);
+            self.anywhere = true;
+        }
+        self
+    }
+
+    /// Adds where a change of folder leads from each of these.
+    fn add(&mut self, folder: &str) {
+        for at in 0..self.paths.len().min(MAX_FOLDERS) {
+            let next = within(&self.paths[at], folder);
+            if !self.paths.contains(&next) {
+                self.paths.push(next);
+            }
+        }
+    }
+
+    /// Returns the folders of a command that a wrapper runs, for a line that runs in these.
+    pub(crate) fn behind(&self, folder: LayerFolder<'_>) -> Self {
+        match folder {
+            LayerFolder::Same => self.clone(),
+            LayerFolder::In(folder) if folder.is_empty() || folder.starts_with(['~', '$']) => {
+                Self {
+                    anywhere: true,
+                    ..self.clone()
+                }
+            }
+            LayerFolder::In(folder) => Self {
+                paths: self.paths.iter().map(|path| within(path, folder)).collect(),
+                anywhere: self.anywhere && !folder.starts_with('/'),
+                climbs: self.climbs && !folder.starts_with('/'),
+            },
+            LayerFolder::Anywhere => Self {
+                anywhere: true,
+                ..self.clone()
+            },
+        }
+    }
 }
 
 /// Returns where a command goes if it changes the folder for those after it; empty where that is unknown.
@@ -27,6 +108,14 @@ pub(crate) fn moves(permission: &Permission) -> Option<&str> {
         Effect::Run { command, .. } => may_move(command).then_some(""),
         _ => None,
     }
+}
+
+/// Whether a command that is only partly known before run time may change the folder. One that cannot be parsed may.
+pub(crate) fn may_move(command: &str) -> bool {
+    parse_line(command).map_or(true, |read| {
+        let mut parts = read.commands.iter();
+        parts.any(|part| folder_of(&part.words).is_some())
+    })
 }
 
 /// Returns the folder that the call names in `cwd`, cleaned; `.` where it names none.
@@ -44,23 +133,6 @@ pub(crate) fn may_change_folder(call: &JudgedCall<'_>) -> bool {
 pub(crate) fn changes_folder(call: &JudgedCall<'_>) -> bool {
     // Asked for each of thousands of changed files, by calls that run nothing.
     call.runs_command() && call.permissions.iter().any(|p| moves(p).is_some())
-}
-
-/// Returns every folder that a relative path of its commands may start at: the initial one, and the target of each `cd`. Each is
-/// relative to the workspace, or absolute.
-pub(crate) fn folders(call: &JudgedCall<'_>) -> Vec<String> {
-    let mut folders = vec![start(call)];
-    for folder in call.permissions.iter().filter_map(moves) {
-        if let Some(last) = folders.last() {
-            folders.push(within(last, folder));
-        }
-    }
-    folders
-}
-
-/// Whether it changes to an unknown folder.
-pub(crate) fn changes_to_unknown_folder(call: &JudgedCall<'_>) -> bool {
-    call.permissions.iter().any(|p| moves(p) == Some(""))
 }
 
 /// Returns a path that a command names in a folder, as rules on files see it. A path that leaves the workspace by `..` becomes

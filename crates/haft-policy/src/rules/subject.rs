@@ -4,9 +4,7 @@ use std::cell::OnceCell;
 
 use haft_shell::alters_shell;
 
-use crate::commands::folders::{
-    changes_folder, changes_to_unknown_folder, folders, may_change_folder, named,
-};
+use crate::commands::folders::{RunFolders, changes_folder, may_change_folder, named};
 use crate::commands::remembered::parse_line;
 use crate::commands::risk::sets_variables;
 use crate::judged_call::JudgedCall;
@@ -235,9 +233,9 @@ impl<'a> Subject<'a> {
             return false;
         }
         let workspace = self.places.workspace.as_deref();
-        let mut folders = folders(self.call).into_iter().skip(1);
-        folders.any(|folder| {
-            let path = named(&folder, &claim.path, workspace);
+        let folders = RunFolders::of(self.call).paths;
+        folders.iter().skip(1).any(|folder| {
+            let path = named(folder, &claim.path, workspace);
             covers(&PathView::new(&path, workspace))
         })
     }
@@ -311,7 +309,7 @@ impl<'a> Subject<'a> {
         if files.is_empty() {
             return false;
         }
-        let folders = folders(self.call);
+        let folders = RunFolders::of(self.call).paths;
         let workspace = self.places.workspace.as_deref();
         files
             .into_iter()
@@ -336,8 +334,9 @@ impl<'a> Subject<'a> {
         }
         let workspace = self.places.workspace.as_deref();
         let lies = |path: String| pattern.may_lie_below(&PathView::new(&path, workspace));
-        changes_to_unknown_folder(self.call)
-            || folders(self.call).iter().any(|folder| {
+        let folders = RunFolders::of(self.call);
+        folders.anywhere
+            || folders.paths.iter().any(|folder| {
                 below
                     .iter()
                     .any(|path| lies(named(folder, path, workspace)))

@@ -183,8 +183,8 @@ impl CommandView {
             self.touched.add(touched(*layer));
         }
         if depth < MAX_SCRIPT_DEPTH {
-            for text in &all.scripts {
-                self.add_line(text, depth + 1);
+            for script in &all.scripts {
+                self.add_line(&script.text, depth + 1);
             }
         }
     }
