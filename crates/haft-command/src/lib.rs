@@ -29,6 +29,7 @@ mod path_use;
 mod program;
 mod programs;
 mod scan;
+mod script_files;
 mod shape;
 mod summary;
 #[cfg(test)]

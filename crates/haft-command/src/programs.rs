@@ -25,8 +25,8 @@ macro_rules! programs {
 
 programs![
     awk, base64, cat, cd, checksum, comm, cp, cut, date, diff, du, echo, find, git, grep, jq, ln,
-    ls, mkdir, mv, printf, rg, rm, sed, seq, sort, stat, tee, test, touch, tr, uname, uniq,
-    version, wc, which,
+    ls, mkdir, mv, printf, rg, rm, sed, seq, sort, stat, tar, tee, test, touch, tr, uname, uniq,
+    version, wc, which, xargs,
 ];
 
 /// The programs by the first letter of their names: quicker than hashing, and asked of each command several times.

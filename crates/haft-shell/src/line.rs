@@ -26,7 +26,7 @@ pub struct Line {
     pub commands: Vec<SimpleCommand>,
     /// Files that redirections open for writing.
     pub writes: Vec<Word>,
-    /// Files that redirections open only for reading.
+    /// Files that redirections open for reading.
     pub reads: Vec<Word>,
     /// Loops over words, with the values of their variables.
     pub loops: Vec<Loop>,

@@ -302,6 +302,10 @@ impl<'a> Parser<'a> {
         match redirect {
             Redirect::Write(target) => self.found.writes.push(target),
             Redirect::Read(target) => self.found.reads.push(target),
+            Redirect::Both(target) => {
+                self.found.writes.push(target.clone());
+                self.found.reads.push(target);
+            }
             Redirect::Text(_) | Redirect::NoFile => {}
         }
     }

@@ -4,6 +4,7 @@
 
 use haft_shell::{AsWord, base_name};
 
+use crate::forms::MAX_LETTERS;
 use crate::meaning::CommandMeaning;
 use crate::path_use::{PathAccess, PathUse};
 use crate::program::{OptionHarm, Program, ProgramCall};
@@ -178,11 +179,10 @@ impl<'a> GitForm<'a> {
         } else {
             PathAccess::Names
         };
-        // `COMMIT:PATH` names a path from the repository's root; a commit may also have the name of a file.
+        // `COMMIT:PATH` names a path from the repository's root; a commit may also have the name of a file, and a path a colon.
         let named = self.operands().chain(self.paths.iter().copied());
         let named = named
-            .flat_map(|text| [Some(text), text.rsplit_once(':').map(|(_, path)| path)])
-            .flatten()
+            .flat_map(|text| std::iter::once(text).chain(behind_colons(text)))
             .filter(|text| !text.is_empty());
         let mut uses: Vec<PathUse> = named.map(|text| PathUse::known(text, how)).collect();
         let options = self.words.iter().filter(|text| text.starts_with('-'));
@@ -190,7 +190,7 @@ impl<'a> GitForm<'a> {
         uses.extend(values.map(|text| PathUse::known(text, PathAccess::Names)));
         // `-L1,5:PATH` shows lines of a file.
         let lines = options.filter(|text| text.starts_with("-L"));
-        let files = lines.filter_map(|text| Some(text.rsplit_once(':')?.1));
+        let files = lines.flat_map(|text| behind_colons(text));
         uses.extend(files.map(|text| PathUse::known(text, how)));
         if contents && self.command != "blame" {
             let below = self.below().into_iter();
@@ -220,6 +220,12 @@ impl<'a> GitForm<'a> {
             vec!["."]
         }
     }
+}
+
+/// Returns what follows each of the first colons of a text.
+fn behind_colons(text: &str) -> impl Iterator<Item = &str> {
+    let colons = text.match_indices(':').take(MAX_LETTERS);
+    colons.map(|(at, _)| &text[at + 1..])
 }
 
 /// Returns the value of an option within the same word.
@@ -350,6 +356,10 @@ mod tests {
             (
                 "git show HEAD:a",
                 "only reads, ReadsHistory HEAD:a, ReadsHistory a, ReadsTracked .",
+            ),
+            (
+                "git show HEAD:a:b",
+                "only reads, ReadsHistory HEAD:a:b, ReadsHistory a:b, ReadsHistory b, ReadsTracked .",
             ),
             ("git blame a", "only reads, ReadsHistory a"),
             ("git show $x", "ReadsHistory $x, ReadsTracked ., unknown"),

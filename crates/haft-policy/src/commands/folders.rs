@@ -47,6 +47,36 @@ impl RunFolders {
         self.clone().after(&moves)
     }
 
+    /// Returns these folders for a line that runs in those of the other.
+    pub(crate) fn below(&self, line: &Self) -> Self {
+        let each = line.paths.iter();
+        let each = each.flat_map(|folder| self.paths.iter().map(|path| within(folder, path)));
+        let is_absolute = !self.anywhere && self.paths.iter().all(|path| path.starts_with('/'));
+        Self {
+            paths: each.collect(),
+            anywhere: self.anywhere || (line.anywhere && !is_absolute),
+            climbs: self.climbs || (line.climbs && !is_absolute),
+        }
+    }
+
+    /// Returns the paths that a command in these folders may mean by a path, as rules on files see them, and whether it may mean
+    /// others.
+    pub(crate) fn paths_of(&self, path: &str, workspace: Option<&str>) -> (Vec<String>, bool) {
+        if path.starts_with('/') {
+            return (vec![clean(path)], false);
+        }
+        let each = self.paths.iter();
+        let mut found: Vec<String> = each.map(|folder| named(folder, path, workspace)).collect();
+        let mut more = self.anywhere;
+        if self.climbs {
+            match workspace {
+                Some(root) => found.extend(parents(root).map(|folder| within(folder, path))),
+                None => more = true,
+            }
+        }
+        (found, more)
+    }
+
     /// Adds where these changes of folder lead. Subshells, loops and functions decide which of them count: any may be left out, and
     /// those that descend may be repeated. Where those that climb are repeated is for the caller to judge.
     fn after(mut self, moves: &[&str]) -> Self {
@@ -97,6 +127,12 @@ impl RunFolders {
             },
         }
     }
+}
+
+/// Returns the folders above an absolute path.
+fn parents(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/');
+    ends.map(move |(at, _)| if at == 0 { "/" } else { &path[..at] })
 }
 
 /// Returns where a command goes if it changes the folder for those after it; empty where that is unknown.

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use haft_shell::alters_shell;
 
-use crate::commands::folders::{RunFolders, changes_folder, may_change_folder, named};
+use crate::commands::folders::{RunFolders, changes_folder, may_change_folder};
 use crate::commands::remembered::parse_line;
 use crate::commands::risk::sets_variables;
 use crate::judged_call::JudgedCall;
@@ -15,6 +15,9 @@ use crate::rules::view::{CommandView, CoverageKind};
 use haft_files::paths::{PathPattern, PathView, clean};
 use haft_types::permission::{Effect, PathClaim, Permission};
 use haft_types::spec::{Risk, ToolClass};
+
+/// Signs in a path that a shell expands.
+const UNKNOWN_SIGNS: [char; 7] = ['$', '*', '?', '[', '{', '`', '('];
 
 /// One effect of a call.
 #[derive(Debug)]
@@ -233,11 +236,11 @@ impl<'a> Subject<'a> {
             return false;
         }
         let workspace = self.places.workspace.as_deref();
-        let folders = RunFolders::of(self.call).paths;
-        folders.iter().skip(1).any(|folder| {
-            let path = named(folder, &claim.path, workspace);
-            covers(&PathView::new(&path, workspace))
-        })
+        let (paths, _) = RunFolders::of(self.call).paths_of(&claim.path, workspace);
+        paths
+            .iter()
+            .skip(1)
+            .any(|path| covers(&PathView::new(path, workspace)))
     }
 
     fn host(&self) -> Option<&'a str> {
@@ -293,54 +296,71 @@ impl<'a> Subject<'a> {
 
     /// Clause 14: rules on files also cover commands that name the file.
     fn touched_by(&self, class: ToolClass, specifier: &Specifier) -> bool {
+        let workspace = self.places.workspace.as_deref();
+        self.any_touched(class, |folders, file| {
+            let (paths, _) = folders.paths_of(file, workspace);
+            paths.iter().any(|path| match specifier {
+                Specifier::All => true,
+                Specifier::Path(pattern) => pattern.forbids(&PathView::new(path, workspace)),
+                _ => false,
+            })
+        })
+    }
+
+    /// Whether the command may run in a folder that is not known, and there uses a file of this class by a relative path.
+    fn touches_somewhere(&self, class: ToolClass) -> bool {
+        let workspace = self.places.workspace.as_deref();
+        self.any_touched(class, |folders, file| folders.paths_of(file, workspace).1)
+    }
+
+    /// Whether this holds for a file that the command reads or edits, and the folders in which it does.
+    fn any_touched(&self, class: ToolClass, holds: impl Fn(&RunFolders, &str) -> bool) -> bool {
         let Some(command) = self.command() else {
             return false;
         };
-        let files: Vec<&String> = match class {
-            ToolClass::Read => command.touched.reads.iter().collect(),
-            ToolClass::Edit => command
-                .touched
-                .edits
-                .iter()
-                .chain(&command.targets)
-                .collect(),
-            ToolClass::Bash | ToolClass::WebFetch | ToolClass::Network => return false,
-        };
-        if files.is_empty() {
-            return false;
-        }
-        let folders = RunFolders::of(self.call).paths;
-        let workspace = self.places.workspace.as_deref();
-        files
-            .into_iter()
-            .filter(|file| *file != "/dev/null")
-            .flat_map(|file| {
-                folders
-                    .iter()
-                    .map(move |folder| named(folder, file, workspace))
-            })
-            .any(|path| match specifier {
-                Specifier::All => true,
-                Specifier::Path(pattern) => pattern.forbids(&PathView::new(&path, workspace)),
-                _ => false,
-            })
+        let line = OnceCell::new();
+        command.touched.iter().any(|one| {
+            let files = match class {
+                ToolClass::Read => &one.files.reads,
+                ToolClass::Edit => &one.files.edits,
+                ToolClass::Bash | ToolClass::WebFetch | ToolClass::Network => return false,
+            };
+            let mut files = files.iter().filter(|file| *file != "/dev/null").peekable();
+            if files.peek().is_none() {
+                return false;
+            }
+            let line = line.get_or_init(|| RunFolders::of(self.call));
+            let folders = one.folders.below(line);
+            files.any(|file| holds(&folders, file))
+        })
     }
 
     /// Whether a file that the pattern names may lie in a folder that the command walks.
     fn may_read_below(&self, command: &CommandView, pattern: &PathPattern) -> bool {
-        let below = &command.touched.below;
-        if below.is_empty() {
+        let workspace = self.places.workspace.as_deref();
+        let lies = |path: &String| pattern.may_lie_below(&PathView::new(path, workspace));
+        command.touched.iter().any(|one| {
+            let below = &one.files.below;
+            !below.is_empty() && {
+                let folders = one.folders.below(&RunFolders::of(self.call));
+                below.iter().any(|path| {
+                    let (paths, more) = folders.paths_of(path, workspace);
+                    more || paths.iter().any(lies)
+                })
+            }
+        })
+    }
+
+    /// Whether a redirection of the call reads a file that is only known when it is read.
+    fn reads_unknown(&self) -> bool {
+        let Effect::Read(claim) = self.effect else {
+            return false;
+        };
+        if !self.call.runs_command() {
             return false;
         }
-        let workspace = self.places.workspace.as_deref();
-        let lies = |path: String| pattern.may_lie_below(&PathView::new(&path, workspace));
-        let folders = RunFolders::of(self.call);
-        folders.anywhere
-            || folders.paths.iter().any(|folder| {
-                below
-                    .iter()
-                    .any(|path| lies(named(folder, path, workspace)))
-            })
+        let open = |path: &str| path.starts_with('~') || path.contains(UNKNOWN_SIGNS);
+        open(&claim.path) || (!claim.path.starts_with('/') && RunFolders::of(self.call).anywhere)
     }
 
     /// Whether another command of the line may set a variable or redefine a name.
@@ -360,20 +380,31 @@ impl<'a> Subject<'a> {
 
     /// Whether part of what it does is only known at run time.
     pub(crate) fn is_doubtful(&self) -> bool {
-        self.command().is_some_and(CommandView::is_doubtful)
+        match self.command() {
+            Some(command) => command.is_doubtful() || changes_folder(self.call),
+            None => self.reads_unknown(),
+        }
     }
 
     /// Whether this deny or ask rule could cover the effect, once it is known how the shell expands the command.
     pub(crate) fn could_be_covered_by(&self, rule: &Rule) -> bool {
         let Some(command) = self.command() else {
-            return false;
+            let of_files = matches!(rule.selector, Selector::Class(ToolClass::Read));
+            return of_files
+                && matches!(rule.specifier, Specifier::Path(_))
+                && self.reads_unknown();
         };
+        let unknown = || command.touched.iter().any(|one| one.files.unknown);
         match (&rule.specifier, &rule.selector) {
             (Specifier::Command(pattern), _) => pattern.could_forbid(command),
             (Specifier::Path(pattern), Selector::Class(ToolClass::Read)) => {
-                command.touched.unknown || self.may_read_below(command, pattern)
+                unknown()
+                    || self.touches_somewhere(ToolClass::Read)
+                    || self.may_read_below(command, pattern)
             }
-            (Specifier::Path(_), Selector::Class(ToolClass::Edit)) => command.touched.unknown,
+            (Specifier::Path(_), Selector::Class(ToolClass::Edit)) => {
+                unknown() || self.touches_somewhere(ToolClass::Edit)
+            }
             _ => false,
         }
     }

@@ -1,0 +1,268 @@
+//! Rules on reading and editing files see what a command names, wherever it runs and however it is given: clause 14.
+
+use super::*;
+
+/// Denies what lies in `secret` and `conf`, and allows every command.
+const RULES: Lists<'_> = Lists {
+    deny: &["Read(/secret/**)", "Read(/conf/key)", "Edit(/secret/**)"],
+    ask: &[],
+    allow: &["Bash", "Bash(*)", "Read", "Edit(/out/**)"],
+};
+
+fn check(rows: &[(&str, Verdict)]) {
+    let mut wrong = Vec::new();
+    for (line, expect) in rows {
+        // Under this profile, only rules and guards stop a line.
+        let verdict = policy(Profile::Trusted, RULES)
+            .judge(&run(line).call())
+            .verdict;
+        if verdict != *expect {
+            wrong.push(format!("{line}: {verdict}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Lines that run commands in other folders.
+const IN_FOLDERS: &[(&str, Verdict)] = &[
+    ("cd secret; cat a", DENY),
+    ("cd -- secret; cat a", DENY),
+    ("cd -P secret && cat a", DENY),
+    ("cd -L -- secret && cat a", DENY),
+    ("pushd secret; cat a", DENY),
+    ("pushd -n secret; popd; cat a", DENY),
+    ("command cd secret; cat a", DENY),
+    ("(cd src); (cd secret; cat a)", DENY),
+    ("cd src; cat a; cd ../secret; cat a", DENY),
+    ("cd src; cd ..; cd secret; cat a", DENY),
+    ("cd ..; cd app/secret; cat a", DENY),
+    ("cd ..; cd ..; cat app/conf/key", DENY),
+    ("cd ..; cd ..; cat dev/app/conf/key", DENY),
+    ("for i in 1 2; do cd ..; done; cat dev/app/conf/key", DENY),
+    ("eval cd secret; cat a", ASK),
+    ("eval 'cd secret; cat a'", DENY),
+    ("eval \"cd $x\"; cat a", ASK),
+    ("cd \"$x\"; cat a", ASK),
+    ("cd s*; cat a", ASK),
+    ("cd; cat a", ASK),
+    ("cd -; cat a", ASK),
+    ("popd; cat a", ASK),
+    (". ./x; cat a", ASK),
+    ("cd src; cat a", ALLOW),
+    ("cd src; cat a; cd ..", ALLOW),
+    ("cd \"$x\"; cat /src/a", ALLOW),
+    ("cd \"$x\"; ls", ALLOW),
+    ("env -C secret cat a", DENY),
+    ("env --chdir=secret cat a", DENY),
+    ("env -i --chdir secret A=1 cat a", DENY),
+    ("env -iCsecret cat a", DENY),
+    ("env -C src cat a", ALLOW),
+    ("env -C src env -C ../secret cat a", ASK),
+    ("env -C \"$x\" cat a", ASK),
+    ("env -S 'cat a' -C secret", ASK),
+    ("sudo -D secret cat a", DENY),
+    ("sudo -u x -D secret cat a", DENY),
+    ("sudo --chdir=secret cat a", ASK),
+    ("sudo -i cat a", ASK),
+    ("sudo cat a", ALLOW),
+    ("chroot secret cat a", ASK),
+    ("su x -c 'cat a'", ASK),
+    ("bash -c 'cd secret; cat a'", DENY),
+    ("bash -c 'cd -- secret; cat a'", DENY),
+    ("bash -c 'eval cd secret; cat a'", ASK),
+    ("bash -c 'cd src; cat a'", ALLOW),
+    ("cd secret; bash -c 'cat a'", DENY),
+    ("env -C secret bash -c 'cat a'", DENY),
+    ("env -C secret bash -c 'env -C . cat a'", DENY),
+    ("bash -c 'bash -c \"cd secret; cat a\"'", DENY),
+    ("bash -c 'cat \"$x\"'", ASK),
+    ("bash -c 'cat $(echo secret/a)'", ASK),
+    ("bash -c 'for f in secret/a; do cat \"$f\"; done'", ASK),
+    ("bash -c 'if'", ASK),
+    ("bash -c 'cd src; grep -r x .'", ASK),
+    ("cd src; grep -r x .", ASK),
+    ("bash -c 'grep -r x .'", ASK),
+    ("env -C secret grep -r x .", DENY),
+    ("env -C src grep -r x .", ALLOW),
+    ("find . -execdir cat secret/a ';'", DENY),
+    ("find . -execdir cat a ';'", ASK),
+    ("cd secret; sed -i s/a/b/ x", DENY),
+    ("env -C secret sed -i s/a/b/ x", DENY),
+    ("cd \"$x\"; sed -i s/a/b/ x", ASK),
+];
+
+#[test]
+fn rules_on_files_see_the_folder_where_a_command_runs() {
+    check(IN_FOLDERS);
+}
+
+/// Lines with redirections.
+const REDIRECTED: &[(&str, Verdict)] = &[
+    ("cat <> secret/a", DENY),
+    ("cat 0<> secret/a", DENY),
+    ("cat < secret/a", DENY),
+    ("exec 3< secret/a", DENY),
+    ("exec 3< secret/a; cat <&3", DENY),
+    ("exec 3<> secret/a", DENY),
+    ("while read l; do echo $l; done < secret/a", DENY),
+    ("{ cat; } < secret/a", DENY),
+    ("(cat) < secret/a", DENY),
+    ("for f in secret/a; do cat < \"$f\"; done", ASK),
+    ("cat < $x", ASK),
+    ("cat < secret/*", DENY),
+    ("cat < s*/a", ASK),
+    ("cat < $(echo secret/a)", ASK),
+    ("cat < ~/app/secret/a", ASK),
+    ("cd secret; cat < a", DENY),
+    ("cd \"$x\"; cat < a", ASK),
+    ("bash -c 'cat < secret/a'", DENY),
+    ("bash -c 'cat <> secret/a'", DENY),
+    ("bash -c 'while read l; do echo; done < secret/a'", DENY),
+    ("bash -c 'exec 3< secret/a'", DENY),
+    ("bash -c 'cat < \"$x\"'", ASK),
+    ("bash -c 'cd secret; cat < a'", DENY),
+    ("bash -c 'ls > secret/a'", DENY),
+    ("bash -c 'cd secret; ls > a'", DENY),
+    ("eval 'cat < secret/a'", DENY),
+    ("env -C secret bash -c 'cat < a'", DENY),
+    ("echo $(< secret/a)", DENY),
+    ("cat <(cat secret/a)", DENY),
+    ("cat < src/a", ALLOW),
+    ("bash -c 'cat < src/a'", ALLOW),
+    ("while read l; do echo x; done < src/a", ALLOW),
+];
+
+#[test]
+fn rules_on_files_see_every_redirection() {
+    check(REDIRECTED);
+}
+
+/// Commands that are given files by options, lists and scripts.
+const BY_OPTIONS: &[(&str, Verdict)] = &[
+    ("sort --files0-from=list", ASK),
+    ("sort --files0-from list", ASK),
+    ("sort --files0-from=secret/l", DENY),
+    ("sort --fil=list", ASK),
+    ("sort --random-source=secret/a src/b", DENY),
+    ("sort --random-source secret/a src/b", DENY),
+    ("sort -o out/x src/b", ALLOW),
+    ("sort -T /tmp -k2 --parallel=2 src/b", ALLOW),
+    ("wc --files0-from=list", ASK),
+    ("du --files0-from list", ASK),
+    ("du --exclude-from=secret/a src", DENY),
+    ("du -X secret/a src", DENY),
+    ("rsync -a --files-from=list src out", ASK),
+    ("rsync -a --files-from list src out", ASK),
+    ("rsync -a --exclude-from=secret/a src out", DENY),
+    ("rsync -a --filter='merge secret/a' src out", ASK),
+    ("rsync -a --password-file=secret/a src out", DENY),
+    ("rsync -avz --delete src/ out/", ALLOW),
+    ("rsync -e ssh src/ out/", ASK),
+    ("xargs -a secret/a", DENY),
+    ("xargs -asecret/a echo", DENY),
+    ("xargs --arg-file=secret/a echo", DENY),
+    ("xargs --arg-file secret/a echo", DENY),
+    ("xargs -n 1 -a secret/a echo", DENY),
+    ("xargs -n 1 echo", ALLOW),
+    ("tar cf out/x -T list", ASK),
+    ("tar -cf out/x --files-from=list", ASK),
+    ("tar cf out/x secret", DENY),
+    ("tar cf out/x secret/a", DENY),
+    ("tar -czvf out/x.tgz secret/a", DENY),
+    ("tar --create --file=out/x secret/a", DENY),
+    ("tar cf out/x -C lib a", ASK),
+    ("tar cf out/x --directory=lib a", ASK),
+    ("tar xf secret/a", DENY),
+    ("tar xf out/x.tgz", ALLOW),
+    ("tar czf out/x.tgz src", ALLOW),
+    ("tar -tvf out/x.tgz", ALLOW),
+    ("cp -tsecret/b src/a", DENY),
+    ("cp -t secret/b src/a", DENY),
+    ("cp --target-directory=secret/b src/a", DENY),
+    ("cp --target-directory=out secret/b", DENY),
+    ("cp -r src out", ALLOW),
+    ("cp -a --no-preserve=mode src out", ALLOW),
+    ("mv --target-directory=secret/b src/a", DENY),
+    ("ln --target-directory=out secret/b", DENY),
+    ("sed 'r secret/a' src/b", DENY),
+    ("sed '1r secret/a' src/b", DENY),
+    ("sed -e 's/a/b/' -e '/x/R secret/a' src/b", DENY),
+    ("sed 'w secret/a' src/b", DENY),
+    ("sed 's/a/b/w secret/a' src/b", DENY),
+    ("sed 's/a/cat secret.a/e' src/b", ASK),
+    ("sed '1e cat secret/a' src/b", ASK),
+    ("sed -f secret/a src/b", DENY),
+    ("sed -f src/p src/b", ASK),
+    ("sed --file=src/p src/b", ASK),
+    ("sed \"$x\" src/b", ASK),
+    (
+        "sed 's/a/b/g; s,c,d,; /x/d; 5,7p; $!N; y/ab/cd/' src/b",
+        ALLOW,
+    ),
+    ("sed -E 's/(a|b)/\\1/' src/b", ALLOW),
+    ("sed -i.bak 's/a/b/' src/b", ALLOW),
+    ("sed -n '/a/,/b/{p;q}' src/b", ALLOW),
+    ("sed '/^#/d;s/[/]x/y/' src/b", ALLOW),
+    ("sed 'a\\\nr secret' src/b", ALLOW),
+    (
+        "awk '{ while ((getline l < \"secret/a\") > 0) print l }'",
+        DENY,
+    ),
+    ("awk 'BEGIN { getline < f }' f=secret/a", ASK),
+    ("awk 'BEGIN { ARGV[1] = \"secret/a\"; ARGC = 2 } 1'", DENY),
+    ("awk 'BEGIN { system(\"cat secret/a\") }'", ASK),
+    ("awk 'BEGIN { \"cat secret/a\" | getline x; print x }'", ASK),
+    ("awk '{ print | \"cat secret/a\" }' src/b", ASK),
+    ("awk '@include \"secret/a\"' src/b", DENY),
+    ("awk -f src/p src/b", ASK),
+    ("awk -i src/p '{print}' src/b", ASK),
+    ("awk --file=src/p src/b", ASK),
+    (
+        "awk '{print $NF; n += length($0)} END {print n / NR}' src/b",
+        ALLOW,
+    ),
+    (
+        "awk -F: '/a|b/ || $1 ~ /c|d/ {print toupper($2), split($3, q, \"|\")}' src/b",
+        ALLOW,
+    ),
+    ("date -f secret/a", DENY),
+    ("date --file=secret/a", DENY),
+    ("date -fsecret/a", DENY),
+    ("date -r secret/a", DENY),
+    ("date -d yesterday +%F", ALLOW),
+    ("grep -f secret/a src/b", DENY),
+    ("grep --file=secret/a src/b", DENY),
+    ("grep -nfsecret/a src/b", DENY),
+    ("grep --exclude-from=secret/a -r x src", DENY),
+    ("egrep -f secret/a src/b", DENY),
+    ("rg -f secret/a x src", DENY),
+    ("rg --file=secret/a x src", DENY),
+    ("rg --ignore-file secret/a x src", DENY),
+    ("rg --pre src/p x src", ASK),
+    ("find -files0-from list", ASK),
+    ("find -files0-from secret/a", DENY),
+    ("find . -newer secret/a", ALLOW),
+    ("jq -n --rawfile x secret/a '$x'", DENY),
+    ("jq --slurpfile x secret/a . src/b", DENY),
+    ("jq -f secret/a src/b", DENY),
+    ("jq -L secret 'import \"a\" as $x; .' src/b", DENY),
+    ("jq -L lib 'import \"a\" as $x; .' src/b", ASK),
+    ("jq --arg a b '.[$a]' src/b", ALLOW),
+    ("uniq --group src/a", ALLOW),
+    ("sha256sum --check list", ASK),
+    ("sha256sum --che list", ASK),
+    ("diff -u src/a src/b", ALLOW),
+    ("diff --from-file=secret/a src/b", DENY),
+    ("git show HEAD:secret/a:b", DENY),
+    ("git show HEAD:secret/a", DENY),
+    ("git show :0:secret/a", DENY),
+    ("git show 'HEAD@{1:00}:secret/a'", DENY),
+    ("git blame -L1,5 secret/a:b", DENY),
+    ("comm --total src/a src/b", ALLOW),
+    ("comm --unknown src/a src/b", ASK),
+];
+
+#[test]
+fn rules_on_files_see_the_files_of_options_and_lists() {
+    check(BY_OPTIONS);
+}
