@@ -24,8 +24,8 @@ macro_rules! programs {
 }
 
 programs![
-    awk, base64, cat, cd, checksum, comm, cp, cut, date, diff, du, echo, find, git, grep, jq, ln,
-    ls, mkdir, mv, printf, rg, rm, sed, seq, sort, stat, tar, tee, test, touch, tr, uname, uniq,
+    awk, base64, bash, cat, cd, checksum, comm, cp, cut, date, diff, du, echo, find, git, grep, jq, ln,
+    ls, mkdir, mv, printf, rg, rm, sed, seq, shell, sort, stat, tar, tee, test, touch, tr, uname, uniq,
     version, wc, which, xargs,
 ];
 

@@ -72,7 +72,11 @@ impl<'a, W: AsWord> Layers<'a, W> {
         if evaluates(layer.words) {
             let texts = rest.iter().map(AsWord::text);
             let texts = texts.filter(|text| text.contains([' ', '\t', '\n', '$', '`']));
-            self.add_scripts(texts.map(str::to_owned), layer.folder);
+            // `alias NAME=TEXT`.
+            let named = texts.clone().filter(|_| name == "alias");
+            let named = named.filter_map(|text| Some(text.split_once('=')?.1));
+            let texts = texts.chain(named).map(str::to_owned);
+            self.add_scripts(texts, layer.folder);
         }
         let Some(wrapper) = wrapper(name) else {
             return;
@@ -107,7 +111,15 @@ impl<'a, W: AsWord> Layers<'a, W> {
                 layer.fed = true;
                 layer.placeholder = Some("");
             }
-            self.add_scripts(command_line_parts(word), layer.folder);
+            let parts = command_line_parts(word);
+            if base_name(layer.words[0].text()) == "env" {
+                // `env -S TEXT`: the text may begin with options of its own.
+                let parts = parts.iter().map(String::as_str);
+                let whole = Some(text).filter(|text| text.contains([' ', '\t', '\n']));
+                let again = parts.chain(whole).map(|part| format!("env {part}"));
+                self.add_scripts(again, layer.folder);
+            }
+            self.add_scripts(parts, layer.folder);
             if at == 0 || text.starts_with('-') {
                 continue;
             }

@@ -8,7 +8,7 @@ use crate::program::{Program, ProgramCall};
 
 mod script;
 
-pub(super) const PROGRAM: Program = Program::new(&["awk"], meaning);
+pub(super) const PROGRAM: Program = Program::new(&["awk", "gawk", "mawk", "nawk"], meaning);
 
 /// Without program files and libraries.
 const OPTIONS: Options = Options {

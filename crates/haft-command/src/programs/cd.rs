@@ -1,6 +1,6 @@
 //! `cd`, `pushd`, `popd`: change the folder.
 
-use haft_shell::{AsWord, Line, Options, inner_command, parse, script};
+use haft_shell::{AsWord, Line, Options, alters_shell, inner_command, parse, script};
 
 use crate::forms::each_file;
 use crate::meaning::CommandMeaning;
@@ -47,6 +47,11 @@ fn is_below(path: &str) -> bool {
 pub fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
     let layer = inner_command(words);
     let (name, rest) = layer.words.split_first()?;
+    // `cd` searches the folders in this variable.
+    let searched = |word: &W| word.text().starts_with("CDPATH");
+    if rest.iter().any(searched) && alters_shell(words) {
+        return Some("");
+    }
     let options = match name.text() {
         "cd" | "chdir" => &CD_OPTIONS,
         "pushd" => &PUSHD_OPTIONS,
@@ -119,6 +124,8 @@ mod tests {
             ("eval ls", None),
             (". ./a", Some("")),
             ("source a", Some("")),
+            ("export CDPATH=a", Some("")),
+            ("declare -x CDPATH=a", Some("")),
             ("ls", None),
         ] {
             let read = parse(line).unwrap();

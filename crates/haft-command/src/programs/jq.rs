@@ -29,7 +29,7 @@ const OPTIONS: Options = Options {
         "sort-keys",
         "tab",
     ],
-    long_valued: &[],
+    long_valued: &["indent"],
     number: false,
 };
 

@@ -60,6 +60,22 @@ const OPTIONS: Options = Options {
     number: false,
 };
 
+/// The same for taking files out, where other folders are not read.
+const TAKING_OUT: Options = Options {
+    valued: "bfHKLNVC",
+    long_valued: &[
+        "directory",
+        "exclude",
+        "file",
+        "group",
+        "mode",
+        "owner",
+        "strip-components",
+        "transform",
+    ],
+    ..OPTIONS
+};
+
 /// Every word may be a file. An archive's own name is one, too: what it holds is shown.
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let mut uses = each_path(call.words, PathAccess::Reads);
@@ -72,15 +88,39 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
             .map(|text| PathUse::known(text, PathAccess::Reads)),
     );
     let rest = &call.words[usize::from(letters.is_some())..];
-    let is_plain = letters.is_none_or(|word| !word.text.contains(['T', 'C', 'I', 'X', 'F', 'g']));
+    let takes_out = takes_out(call.words);
+    let is_plain = letters.is_none_or(|word| {
+        let lists = word.text.contains(['T', 'I', 'X', 'F', 'g']);
+        !lists && (takes_out || !word.text.contains('C'))
+    });
+    let known = if takes_out { &TAKING_OUT } else { &OPTIONS };
     // `@ARCHIVE` of BSD's names another archive.
     let lists = operands(call.words)
         .iter()
         .any(|word| word.text.starts_with('@'));
     CommandMeaning {
-        shows_more: !is_plain || !OPTIONS.know(rest) || lists,
+        shows_more: !is_plain || !known.know(rest) || lists,
         ..CommandMeaning::showing(uses).or_more()
     }
+}
+
+/// Whether it takes files out of an archive, or lists them, and does nothing else.
+fn takes_out(words: &[CommandWord<'_>]) -> bool {
+    let first = words.first().map_or("", |word| word.text);
+    let letters = first.strip_prefix('-').unwrap_or(first);
+    let is_short = |word: &CommandWord<'_>| word.text.starts_with('-');
+    let has = |word: &str, letters: [char; 5]| !word.starts_with("--") && word.contains(letters);
+    let long = ["--app", "--ca", "--con", "--cr", "--u"];
+    let puts = |text: &str| {
+        has(text, ['c', 'r', 'u', 'A', 'd']) || long.iter().any(|one| text.starts_with(one))
+    };
+    letters.contains(['x', 't'])
+        && !letters.starts_with('-')
+        && !puts(first)
+        && !words[1..]
+            .iter()
+            .filter(|word| is_short(word))
+            .any(|word| puts(word.text))
 }
 
 /// Whether the word is a set of letters such as `czf`.
@@ -101,6 +141,11 @@ mod tests {
             (
                 "tar -cf a -T l",
                 "Reads f, Reads a, Reads l, shows more, unknown",
+            ),
+            ("tar -xf a -C d", "Reads f, Reads a, Reads d, unknown"),
+            (
+                "tar -xf a -c -C d",
+                "Reads f, Reads a, Reads d, shows more, unknown",
             ),
             (
                 "tar -cf a -C d b",

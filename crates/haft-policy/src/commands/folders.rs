@@ -1,7 +1,7 @@
 //! The folders in which a call's commands run, where their relative paths start.
 
 use haft_command::folder_of;
-use haft_shell::{LayerFolder, Line};
+use haft_shell::{LayerFolder, Line, SimpleCommand};
 
 use crate::commands::remembered::parse_line;
 use crate::judged_call::JudgedCall;
@@ -12,6 +12,9 @@ use haft_types::permission::{Effect, Permission};
 const MAX_FOLDERS: usize = 64;
 /// How often a change of folder that descends counts: a loop repeats it, and a line states the same one once.
 const MAX_REPEATS: usize = 3;
+
+/// The variable with folders that `cd` searches.
+const SEARCHED: &str = "CDPATH";
 
 /// The folders in which a command may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,14 +39,24 @@ impl RunFolders {
 
     /// Returns every folder that the commands of a call may run in: the initial one, and those that the line changes to.
     pub(crate) fn of(call: &JudgedCall<'_>) -> Self {
-        let moves: Vec<&str> = call.permissions.iter().filter_map(moves).collect();
+        Self::beside(call, |_| false)
+    }
+
+    /// The same without the changes of folder of one effect.
+    pub(crate) fn beside(call: &JudgedCall<'_>, is_left_out: impl Fn(&Effect) -> bool) -> Self {
+        let others = call.permissions.iter();
+        let others = others.filter(|one| !is_left_out(&one.effect));
+        let mut moves: Vec<&str> = others.filter_map(moves).collect();
+        let variables = call.value().get("env");
+        if variables.is_some_and(|variables| variables.get(SEARCHED).is_some()) {
+            moves.push("");
+        }
         Self::at(start(call)).after(&moves)
     }
 
     /// Returns the folders in which the commands of a text run, for a shell that starts in these.
     pub(crate) fn of_script(&self, read: &Line) -> Self {
-        let parts = read.commands.iter();
-        let moves: Vec<&str> = parts.filter_map(|part| folder_of(&part.words)).collect();
+        let moves: Vec<&str> = read.commands.iter().filter_map(part_moves).collect();
         self.clone().after(&moves)
     }
 
@@ -149,9 +162,14 @@ pub(crate) fn moves(permission: &Permission) -> Option<&str> {
 /// Whether a command that is only partly known before run time may change the folder. One that cannot be parsed may.
 pub(crate) fn may_move(command: &str) -> bool {
     parse_line(command).map_or(true, |read| {
-        let mut parts = read.commands.iter();
-        parts.any(|part| folder_of(&part.words).is_some())
+        read.commands.iter().any(|part| part_moves(part).is_some())
     })
+}
+
+/// Returns where a command of a line goes; empty where that is unknown. `cd` searches the folders in a variable.
+fn part_moves(part: &SimpleCommand) -> Option<&str> {
+    let searched = part.assignments.iter().any(|name| name == SEARCHED);
+    searched.then_some("").or_else(|| folder_of(&part.words))
 }
 
 /// Returns the folder that the call names in `cwd`, cleaned; `.` where it names none.

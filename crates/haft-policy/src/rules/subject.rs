@@ -313,6 +313,13 @@ impl<'a> Subject<'a> {
         self.any_touched(class, |folders, file| folders.paths_of(file, workspace).1)
     }
 
+    /// Returns the folders in which the command may run. What it changes itself is only for those after it: `source a`.
+    fn folders(&self) -> RunFolders {
+        let is_single = matches!(self.effect, Effect::Run { argv: Some(_), .. });
+        let own = |effect: &Effect| is_single && std::ptr::eq(effect, self.effect);
+        RunFolders::beside(self.call, own)
+    }
+
     /// Whether this holds for a file that the command reads or edits, and the folders in which it does.
     fn any_touched(&self, class: ToolClass, holds: impl Fn(&RunFolders, &str) -> bool) -> bool {
         let Some(command) = self.command() else {
@@ -329,7 +336,7 @@ impl<'a> Subject<'a> {
             if files.peek().is_none() {
                 return false;
             }
-            let line = line.get_or_init(|| RunFolders::of(self.call));
+            let line = line.get_or_init(|| self.folders());
             let folders = one.folders.below(line);
             files.any(|file| holds(&folders, file))
         })
@@ -342,7 +349,7 @@ impl<'a> Subject<'a> {
         command.touched.iter().any(|one| {
             let below = &one.files.below;
             !below.is_empty() && {
-                let folders = one.folders.below(&RunFolders::of(self.call));
+                let folders = one.folders.below(&self.folders());
                 below.iter().any(|path| {
                     let (paths, more) = folders.paths_of(path, workspace);
                     more || paths.iter().any(lies)

@@ -213,6 +213,11 @@ fn critical_removals_are_known_by_where_they_lead() {
         ("sh -c 'cd ..; sh -c \"rm -rf app\"'", "."),
         ("eval 'cd ..; rm -rf app'", "."),
         ("find . -execdir rm -rf ../app ';'", "."),
+        ("CDPATH=/home; cd dev; rm -rf app", "."),
+        ("export CDPATH=/home; cd dev; rm -rf app", "."),
+        ("sh -c 'CDPATH=/home; cd dev; rm -rf app'", "."),
+        ("alias x='rm -rf ..'; x", "."),
+        ("env -S '-C .. rm -rf app'", "."),
     ] {
         for profile in [Profile::Workspace, Profile::Trusted] {
             let scene = in_folder(line, cwd);

@@ -139,11 +139,12 @@ impl<'a> Reader<'a> {
                 self.blanks();
                 self.skip(|c| c.is_ascii_digit());
             }
-            // A label, a comment, a version.
-            ':' | '#' | 'v' => {
+            // A comment, a version.
+            '#' | 'v' => {
                 self.line();
             }
-            'b' | 't' | 'T' => self.skip(|c| !matches!(c, ';' | '\n' | '}')),
+            // In some programs the rest of the line belongs to the label, in others it is a command.
+            ':' | 'b' | 't' | 'T' => self.label(),
             'a' | 'i' | 'c' => self.text(),
             'r' | 'R' => {
                 let path = self.path()?;
@@ -191,6 +192,11 @@ impl<'a> Reader<'a> {
     fn path(&mut self) -> Option<String> {
         let path = self.line().trim_start();
         (!path.is_empty()).then(|| path.to_owned())
+    }
+
+    fn label(&mut self) {
+        self.blanks();
+        self.skip(|c| !(c.is_whitespace() || matches!(c, ';' | '}')));
     }
 
     /// Skips lines of text, each but the last with a backslash at its end.
