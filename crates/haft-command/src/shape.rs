@@ -104,7 +104,18 @@ fn of_text(text: &str, open: Expansions, bindings: &Bindings<'_>) -> Vec<PathSha
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         let (length, pieces) = match c {
-            '$' if open.intersects(Expansions::VALUE) => variable(rest, open, bindings),
+            '$' if open.intersects(Expansions::VALUE) => {
+                let (length, pieces) = variable(rest, open, bindings);
+                let behind = &rest[length..];
+                let is_folder =
+                    rest.len() == text.len() && (behind.is_empty() || behind.starts_with('/'));
+                // The working directory is known by its place alone: nothing may stand beside it.
+                if matches!(&rest[..length], "$PWD" | "${PWD}") && !is_folder {
+                    (length, one(ShapePart::Any))
+                } else {
+                    (length, pieces)
+                }
+            }
             '*' | '?' if open.intersects(Expansions::GLOB | Expansions::BRACE) => {
                 (1, one(ShapePart::Name))
             }
@@ -321,7 +332,7 @@ mod tests {
         let read = parse(line).unwrap();
         let mut parts = read.commands.iter();
         let part = parts.find(|part| part.text.starts_with('x')).unwrap();
-        let bindings = Bindings::of(&read, part).with_home("/home/u");
+        let bindings = Bindings::of(&read, part).with_home(Some("/home/u"));
         let shown = |shape: &PathShape| {
             let each = shape.parts.iter().map(|part| match part {
                 ShapePart::Char(c) => *c,
@@ -353,6 +364,8 @@ mod tests {
             ("x ~/a", &["%"]),
             ("x $HOME/a", &["/home/u/a"]),
             ("x \"$PWD\"/a", &["./a"]),
+            ("x \"${PWD}x\"", &["%x"]),
+            ("x ../..$PWD/a", &["../..%/a"]),
             ("HOME=/; x $HOME/a", &["%/a"]),
             ("x {a,b{c,d}}/e", &["a/e", "bc/e", "bd/e"]),
             ("x {,.}./a", &["./a", "../a"]),

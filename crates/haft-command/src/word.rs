@@ -125,11 +125,8 @@ impl<'a> Bindings<'a> {
     }
 
     /// States the user's home folder.
-    pub fn with_home(self, home: &'a str) -> Self {
-        Self {
-            home: Some(home),
-            ..self
-        }
+    pub fn with_home(self, home: Option<&'a str>) -> Self {
+        Self { home, ..self }
     }
 
     /// Returns the words that a variable can hold, if loops of the line are all that sets it.

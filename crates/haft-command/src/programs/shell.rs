@@ -13,7 +13,12 @@ pub(super) fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let gives_text = |word: &CommandWord<'_>| is_short(word.text) && word.text.contains('c');
     let before = call.words.iter().position(gives_text);
     let words = &call.words[..before.unwrap_or(call.words.len())];
-    show_any_word(&ProgramCall { words, ..*call })
+    let mut found = show_any_word(&ProgramCall { words, ..*call });
+    // It runs what it reads from its input.
+    let is_input = |text: &str| matches!(text, "-" | "/dev/stdin") || text.starts_with("/dev/fd/");
+    let is_alone = before.is_none() && words.iter().all(|word| word.is_option());
+    found.shows_more |= is_alone || words.iter().any(|word| is_input(word.text));
+    found
 }
 
 #[cfg(test)]
@@ -28,6 +33,9 @@ mod tests {
             ("sh -x a", "Reads a, unknown"),
             ("sh -c 'ls a' b", "unknown"),
             ("sh -x a -c b", "Reads a, unknown"),
+            ("sh", "shows more, unknown"),
+            ("sh -x", "shows more, unknown"),
+            (". /dev/stdin", "Reads /dev/stdin, shows more, unknown"),
         ]);
     }
 }

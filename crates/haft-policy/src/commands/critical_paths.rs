@@ -6,13 +6,13 @@ use crate::commands::folders::{RunFolders, within};
 use crate::places::PolicyContext;
 use haft_files::paths::clean;
 
-/// Folders of a system's root.
+/// Folders of a system's root, in lower case.
 const ROOT_FOLDERS: &[&str] = &[
-    "/Applications",
-    "/Library",
-    "/System",
-    "/Users",
-    "/Volumes",
+    "/applications",
+    "/library",
+    "/system",
+    "/users",
+    "/volumes",
     "/bin",
     "/boot",
     "/data",
@@ -36,29 +36,45 @@ const ROOT_FOLDERS: &[&str] = &[
     "/usr",
     "/var",
 ];
-/// Folders that hold the homes of users.
-const HOMES: &[&str] = &["home", "Users"];
+/// Folders that hold the homes of users, in lower case.
+const HOMES: &[&str] = &["home", "users"];
 
 /// Critical paths, for a command in these folders: the root, its direct children, a home, the working directory, the workspace, their
-/// parents, and what leads to other folders through a process.
-#[derive(Debug, Clone, Copy)]
+/// parents, and what leads to other folders through a process. Letters count without their case, as in the file systems of macOS.
+#[derive(Debug)]
 pub(crate) struct CriticalPaths<'a> {
-    pub(crate) places: &'a PolicyContext,
-    pub(crate) folders: &'a RunFolders,
+    folders: &'a RunFolders,
+    workspace: Option<String>,
+    home: Option<String>,
 }
 
-impl CriticalPaths<'_> {
+impl<'a> CriticalPaths<'a> {
+    pub(crate) fn new(places: &PolicyContext, folders: &'a RunFolders) -> Self {
+        let folded = |path: &Option<String>| Some(path.as_ref()?.chars().map(fold).collect());
+        Self {
+            folders,
+            workspace: folded(&places.workspace),
+            home: folded(&places.home),
+        }
+    }
+
     /// Whether a path is one of them. Programs may expand a `~` or `*`.
     pub(crate) fn hold(&self, path: &str) -> bool {
         let expands = path.starts_with('~') || matches!(path, "*" | "./*");
-        expands || self.may_hold(&PathShape::known(path).parts)
+        expands || self.may_hold(&PathShape::known(path))
     }
 
-    /// Whether one of the paths that these parts stand for may be one of them. Everything in a folder counts as the folder: `a/*`.
-    pub(crate) fn may_hold(&self, shape: &[ShapePart]) -> bool {
-        if shape.is_empty() {
-            return false;
-        }
+    /// Whether one of the paths of a shape may be one of them. Everything in a folder counts as the folder: `a/*`.
+    pub(crate) fn may_hold(&self, shape: &PathShape) -> bool {
+        let parts = shape.parts.iter().map(|part| match part {
+            ShapePart::Char(c) => ShapePart::Char(fold(*c)),
+            open => *open,
+        });
+        let parts: Vec<ShapePart> = parts.collect();
+        !parts.is_empty() && self.may_hold_parts(&parts)
+    }
+
+    fn may_hold_parts(&self, shape: &[ShapePart]) -> bool {
         let mut shape = shape;
         loop {
             while let [before @ .., ShapePart::Char('/')] = shape
@@ -129,9 +145,10 @@ impl CriticalPaths<'_> {
                 return true;
             }
         }
-        let workspace = self.places.workspace.as_deref();
+        let workspace = self.workspace.as_deref();
         self.folders.paths.iter().any(|folder| {
-            let folder = workspace.map_or_else(|| clean(folder), |root| within(root, folder));
+            let folder: String = folder.chars().map(fold).collect();
+            let folder = workspace.map_or_else(|| clean(&folder), |root| within(root, &folder));
             let mut whole = PathShape::known(&folder).parts;
             whole.push(ShapePart::Char('/'));
             whole.extend_from_slice(shape);
@@ -165,9 +182,13 @@ impl CriticalPaths<'_> {
     }
 
     fn own(&self) -> [&str; 2] {
-        let places = [&self.places.workspace, &self.places.home];
+        let places = [&self.workspace, &self.home];
         places.map(|place| place.as_deref().unwrap_or("/"))
     }
+}
+
+fn fold(c: char) -> char {
+    c.to_lowercase().next().unwrap_or(c)
 }
 
 /// Returns the names that a path goes through, without `.`, and without each name that a `..` leaves again.

@@ -280,9 +280,11 @@ fn spelling(word: &Word) -> Option<String> {
     if word.is_known() {
         return Some(join_words(&[&word.text]));
     }
-    let is_pattern = word.expansions == Expansions::GLOB | Expansions::SPLIT;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "*?[]!^-_./:".contains(c);
-    (is_pattern && word.text.chars().all(plain)).then(|| word.text.clone())
+    let open = word.expansions;
+    let expands = Expansions::VALUE | Expansions::OUTPUT | Expansions::TILDE;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "*?[]{},!^-_./:".contains(c);
+    // One with other letters may have been quoted in part.
+    (!open.intersects(expands) && word.text.chars().all(plain)).then(|| word.text.clone())
 }
 
 /// Returns the program within the known wrappers, if its name is known.

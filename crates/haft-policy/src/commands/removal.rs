@@ -49,8 +49,11 @@ impl<'a> RemovalContext<'a> {
         })
     }
 
-    fn home(&self) -> &str {
-        self.places.home.as_deref().unwrap_or(SOME_HOME)
+    /// Returns the value of `HOME`, unless the call sets it.
+    fn home(&self) -> Option<&str> {
+        let variables = self.call.and_then(|call| call.value().get("env"));
+        let is_set = variables.is_some_and(|variables| variables.get("HOME").is_some());
+        (!is_set).then(|| self.places.home.as_deref().unwrap_or(SOME_HOME))
     }
 }
 
@@ -143,10 +146,7 @@ impl Removal<'_> {
         bindings: &Bindings<'_>,
     ) -> bool {
         let folders = self.folders().behind(layer.folder);
-        let paths = CriticalPaths {
-            places: self.ground.places,
-            folders: &folders,
-        };
+        let paths = CriticalPaths::new(self.ground.places, &folders);
         if word.is_known() {
             // A program may replace the word with any path.
             return !layer.knows(word) || paths.hold(word.text());
@@ -158,7 +158,7 @@ impl Removal<'_> {
             return true;
         }
         let shapes = PathShape::of(word, bindings);
-        shapes.iter().any(|shape| paths.may_hold(&shape.parts))
+        shapes.iter().any(|shape| paths.may_hold(shape))
     }
 }
 

@@ -214,6 +214,9 @@ fn critical_removals_are_known_by_where_they_lead() {
         ("eval 'cd ..; rm -rf app'", "."),
         ("find . -execdir rm -rf ../app ';'", "."),
         ("CDPATH=/home; cd dev; rm -rf app", "."),
+        ("rm -rf ../APP", "."),
+        ("rm -rf /Home/dev/App", "."),
+        ("rm -rf ../../..$PWD", "."),
         ("export CDPATH=/home; cd dev; rm -rf app", "."),
         ("sh -c 'CDPATH=/home; cd dev; rm -rf app'", "."),
         ("alias x='rm -rf ..'; x", "."),
@@ -250,6 +253,7 @@ fn other_removals_are_what_the_rules_say() {
             ".",
         ),
         ("for i in 1 2; do rm -rf out$i.d; done", "."),
+        ("for i in {1..3} {a,b}x; do rm -rf out$i; done", "."),
         ("for f in a b; do timeout 5 rm \"$f\"; done", "."),
         ("rm -rf {a,b}", "."),
         ("rm -rf build/{a,b}.o", "."),
@@ -272,5 +276,19 @@ fn other_removals_are_what_the_rules_say() {
             ALLOW,
             "{line} in {cwd}"
         );
+    }
+}
+
+#[test]
+fn variables_of_the_call_change_where_a_removal_leads() {
+    for (line, env) in [
+        ("rm -rf \"$HOME/home\"", json!({"HOME": "/"})),
+        ("cd dev; rm -rf app", json!({"CDPATH": "/home"})),
+    ] {
+        let mut scene = run(line);
+        let trusted = policy(Profile::Trusted, REMOVALS);
+        assert_eq!(trusted.judge(&scene.call()).verdict, ALLOW, "{line}");
+        scene.arguments = json!({"command": line, "env": env}).to_string();
+        assert_eq!(trusted.judge(&scene.call()).verdict, ASK, "{line}");
     }
 }
