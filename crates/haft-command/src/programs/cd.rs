@@ -1,6 +1,6 @@
 //! `cd`, `pushd`, `popd`: change the folder.
 
-use haft_shell::{AsWord, Line, Options, alters_shell, inner_command, parse, script};
+use haft_shell::{AsWord, Layer, Line, Options, alters_shell, layers, parse, script};
 
 use crate::forms::each_file;
 use crate::meaning::CommandMeaning;
@@ -11,6 +11,8 @@ use haft_shell::clean;
 pub(super) const PROGRAM: Program =
     Program::new(&["cd", "pushd", "popd"], meaning).reading(is_step_down);
 
+/// Builtins that may change the folder.
+const MOVING: &[&str] = &["cd", "chdir", "pushd", "popd", "eval", ".", "source"];
 /// Options of `cd`, which change nothing but how links count.
 const CD_OPTIONS: Options = Options {
     flags: "LPe@",
@@ -45,11 +47,20 @@ fn is_below(path: &str) -> bool {
 
 /// Returns where a command goes if it changes the shell's folder to a different one; empty where that is unknown.
 pub fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
-    let layer = inner_command(words);
+    let named = |word: &W| MOVING.contains(&word.text()) || word.text().starts_with("CDPATH");
+    if !words.iter().any(named) {
+        return None;
+    }
+    // A wrapper of another process leaves the folder as it is; but which one is one is not looked at.
+    layers(words).commands.into_iter().find_map(moves)
+}
+
+/// The same for one of the commands that the words may run.
+fn moves<W: AsWord>(layer: Layer<'_, W>) -> Option<&str> {
     let (name, rest) = layer.words.split_first()?;
     // `cd` searches the folders in this variable.
     let searched = |word: &W| word.text().starts_with("CDPATH");
-    if rest.iter().any(searched) && alters_shell(words) {
+    if rest.iter().any(searched) && alters_shell(layer.words) {
         return Some("");
     }
     let options = match name.text() {
@@ -77,11 +88,11 @@ pub fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
 fn evaluates_move<W: AsWord>(words: &[W]) -> bool {
     let known = words.iter().all(AsWord::is_known);
     let read = script(words).and_then(|text| parse(&text).ok());
-    let moves = |read: Line| {
+    let changes = |read: Line| {
         let mut parts = read.commands.iter();
         parts.any(|part| folder_of(&part.words).is_some())
     };
-    !known || read.is_none_or(moves)
+    !known || read.is_none_or(changes)
 }
 
 #[cfg(test)]
@@ -100,6 +111,10 @@ mod tests {
             ("cd -L -e -- ..", Some("..")),
             ("command cd a", Some("a")),
             ("builtin cd -P a", Some("a")),
+            ("command -p cd a", Some("a")),
+            ("timeout 5 cd a", Some("a")),
+            ("git commit -m cd", None),
+            ("ls .", None),
             ("pushd a", Some("a")),
             ("pushd -n a", Some("a")),
             ("cd .", None),

@@ -4,7 +4,7 @@
 
 use haft_shell::{AsWord, base_name};
 
-use crate::forms::MAX_LETTERS;
+use crate::forms::{MAX_LETTERS, is_short, option_values};
 use crate::meaning::CommandMeaning;
 use crate::path_use::{PathAccess, PathUse};
 use crate::program::{OptionHarm, Program, ProgramCall};
@@ -31,15 +31,21 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let only_reads = call.is_known() && form.only_reads();
     let contents = form.may_show();
     let hidden = !contents && !only_reads && form.may_show_unseen();
-    let uses = if only_reads || contents || hidden {
+    let mut uses = if only_reads || contents || hidden {
         form.uses(contents || hidden)
     } else {
         Vec::new()
     };
+    let put = form.files_that_it_stores();
+    let stores = !put.is_empty();
+    uses.extend(
+        put.into_iter()
+            .map(|text| PathUse::known(text, PathAccess::Reads)),
+    );
     CommandMeaning {
         uses,
         unknown: !only_reads,
-        shows: contents || hidden,
+        shows: contents || hidden || stores,
         // Options before the command may lead it elsewhere; of other commands it is not known what they show.
         shows_more: hidden || (contents && form.is_led_elsewhere),
         git: true,
@@ -165,6 +171,32 @@ impl<'a> GitForm<'a> {
         let is_quiet = lists(QUIET_COMMANDS, self.command)
             || (self.command == "stash" && self.words.first() != Some(&"show"));
         !is_quiet || self.before.iter().any(shows)
+    }
+
+    /// Returns the files whose content it puts where other commands show it: messages, objects, patches.
+    fn files_that_it_stores(&self) -> Vec<&'a str> {
+        let is_value = |option: &str| {
+            let long = option.starts_with("--f") || option.starts_with("--t");
+            long || (is_short(option) && option.contains(['F', 't']))
+        };
+        match self.command {
+            "hash-object" | "apply" | "am" => {
+                let paths = self.paths.iter().copied();
+                self.operands().chain(paths).collect()
+            }
+            "commit" | "commit-tree" | "tag" | "notes" | "merge" => {
+                let each = self.words.iter().enumerate();
+                let named = each.filter(|(_, word)| is_value(word));
+                let found = named.flat_map(|(at, word)| {
+                    let next = self.words.get(at + 1).copied();
+                    let next = next.filter(|next| !is_option(next));
+                    let ends = option_values(word).take(MAX_LETTERS);
+                    ends.chain(next)
+                });
+                found.collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn operands(&self) -> impl Iterator<Item = &'a str> {
@@ -403,6 +435,14 @@ mod tests {
                 "git commit --dry-run -v",
                 "ReadsTracked ., shows more, unknown",
             ),
+            ("git commit -F a", "Reads a, unknown"),
+            ("git commit -aFa -m b", "Reads Fa, Reads a, unknown"),
+            (
+                "git commit --file=a",
+                "Names a, ReadsTracked ., Reads a, shows more, unknown",
+            ),
+            ("git tag -F a b", "Reads a, unknown"),
+            ("git hash-object -w a", "Reads a, unknown"),
             ("git push origin main", "unknown"),
             ("git stash", "unknown"),
         ]);

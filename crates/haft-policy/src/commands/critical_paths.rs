@@ -83,7 +83,9 @@ impl<'a> CriticalPaths<'a> {
                 shape = before;
             }
             let slash = shape.iter().rposition(|part| *part == ShapePart::Char('/'));
-            if !is_any_name(&shape[slash.map_or(0, |at| at + 1)..]) {
+            let name = &shape[slash.map_or(0, |at| at + 1)..];
+            let is_same = slash.is_some() && name == [ShapePart::Char('.')];
+            if !is_same && !is_any_name(name) {
                 break;
             }
             match slash {

@@ -215,6 +215,8 @@ fn critical_removals_are_known_by_where_they_lead() {
         ("find . -execdir rm -rf ../app ';'", "."),
         ("CDPATH=/home; cd dev; rm -rf app", "."),
         ("rm -rf ../APP", "."),
+        ("rm -rf */.", "."),
+        ("command -p cd ..; rm -rf app", "."),
         ("rm -rf /Home/dev/App", "."),
         ("rm -rf ../../..$PWD", "."),
         ("export CDPATH=/home; cd dev; rm -rf app", "."),
