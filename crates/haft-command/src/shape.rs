@@ -185,7 +185,9 @@ fn variable(text: &str, open: Expansions, bindings: &Bindings<'_>) -> (usize, Ve
 fn values(name: &str, open: Expansions, bindings: &Bindings<'_>) -> Vec<Vec<ShapePart>> {
     let splits = open.intersects(Expansions::SPLIT);
     let unknown = || one(ShapePart::Any);
-    let Some(words) = bindings.values(name) else {
+    let looped = bindings.values(name);
+    let looped = looped.map(|words| words.into_iter().cloned().collect());
+    let Some(words): Option<Vec<Word>> = looped.or_else(|| bindings.assigned(name)) else {
         return match bindings.fixed(name) {
             Some(path) => vec![PathShape::known(path).parts],
             None => unknown(),
@@ -206,7 +208,7 @@ fn values(name: &str, open: Expansions, bindings: &Bindings<'_>) -> Vec<Vec<Shap
             } else {
                 word.expansions
             },
-            text: word.text.clone(),
+            text: word.text,
         };
         found.extend(PathShape::of(&again, &Bindings::NONE));
         if found.len() > MAX_SHAPES {
@@ -332,7 +334,9 @@ mod tests {
         let read = parse(line).unwrap();
         let mut parts = read.commands.iter();
         let part = parts.find(|part| part.text.starts_with('x')).unwrap();
-        let bindings = Bindings::of(&read, part).with_home(Some("/home/u"));
+        let bindings = Bindings::of(&read, part)
+            .with_home(Some("/home/u"))
+            .in_fresh_shell();
         let shown = |shape: &PathShape| {
             let each = shape.parts.iter().map(|part| match part {
                 ShapePart::Char(c) => *c,
@@ -345,61 +349,83 @@ mod tests {
         PathShape::of(word, &bindings).iter().map(shown).collect()
     }
 
+    /// Lines, and the shapes of the last word of their command `x`.
+    const WORDS: &[(&str, &[&str])] = &[
+        ("x a/b", &["a/b"]),
+        ("x a*", &["a*"]),
+        ("x [[:alpha:]]?", &["**"]),
+        ("x []a]b", &["*b"]),
+        ("x [!]]b", &["*b"]),
+        ("x a[b", &["a[b"]),
+        ("x $y", &["%"]),
+        ("x \"${y%/}\"/c", &["%/c"]),
+        ("x ${y:-/}", &["%"]),
+        ("x ${y:-\"/\"}", &["%"]),
+        ("x ${y:+$z}a", &["%a"]),
+        ("x \"$1\"", &["%"]),
+        ("x $(y)", &["%"]),
+        ("x ~/a", &["%"]),
+        ("x $HOME/a", &["/home/u/a"]),
+        ("x \"$PWD\"/a", &["./a"]),
+        ("x \"${PWD}x\"", &["%x"]),
+        ("x ../..$PWD/a", &["../..%/a"]),
+        ("HOME=/; x $HOME/a", &["%/a"]),
+        ("x {a,b{c,d}}/e", &["a/e", "bc/e", "bd/e"]),
+        ("x {,.}./a", &["./a", "../a"]),
+        ("x a{1..3}", &["a*"]),
+        ("x {a,b}{c,d}", &["ac", "ad", "bc", "bd"]),
+        ("for f in a 'b c'; do x \"$f/d\"; done", &["a/d", "b c/d"]),
+        ("for f in a 'b c'; do x $f; done", &["%"]),
+        ("for f in a '*'; do x $f; done", &["a", "*"]),
+        ("for f in *.c; do x \"${f}\"; done", &["*.c"]),
+        ("for f in *.c; do x \"${f%.c}.o\"; done", &["%.o"]),
+        ("for f in / ~; do x \"$f\"; done", &["/", "%"]),
+        ("for f in $(y); do x \"$f\"; done", &["%"]),
+        ("for f in a; do x \"$(x \"$f\")\"; done", &["%"]),
+        ("for f in a; do y $(x \"$f\"); done", &["a"]),
+        (
+            "for f in a; do for g in b c; do x \"$f/$g\"; done; done",
+            &["a/b", "a/c"],
+        ),
+        ("for f in a; do for g in $f; do x $g; done; done", &["%"]),
+        // It may hold more than the words of its loop.
+        ("for f in a; do y; done; x $f", &["%"]),
+        (
+            "for f in a; do x $f; done; for f in b; do y; done",
+            &["a", "b"],
+        ),
+        ("for f in a; do f=/; x $f; done", &["%"]),
+        ("for f in a; do read f; x $f; done", &["%"]),
+        ("for f in a; do x $f; done; for f; do y; done", &["%"]),
+        ("for f; do x $f; done", &["%"]),
+        ("for f in a; do z() { x $f; }; done", &["%"]),
+        ("for f in a; do x ${f:+\"/\"}; done", &["%"]),
+        ("f=a; x $f", &["a", ""]),
+        ("f=a; x \"$f\"/b", &["a/b", "/b"]),
+        ("[ x ] && f=a || f='b c'; x \"$f\"", &["a", "b c", ""]),
+        ("f=a; f+=b; x $f", &["%"]),
+        ("f=$y; x $f", &["%"]),
+        ("f=$(y); x $f", &["%", ""]),
+        ("F=a; x $F", &["%"]),
+        ("f=a; read f; x $f", &["%"]),
+        ("f=a; for f in b; do y; done; x $f", &["%"]),
+        ("f=$(mktemp -d); x \"$f\"", &["/tmp/tmp.*", ""]),
+        (
+            "f=\"$(mktemp -d -t y.XXX)\"; x \"$f/a\"",
+            &["/tmp/tmp.*/a", "/a"],
+        ),
+        ("f=$(mktemp -u); x $f", &["%", ""]),
+        ("f=$(mktemp --dry-run); x $f", &["%", ""]),
+        ("f=$(mktemp; y); x $f", &["%", ""]),
+        ("f=$(mktemp)/..; x $f", &["%", ""]),
+        ("mktemp() { y; }; f=$(mktemp); x $f", &["%"]),
+        ("PATH=y; f=$(mktemp); x $f", &["%"]),
+    ];
+
     #[test]
     fn a_word_is_every_path_that_the_shell_can_make_of_it() {
-        for (line, expect) in [
-            ("x a/b", &["a/b"][..]),
-            ("x a*", &["a*"]),
-            ("x [[:alpha:]]?", &["**"]),
-            ("x []a]b", &["*b"]),
-            ("x [!]]b", &["*b"]),
-            ("x a[b", &["a[b"]),
-            ("x $y", &["%"]),
-            ("x \"${y%/}\"/c", &["%/c"]),
-            ("x ${y:-/}", &["%"]),
-            ("x ${y:-\"/\"}", &["%"]),
-            ("x ${y:+$z}a", &["%a"]),
-            ("x \"$1\"", &["%"]),
-            ("x $(y)", &["%"]),
-            ("x ~/a", &["%"]),
-            ("x $HOME/a", &["/home/u/a"]),
-            ("x \"$PWD\"/a", &["./a"]),
-            ("x \"${PWD}x\"", &["%x"]),
-            ("x ../..$PWD/a", &["../..%/a"]),
-            ("HOME=/; x $HOME/a", &["%/a"]),
-            ("x {a,b{c,d}}/e", &["a/e", "bc/e", "bd/e"]),
-            ("x {,.}./a", &["./a", "../a"]),
-            ("x a{1..3}", &["a*"]),
-            ("x {a,b}{c,d}", &["ac", "ad", "bc", "bd"]),
-            ("for f in a 'b c'; do x \"$f/d\"; done", &["a/d", "b c/d"]),
-            ("for f in a 'b c'; do x $f; done", &["%"]),
-            ("for f in a '*'; do x $f; done", &["a", "*"]),
-            ("for f in *.c; do x \"${f}\"; done", &["*.c"]),
-            ("for f in *.c; do x \"${f%.c}.o\"; done", &["%.o"]),
-            ("for f in / ~; do x \"$f\"; done", &["/", "%"]),
-            ("for f in $(y); do x \"$f\"; done", &["%"]),
-            ("for f in a; do x \"$(x \"$f\")\"; done", &["%"]),
-            ("for f in a; do y $(x \"$f\"); done", &["a"]),
-            (
-                "for f in a; do for g in b c; do x \"$f/$g\"; done; done",
-                &["a/b", "a/c"],
-            ),
-            ("for f in a; do for g in $f; do x $g; done; done", &["%"]),
-            // It may hold more than the words of its loop.
-            ("for f in a; do y; done; x $f", &["%"]),
-            (
-                "for f in a; do x $f; done; for f in b; do y; done",
-                &["a", "b"],
-            ),
-            ("for f in a; do f=/; x $f; done", &["%"]),
-            ("for f in a; do read f; x $f; done", &["%"]),
-            ("for f in a; do x $f; done; for f; do y; done", &["%"]),
-            ("for f; do x $f; done", &["%"]),
-            ("for f in a; do z() { x $f; }; done", &["%"]),
-            ("for f in a; do x ${f:+\"/\"}; done", &["%"]),
-            ("f=a; x $f", &["%"]),
-        ] {
-            assert_eq!(shapes(line), expect, "{line}");
+        for (line, expect) in WORDS {
+            assert_eq!(shapes(line), *expect, "{line}");
         }
     }
 

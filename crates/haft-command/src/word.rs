@@ -1,6 +1,6 @@
 //! The words of a command as far as they are known before it runs, with the values that loops of the line give them.
 
-use haft_shell::{AsWord, Expansions, Line, SimpleCommand, Word};
+use haft_shell::{AsWord, AssignedValue, Expansions, Line, SimpleCommand, Word};
 
 /// Maximum number of values inspected for a loop's variable.
 const MAX_VALUES: usize = 64;
@@ -107,6 +107,8 @@ pub struct Bindings<'a> {
     /// The line, and the command of it that uses them; `None` if nothing is known of them.
     within: Option<(&'a Line, &'a SimpleCommand)>,
     home: Option<&'a str>,
+    /// Whether variables that the line does not set are not set: no program hands them on.
+    is_fresh: bool,
 }
 
 impl<'a> Bindings<'a> {
@@ -114,6 +116,7 @@ impl<'a> Bindings<'a> {
     pub const NONE: Self = Self {
         within: None,
         home: None,
+        is_fresh: false,
     };
 
     /// Creates the bindings of a command of a line.
@@ -121,6 +124,15 @@ impl<'a> Bindings<'a> {
         Self {
             within: Some((line, command)),
             home: None,
+            is_fresh: false,
+        }
+    }
+
+    /// States that the line runs in a shell of its own, in which only the usual variables are set.
+    pub fn in_fresh_shell(self) -> Self {
+        Self {
+            is_fresh: true,
+            ..self
         }
     }
 
@@ -133,6 +145,25 @@ impl<'a> Bindings<'a> {
     pub(crate) fn values(&self, name: &str) -> Option<Vec<&'a Word>> {
         let (line, command) = self.within?;
         line.values(name, command)
+    }
+
+    /// Returns the words that assignments of the line give a variable; it may also be empty.
+    pub(crate) fn assigned(&self, name: &str) -> Option<Vec<Word>> {
+        let (line, _) = self.within.filter(|_| self.is_fresh)?;
+        let values = line.assigned(name)?.into_iter();
+        let words = values.filter_map(|value| match value {
+            AssignedValue::Word(word) => Some(word.clone()),
+            AssignedValue::Fresh => Some(Word {
+                text: "/tmp/tmp.*".to_owned(),
+                expansions: Expansions::GLOB | Expansions::SPLIT,
+            }),
+            AssignedValue::Unknown => None,
+        });
+        let unset = Word {
+            text: String::new(),
+            expansions: Expansions::NONE,
+        };
+        Some(words.chain([unset]).collect())
     }
 
     /// Returns the path in a variable that shells set, unless the line sets it.

@@ -1,7 +1,7 @@
 //! Compound commands: groups, conditions, loops, cases, functions. The parser reads every list of commands in them.
 
 use crate::arithmetic;
-use crate::command::SimpleCommand;
+use crate::command::{AssignedValue, SimpleCommand};
 use crate::each::Loop;
 use crate::error::{MAX_DEPTH, ParseError};
 use crate::extent::{Bracket, end_of};
@@ -111,6 +111,7 @@ impl<'a> Parser<'a> {
         if !is_private(name) {
             self.found.commands.push(SimpleCommand {
                 assignments: vec![name.to_owned()],
+                values: vec![AssignedValue::Unknown],
                 words: Vec::new(),
                 within: Vec::new(),
                 text: format!("{name}="),
@@ -189,6 +190,7 @@ impl<'a> Parser<'a> {
         if !name.word.expansions.is_empty() {
             return Err(ParseError::Syntax("a function without a name"));
         }
+        self.found.functions.push(name.word.text.clone());
         self.skip_lines()?;
         let compound = ["{", "if", "while", "until", "for", "case", "[["];
         let begins = match self.raw()? {

@@ -55,7 +55,7 @@ mod startup;
 
 pub use crate::alike::reads_alike;
 pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
-pub use crate::command::SimpleCommand;
+pub use crate::command::{AssignedValue, SimpleCommand};
 pub use crate::each::Loop;
 pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 pub use crate::format::conversions;

@@ -3,13 +3,13 @@
 //! The parser understands a small subset of bash exactly (docs/reference/shell-rules.md lists it) and rejects everything else.
 
 use crate::builtin::{alters_shell, runs_quoted};
-use crate::command::SimpleCommand;
+use crate::command::{AssignedValue, SimpleCommand};
 use crate::each::Loop;
 use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 use crate::parser::{self, TextParts};
 #[cfg(feature = "grammar")]
 use crate::tree;
-use crate::variables::Variables;
+use crate::variables::{Variables, is_private};
 use crate::walk::InnerText;
 use crate::word::Word;
 
@@ -30,6 +30,8 @@ pub struct Line {
     pub reads: Vec<Word>,
     /// Loops over words, with the values of their variables.
     pub loops: Vec<Loop>,
+    /// Functions that the line defines.
+    pub functions: Vec<String>,
     /// Variables of loops over words that the line does not list: `for NAME; do`.
     pub unlisted: Vec<String>,
     /// True if part of the line may run more than once: in a loop or a function.
@@ -47,6 +49,34 @@ impl Line {
         let is_loops = command.within.iter().any(|within| within == name) && !self.may_set(name);
         let loops = self.loops.iter().filter(|one| one.name == name);
         is_loops.then(|| loops.flat_map(|one| &one.words).collect())
+    }
+
+    /// Returns the values that assignments of the line give a variable that nothing else sets. Before them it is not set; `None` if it may
+    /// hold anything else.
+    pub fn assigned(&self, name: &str) -> Option<Vec<&AssignedValue>> {
+        let each = self.commands.iter();
+        let each = each.flat_map(|part| part.assignments.iter().zip(&part.values));
+        let values = each.filter(|(set, _)| *set == name).map(|(_, value)| value);
+        let values: Vec<&AssignedValue> = values.collect();
+        let is_looped = self.loops.iter().any(|one| one.name == name)
+            || self.unlisted.iter().any(|unlisted| unlisted == name);
+        // A program of this name that is another one may print anything.
+        let is_other = || {
+            let sets_path = |part: &SimpleCommand| part.assignments.iter().any(|set| set == "PATH");
+            self.functions.iter().any(|function| function == "mktemp")
+                || self.commands.iter().any(sets_path)
+        };
+        let is_known = |value: &&AssignedValue| match value {
+            AssignedValue::Word(_) => true,
+            AssignedValue::Fresh => !is_other(),
+            AssignedValue::Unknown => false,
+        };
+        let is_plain = !values.is_empty()
+            && is_private(name)
+            && !is_looped
+            && values.iter().all(is_known)
+            && !self.commands.iter().any(|part| alters_shell(&part.words));
+        is_plain.then_some(values)
     }
 
     /// Returns true if anything but a loop over listed words may set the variable.
@@ -93,6 +123,7 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
         add(&mut found.writes, one.writes);
         add(&mut found.reads, one.reads);
         add(&mut found.loops, one.loops);
+        add(&mut found.functions, one.functions);
         add(&mut found.unlisted, one.unlisted);
         found.repeats |= one.repeats;
         found.background |= one.background;

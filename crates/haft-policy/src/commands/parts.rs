@@ -6,8 +6,8 @@ use haft_command::{
     Bindings, CommandUses, PathAccess, PathUse, ShellWord, folder_of, removed, uses,
 };
 use haft_shell::{
-    AsWord, Expansions, Line, SimpleCommand, Word, alters_shell, inner_command, join_words, layers,
-    plain_words, runs_quoted,
+    AsWord, AssignedValue, Expansions, Line, SimpleCommand, Word, alters_shell, inner_command,
+    join_words, layers, plain_words, runs_quoted,
 };
 
 use crate::commands::folders::may_move;
@@ -247,22 +247,43 @@ fn stated(part: &SimpleCommand, line: &Line, beside: &Beside) -> CommandPart {
     }
 }
 
-/// Returns the text of a command; if it removes what variables name, within the loops that set them: what is judged, and what a user
-/// approves, is which paths these are.
+/// Returns the text of a command; if it removes what variables name, with the loops and assignments that set them: what is judged, and
+/// what a user approves, is which paths these are.
 fn in_its_loops(part: &SimpleCommand, line: &Line) -> String {
     let mut text = part.text.clone();
     let all = layers(&part.words);
     if !all.commands.iter().any(|layer| removed(*layer).is_some()) {
         return text;
     }
-    let mut names: Vec<&String> = Vec::new();
-    for name in part.within.iter().rev() {
-        let is_used = part.words.iter().any(|word| {
+    let is_used = |name: &String| {
+        part.words.iter().any(|word| {
             !word.is_known()
                 && (word.text.contains(&format!("${name}"))
                     || word.text.contains(&format!("${{{name}")))
-        });
-        if !is_used || names.contains(&name) {
+        })
+    };
+    let mut names: Vec<&String> = Vec::new();
+    let set = line.commands.iter().flat_map(|one| &one.assignments);
+    for name in set.filter(|name| is_used(name)) {
+        if names.contains(&name) || part.assignments.contains(name) {
+            continue;
+        }
+        names.push(name);
+        let values = line.assigned(name).unwrap_or_default();
+        let spelled: Option<Vec<String>> = values
+            .into_iter()
+            .map(|value| match value {
+                AssignedValue::Word(word) => spelling(word),
+                AssignedValue::Fresh => Some("$(mktemp -d)".to_owned()),
+                AssignedValue::Unknown => None,
+            })
+            .collect();
+        for value in spelled.unwrap_or_default().iter().rev() {
+            text = format!("{name}={value}; {text}");
+        }
+    }
+    for name in part.within.iter().rev() {
+        if !is_used(name) || names.contains(&name) {
             continue;
         }
         names.push(name);

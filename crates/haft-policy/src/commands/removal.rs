@@ -10,6 +10,7 @@ use crate::commands::folders::RunFolders;
 use crate::commands::remembered::parse_line;
 use crate::judged_call::JudgedCall;
 use crate::places::PolicyContext;
+use haft_types::permission::{Effect, Permission};
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected; deeper ones are critical.
 const MAX_SCRIPT_DEPTH: usize = 8;
@@ -49,6 +50,17 @@ impl<'a> RemovalContext<'a> {
         })
     }
 
+    /// Whether its commands may find variables that the line does not set: those of the call, or of a shell that is not haft's own.
+    fn inherits(&self) -> bool {
+        let Some(call) = self.call else {
+            return false;
+        };
+        let variables = call.value().get("env");
+        let is_outside = |one: &Permission| matches!(one.effect, Effect::Run { jailed: false, .. });
+        variables.is_some_and(|variables| !variables.is_null())
+            || call.permissions.iter().any(is_outside)
+    }
+
     /// Returns the value of `HOME`, unless the call sets it.
     fn home(&self) -> Option<&str> {
         let variables = self.call.and_then(|call| call.value().get("env"));
@@ -73,7 +85,10 @@ pub(crate) fn part_removes_critical(
     line: &Line,
     ground: &RemovalContext<'_>,
 ) -> bool {
-    let bindings = Bindings::of(line, part).with_home(ground.home());
+    let mut bindings = Bindings::of(line, part).with_home(ground.home());
+    if !ground.inherits() {
+        bindings = bindings.in_fresh_shell();
+    }
     Removal {
         ground,
         folders: None,

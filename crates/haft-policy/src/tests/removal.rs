@@ -122,7 +122,21 @@ fn critical_removals_are_known_by_where_they_lead() {
         ("rm -rf \"$GITHUB_WORKSPACE\"", "."),
         ("rm -rf \"$OLDPWD\"", "."),
         ("d=/; rm -rf \"$d\"", "."),
-        ("d=a; rm -rf \"$d\"", "."),
+        ("d=a; d=..; rm -rf \"$d\"", "."),
+        ("d=a; rm -rf \"$d\"/b", "."),
+        ("d=a; rm -rf $d/../..", "."),
+        ("d='*'; rm -rf $d", "."),
+        ("d=a; f() { d=/; }; f; rm -rf $d", "."),
+        ("d=/; d=a rm -rf \"$d\"", "."),
+        ("D=a; rm -rf \"$D\"", "."),
+        ("d=$(pwd); rm -rf \"$d\"", "."),
+        ("d=$(mktemp -d); rm -rf \"$d\"/..", "."),
+        ("d=$(mktemp -d)/..; rm -rf \"$d\"", "."),
+        ("mktemp() { echo /; }; d=$(mktemp -d); rm -rf \"$d\"", "."),
+        ("PATH=.; d=$(mktemp -d); rm -rf \"$d\"", "."),
+        ("d=$(mktemp -u); rm -rf \"$d\"", "."),
+        ("d=a; sh -c 'rm -rf \"$d\"'", "."),
+        ("sh -c 'd=a; rm -rf \"$d\"'", "."),
         ("d=/ && rm -rf ${d}", "."),
         ("while read d; do rm -rf \"$d\"; done", "."),
         ("read d; rm -rf \"$d\"", "."),
@@ -277,6 +291,33 @@ fn other_removals_are_what_the_rules_say() {
             judge(REMOVALS, &in_folder(line, cwd)).verdict,
             ALLOW,
             "{line} in {cwd}"
+        );
+    }
+}
+
+#[test]
+fn a_value_that_the_line_gives_a_variable_is_known() {
+    for line in [
+        "d=build; rm -rf \"$d\"",
+        "d=build && rm -rf $d",
+        "d=build; rm -rf \"${d}\"",
+        "d=/tmp/x; ls; rm -rf \"$d\"",
+        "tmp=$(mktemp -d); ls > \"$tmp\"/a; rm -rf \"$tmp\"",
+        "tmp=\"$(mktemp -d -t x.XXX)\"; rm -rf \"$tmp\"",
+    ] {
+        let mut scene = run(line);
+        scene.permissions.retain(|one| one.effect.kind() == "run");
+        let trusted = policy(Profile::Trusted, REMOVALS);
+        assert_eq!(trusted.judge(&scene.call()).verdict, ALLOW, "{line}");
+        // No rule covers an assignment.
+        assert_eq!(judge(REMOVALS, &scene).verdict, ASK, "{line}");
+        // A shell that is not haft's own may have set it before.
+        scene.permissions = CommandLine::new(line).runs(false, false).collect();
+        let outside = trusted.judge(&scene.call());
+        assert_eq!(
+            (outside.verdict, outside.risk),
+            (ASK, Risk::Critical),
+            "{line}"
         );
     }
 }
