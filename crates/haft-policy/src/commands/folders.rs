@@ -1,7 +1,7 @@
 //! The folders in which a call's commands run, where their relative paths start.
 
 use haft_command::folder_of;
-use haft_shell::{LayerFolder, Line, SimpleCommand};
+use haft_shell::{LayerFolder, Line, SimpleCommand, inner_command};
 
 use crate::commands::remembered::parse_line;
 use crate::judged_call::JudgedCall;
@@ -187,6 +187,22 @@ pub(crate) fn may_change_folder(call: &JudgedCall<'_>) -> bool {
 pub(crate) fn changes_folder(call: &JudgedCall<'_>) -> bool {
     // Asked for each of thousands of changed files, by calls that run nothing.
     call.runs_command() && call.permissions.iter().any(|p| moves(p).is_some())
+}
+
+/// Whether one of its commands does so by itself, and not by a file of commands, which mostly sets variables: `source venv/bin/activate`.
+pub(crate) fn changes_folder_itself(call: &JudgedCall<'_>) -> bool {
+    let is_file = |words: &[String]| {
+        let name = inner_command(words).words.first();
+        name.is_some_and(|name| matches!(&**name, "." | "source"))
+    };
+    changes_folder(call)
+        && call.permissions.iter().any(|one| {
+            let argv = match &one.effect {
+                Effect::Run { argv, .. } => argv.as_deref(),
+                _ => None,
+            };
+            moves(one).is_some() && !argv.is_some_and(is_file)
+        })
 }
 
 /// Returns a path that a command names in a folder, as rules on files see it. A path that leaves the workspace by `..` becomes

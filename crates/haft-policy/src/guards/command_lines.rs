@@ -2,7 +2,7 @@
 
 use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spell, plain_words};
 
-use crate::commands::folders::changes_folder;
+use crate::commands::folders::changes_folder_itself;
 use crate::commands::phrase::{MAX_QUOTE, clip};
 use crate::commands::remembered::parse_line;
 use crate::commands::removal::{
@@ -144,7 +144,7 @@ fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
         ))
         .advise("write the path without ~, variables and patterns");
     }
-    if !path.starts_with('/') && changes_folder(call) {
+    if !path.starts_with('/') && changes_folder_itself(call) {
         return MinimumVerdict::ask(format!(
             "the command changes its folder, so {} may be another file",
             visible::short_path(path, MAX_QUOTE)

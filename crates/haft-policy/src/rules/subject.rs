@@ -29,6 +29,7 @@ pub(crate) struct Subject<'a> {
     places: &'a PolicyContext,
     paths: OnceCell<Vec<PathView<'a>>>,
     command: OnceCell<CommandView>,
+    folders: OnceCell<RunFolders>,
 }
 
 /// Which of a claim's two paths an allow rule checks; deny and ask check both.
@@ -66,6 +67,7 @@ impl<'a> Subject<'a> {
             places,
             paths: OnceCell::new(),
             command: OnceCell::new(),
+            folders: OnceCell::new(),
         }
     }
 
@@ -236,7 +238,7 @@ impl<'a> Subject<'a> {
             return false;
         }
         let workspace = self.places.workspace.as_deref();
-        let (paths, _) = RunFolders::of(self.call).paths_of(&claim.path, workspace);
+        let (paths, _) = self.folders().paths_of(&claim.path, workspace);
         paths
             .iter()
             .skip(1)
@@ -314,10 +316,12 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the folders in which the command may run. What it changes itself is only for those after it: `source a`.
-    fn folders(&self) -> RunFolders {
-        let is_single = matches!(self.effect, Effect::Run { argv: Some(_), .. });
-        let own = |effect: &Effect| is_single && std::ptr::eq(effect, self.effect);
-        RunFolders::beside(self.call, own)
+    fn folders(&self) -> &RunFolders {
+        self.folders.get_or_init(|| {
+            let is_single = matches!(self.effect, Effect::Run { argv: Some(_), .. });
+            let own = |effect: &Effect| is_single && std::ptr::eq(effect, self.effect);
+            RunFolders::beside(self.call, own)
+        })
     }
 
     /// Whether this holds for a file that the command reads or edits, and the folders in which it does.
@@ -325,7 +329,6 @@ impl<'a> Subject<'a> {
         let Some(command) = self.command() else {
             return false;
         };
-        let line = OnceCell::new();
         command.touched.iter().any(|one| {
             let files = match class {
                 ToolClass::Read => &one.files.reads,
@@ -336,8 +339,7 @@ impl<'a> Subject<'a> {
             if files.peek().is_none() {
                 return false;
             }
-            let line = line.get_or_init(|| self.folders());
-            let folders = one.folders.below(line);
+            let folders = one.folders.below(self.folders());
             files.any(|file| holds(&folders, file))
         })
     }
@@ -349,7 +351,7 @@ impl<'a> Subject<'a> {
         command.touched.iter().any(|one| {
             let below = &one.files.below;
             !below.is_empty() && {
-                let folders = one.folders.below(&self.folders());
+                let folders = one.folders.below(self.folders());
                 below.iter().any(|path| {
                     let (paths, more) = folders.paths_of(path, workspace);
                     more || paths.iter().any(lies)
@@ -367,7 +369,7 @@ impl<'a> Subject<'a> {
             return false;
         }
         let open = |path: &str| path.starts_with('~') || path.contains(UNKNOWN_SIGNS);
-        open(&claim.path) || (!claim.path.starts_with('/') && RunFolders::of(self.call).anywhere)
+        open(&claim.path) || (!claim.path.starts_with('/') && self.folders().anywhere)
     }
 
     /// Whether another command of the line may set a variable or redefine a name.
