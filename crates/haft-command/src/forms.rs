@@ -5,6 +5,7 @@ use haft_shell::{AsWord, Operands, Options};
 use crate::meaning::CommandMeaning;
 use crate::path_use::{PathAccess, PathUse};
 use crate::program::ProgramCall;
+use crate::script_files::ScriptFiles;
 use crate::word::{CommandWord, WordForm};
 
 /// Maximum number of letters in one word inspected as options; a file's name may follow any of them.
@@ -20,8 +21,17 @@ pub(crate) fn show_any_file(call: &ProgramCall<'_>) -> CommandMeaning {
     }
 }
 
-/// Returns the meaning of a command that may show any of its words, and do more. One called `-` may be a file, too.
+/// Returns the meaning of a command with an option that is not known: it may show any of its words and, since the value of the option
+/// may be a list of files, files that no word names. A file called `-` is shown, too.
 pub(crate) fn suspect(call: &ProgramCall<'_>) -> CommandMeaning {
+    CommandMeaning {
+        shows_more: true,
+        ..show_any_word(call)
+    }
+}
+
+/// Returns the meaning of a command that may show any of its words, and do more.
+pub(crate) fn show_any_word(call: &ProgramCall<'_>) -> CommandMeaning {
     let mut found = show_any_file(call).or_more();
     if call.words.iter().any(|word| word.text == "-") {
         found.uses.push(PathUse::known("-", PathAccess::Reads));
@@ -37,12 +47,61 @@ pub(crate) fn show_operands(options: &Options, call: &ProgramCall<'_>) -> Comman
     }
 }
 
+/// What the value of an option is, by the names of the options.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValueRoles {
+    /// A file that the command reads.
+    pub(crate) reads: &'static [&'static str],
+    /// A file or a folder that it writes.
+    pub(crate) writes: &'static [&'static str],
+    /// A list of files, or something else that names files.
+    pub(crate) lists: &'static [&'static str],
+}
+
+/// Returns the meaning of a command that shows its operands, and may do more by an option of the second table.
+pub(crate) fn show_by_roles(
+    options: &Options,
+    all: &Options,
+    roles: &ValueRoles,
+    call: &ProgramCall<'_>,
+) -> CommandMeaning {
+    if plain(options, call.words).is_some() {
+        return show_operands(options, call);
+    }
+    let Some(given) = plain(all, call.words) else {
+        return suspect(call);
+    };
+    let mut uses = each_file(given.words, PathAccess::Reads);
+    let mut lists = false;
+    for one in &given.values {
+        lists |= roles.lists.contains(&one.name);
+        if roles.reads.contains(&one.name) || roles.lists.contains(&one.name) {
+            uses.push(PathUse::known(one.value, PathAccess::Reads));
+        } else if roles.writes.contains(&one.name) {
+            uses.push(PathUse::known(one.value, PathAccess::Edits));
+        }
+    }
+    CommandMeaning {
+        shows_more: lists,
+        ..CommandMeaning::showing(uses).or_more()
+    }
+}
+
+/// How a program reads its scripts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScriptRules {
+    /// Whether a script does nothing but print.
+    pub(crate) is_fine: fn(&str) -> bool,
+    /// Returns the files that a script names.
+    pub(crate) files: fn(&str) -> ScriptFiles,
+}
+
 /// Returns the meaning of a command that shows what a script makes of files. It does nothing else if all of its options are these and
 /// each script is fine. The script comes first, unless an option gives it.
 pub(crate) fn script_reader(
     options: &Options,
     call: &ProgramCall<'_>,
-    is_fine: fn(&str) -> bool,
+    rules: ScriptRules,
 ) -> CommandMeaning {
     let Some(given) = plain(options, call.words) else {
         return suspect(call);
@@ -57,10 +116,19 @@ pub(crate) fn script_reader(
         }
         scripts.push(files.remove(0).text);
     }
+    let unknown = !scripts.iter().all(|script| (rules.is_fine)(script));
+    let named = if unknown {
+        (rules.files)(&scripts.join("\n"))
+    } else {
+        ScriptFiles::default()
+    };
+    // Words such as `x=/etc` are variables to awk and files to the others; they are judged as files.
+    let mut uses = each_file(files, PathAccess::Reads);
+    uses.extend(named.uses());
     CommandMeaning {
-        unknown: !scripts.into_iter().all(is_fine),
-        // Words such as `x=/etc` are variables to awk and files to the others; they are judged as files.
-        ..CommandMeaning::showing(each_file(files, PathAccess::Reads))
+        unknown,
+        shows_more: named.more,
+        ..CommandMeaning::showing(uses)
     }
 }
 
@@ -91,11 +159,26 @@ pub(crate) fn put(
     Some(CommandMeaning::showing(uses))
 }
 
-/// Returns the meaning of a command that may put its words elsewhere as they are, links included, and may do more.
-pub(crate) fn carry(call: &ProgramCall<'_>, how: PathAccess) -> CommandMeaning {
+/// Returns the meaning of a command that may put its words elsewhere as they are, links included, and may do more. An option that is
+/// none of these may name a list of files.
+pub(crate) fn carry(known: &Options, call: &ProgramCall<'_>, how: PathAccess) -> CommandMeaning {
     let named = call.words.iter().filter(|word| !word.is_option());
     let uses = named.flat_map(|word| [how, PathAccess::Carries].map(|how| PathUse::of(*word, how)));
-    CommandMeaning::showing(uses.collect()).or_more()
+    let mut uses: Vec<PathUse> = uses.collect();
+    // A folder that an option names, or a file behind `--`.
+    let mut ended = false;
+    for word in call.words.iter().filter(|word| word.is_option()) {
+        if ended {
+            uses.extend([how, PathAccess::Carries].map(|how| PathUse::of(*word, how)));
+        }
+        ended |= word.text == "--";
+        let values = option_values(word.text).take(MAX_LETTERS);
+        uses.extend(values.map(|text| PathUse::known(text, how)));
+    }
+    CommandMeaning {
+        shows_more: !known.know(call.words) || may_name_more(call.words),
+        ..CommandMeaning::showing(uses).or_more()
+    }
 }
 
 /// Returns the meaning of a command that prints facts about files: every word may be one.

@@ -29,6 +29,8 @@ mod path_use;
 mod program;
 mod programs;
 mod scan;
+mod script_files;
+mod shape;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -40,5 +42,6 @@ pub use crate::meaning::CommandMeaning;
 pub use crate::outside::{CommandUses, uses};
 pub use crate::path_use::{PathAccess, PathCertainty, PathUse};
 pub use crate::programs::{folder_of, meaning, only_reads};
+pub use crate::shape::{PathShape, ShapePart, matches};
 pub use crate::touched::{TouchedFiles, touched};
-pub use crate::word::{CommandWord, ShellWord, WordForm};
+pub use crate::word::{Bindings, CommandWord, ShellWord, WordForm};

@@ -47,7 +47,10 @@ impl CommandMeaning {
             self.say(verb, &mut text);
         }
         match (text.is_empty(), self.unknown) {
-            (true, true) => return "haft does not know what it does".to_owned(),
+            // In a jail it runs unasked, so this is known of it.
+            (true, true) if self.only_reads => text.push_str("only reads"),
+            (false, true) if self.only_reads => text.push_str(", and may read more"),
+            (true, true) => text.push_str("haft does not know what it does"),
             (true, false) => text.push_str("uses no file"),
             (false, true) => text.push_str(", and may do more"),
             (false, false) => text.push_str(", and does nothing else"),
@@ -109,6 +112,9 @@ mod tests {
                 "reads 1, 2, 3, 4, 5 and 2 more, and does nothing else",
             ),
             ("pwd", "uses no file"),
+            ("pwd -P", "uses no file"),
+            ("pwd -x", "only reads"),
+            ("wc --files0-from=a", "reads a, and may read more"),
             ("make all", "haft does not know what it does"),
         ] {
             let words = plain_words(line).unwrap();

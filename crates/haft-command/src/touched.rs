@@ -19,6 +19,14 @@ pub struct TouchedFiles {
 }
 
 impl TouchedFiles {
+    /// Creates those of a command that may use any file.
+    pub fn unknown() -> Self {
+        Self {
+            unknown: true,
+            ..Self::default()
+        }
+    }
+
     /// Adds the files of another command.
     pub fn add(&mut self, other: Self) {
         self.reads.extend(other.reads);

@@ -1,6 +1,6 @@
 //! The words of a command as far as they are known before it runs, with the values that loops of the line give them.
 
-use haft_shell::{AsWord, Expansions, Loop, Word};
+use haft_shell::{AsWord, AssignedValue, Expansions, Line, SimpleCommand, Word};
 
 /// Maximum number of values inspected for a loop's variable.
 const MAX_VALUES: usize = 64;
@@ -101,6 +101,84 @@ impl AsWord for CommandWord<'_> {
     }
 }
 
+/// What the variables of a command can hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Bindings<'a> {
+    /// The line, and the command of it that uses them; `None` if nothing is known of them.
+    within: Option<(&'a Line, &'a SimpleCommand)>,
+    home: Option<&'a str>,
+    /// Whether variables that the line does not set are not set: no program hands them on.
+    is_fresh: bool,
+}
+
+impl<'a> Bindings<'a> {
+    /// Nothing is known of any variable.
+    pub const NONE: Self = Self {
+        within: None,
+        home: None,
+        is_fresh: false,
+    };
+
+    /// Creates the bindings of a command of a line.
+    pub fn of(line: &'a Line, command: &'a SimpleCommand) -> Self {
+        Self {
+            within: Some((line, command)),
+            home: None,
+            is_fresh: false,
+        }
+    }
+
+    /// States that the line runs in a shell of its own, in which only the usual variables are set.
+    pub fn in_fresh_shell(self) -> Self {
+        Self {
+            is_fresh: true,
+            ..self
+        }
+    }
+
+    /// States the user's home folder.
+    pub fn with_home(self, home: Option<&'a str>) -> Self {
+        Self { home, ..self }
+    }
+
+    /// Returns the words that a variable can hold, if loops of the line are all that sets it.
+    pub(crate) fn values(&self, name: &str) -> Option<Vec<&'a Word>> {
+        let (line, command) = self.within?;
+        line.values(name, command)
+    }
+
+    /// Returns the words that assignments of the line give a variable; it may also be empty.
+    pub(crate) fn assigned(&self, name: &str) -> Option<Vec<Word>> {
+        let (line, _) = self.within.filter(|_| self.is_fresh)?;
+        let values = line.assigned(name)?.into_iter();
+        let words = values.filter_map(|value| match value {
+            AssignedValue::Word(word) => Some(word.clone()),
+            AssignedValue::Fresh => Some(Word {
+                text: "/tmp/tmp.*".to_owned(),
+                expansions: Expansions::GLOB | Expansions::SPLIT,
+            }),
+            AssignedValue::Unknown => None,
+        });
+        let unset = Word {
+            text: String::new(),
+            expansions: Expansions::NONE,
+        };
+        Some(words.chain([unset]).collect())
+    }
+
+    /// Returns the path in a variable that shells set, unless the line sets it.
+    pub(crate) fn fixed(&self, name: &str) -> Option<&'a str> {
+        let (line, _) = self.within?;
+        let path = match name {
+            "HOME" => self.home?,
+            // That of the command, wherever it runs.
+            "PWD" => ".",
+            _ => return None,
+        };
+        (!line.may_set(name)).then_some(path)
+    }
+}
+
 /// A word, or one of its possible values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellWord {
@@ -139,12 +217,12 @@ impl ShellWord {
         }
     }
 
-    /// Returns the possible values of a word of a line. A variable that loops of the line set takes each of its values.
-    pub fn of(word: &Word, loops: &[Loop]) -> Vec<Self> {
+    /// Returns the possible values of a word of a command. A variable that only loops around the command set takes each of its values.
+    pub fn of(word: &Word, bindings: &Bindings<'_>) -> Vec<Self> {
         let of_variable = Expansions::VALUE;
         let open = word.expansions;
         if (open == of_variable || open == of_variable | Expansions::SPLIT)
-            && let Some(values) = variable_values(word, loops)
+            && let Some(values) = variable_values(word, bindings)
         {
             return values;
         }
@@ -158,7 +236,7 @@ fn is_home(text: &str) -> bool {
 }
 
 /// Returns the values of a word with one variable, if they are known.
-fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<ShellWord>> {
+fn variable_values(word: &Word, bindings: &Bindings<'_>) -> Option<Vec<ShellWord>> {
     let (before, rest) = word.text.split_once('$')?;
     if rest.contains(['$', '`']) {
         return None;
@@ -176,11 +254,7 @@ fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<ShellWord>> {
         return home.then(|| vec![ShellWord::new(format!("~{after}"), WordForm::Home)]);
     }
     let splits = word.expansions.intersects(Expansions::SPLIT);
-    let values: Vec<&Word> = loops
-        .iter()
-        .filter(|one| one.name == name)
-        .flat_map(|one| &one.words)
-        .collect();
+    let values = bindings.values(name)?;
     let pattern = Expansions::GLOB | Expansions::SPLIT;
     // Without quotes the shell drops an empty value and splits others: neither they nor the names that a pattern matches are one word.
     let splitting = |c: char| c.is_whitespace() || matches!(c, '*' | '?' | '[' | '\\');

@@ -4,5 +4,6 @@ pub(crate) mod phrase;
 pub(crate) mod remembered;
 pub(crate) mod folders;
 pub(crate) mod parts;
+mod critical_paths;
 pub(crate) mod removal;
 pub(crate) mod risk;

@@ -1,7 +1,7 @@
 //! Compound commands: groups, conditions, loops, cases, functions. The parser reads every list of commands in them.
 
 use crate::arithmetic;
-use crate::command::SimpleCommand;
+use crate::command::{AssignedValue, SimpleCommand};
 use crate::each::Loop;
 use crate::error::{MAX_DEPTH, ParseError};
 use crate::extent::{Bracket, end_of};
@@ -72,15 +72,20 @@ impl<'a> Parser<'a> {
     pub(crate) fn each(&mut self) -> Result<(), ParseError> {
         self.found.repeats = true;
         self.take()?;
-        if self.at_sign(Sign::Open)? {
+        let variable = if self.at_sign(Sign::Open)? {
             self.arithmetic_loop()?;
+            None
         } else {
-            self.word_loop()?;
-        }
+            self.word_loop()?
+        };
         if !self.eat_sign(Sign::Semicolon)? && matches!(self.peek()?, Token::Sign(_)) {
             return Err(ParseError::Syntax("a loop over more than words"));
         }
-        self.body()
+        let around = self.lexer.walk.within.clone();
+        self.lexer.walk.within.extend(variable);
+        self.body()?;
+        self.lexer.walk.within = around;
+        Ok(())
     }
 
     /// Reads the `((…; …; …))` of a loop.
@@ -95,8 +100,8 @@ impl<'a> Parser<'a> {
             .try_for_each(|part| arithmetic::read(part, variables))
     }
 
-    /// Reads the `NAME in WORDS` of a loop.
-    fn word_loop(&mut self) -> Result<(), ParseError> {
+    /// Reads the `NAME in WORDS` of a loop, and returns the name if the words are listed.
+    fn word_loop(&mut self) -> Result<Option<String>, ParseError> {
         let name = self.raw()?.unwrap_or_default();
         let fine = |c: char| c == '_' || c.is_ascii_alphanumeric();
         if name.is_empty() || !name.chars().all(fine) {
@@ -106,7 +111,9 @@ impl<'a> Parser<'a> {
         if !is_private(name) {
             self.found.commands.push(SimpleCommand {
                 assignments: vec![name.to_owned()],
+                values: vec![AssignedValue::Unknown],
                 words: Vec::new(),
+                within: Vec::new(),
                 text: format!("{name}="),
             });
         }
@@ -120,13 +127,16 @@ impl<'a> Parser<'a> {
             self.take()?;
         }
         self.lexer.walk.variables.set(name, numbers);
-        if listed {
-            self.found.loops.push(Loop {
-                name: name.to_owned(),
-                words,
-            });
+        let name = name.to_owned();
+        if !listed {
+            self.found.unlisted.push(name);
+            return Ok(None);
         }
-        Ok(())
+        self.found.loops.push(Loop {
+            name: name.clone(),
+            words,
+        });
+        Ok(Some(name))
     }
 
     pub(crate) fn case(&mut self) -> Result<(), ParseError> {
@@ -180,6 +190,7 @@ impl<'a> Parser<'a> {
         if !name.word.expansions.is_empty() {
             return Err(ParseError::Syntax("a function without a name"));
         }
+        self.found.functions.push(name.word.text.clone());
         self.skip_lines()?;
         let compound = ["{", "if", "while", "until", "for", "case", "[["];
         let begins = match self.raw()? {
@@ -189,7 +200,11 @@ impl<'a> Parser<'a> {
         if !begins {
             return Err(ParseError::Syntax("a function without a body"));
         }
-        self.command()
+        // It may be called anywhere.
+        let around = std::mem::take(&mut self.lexer.walk.within);
+        self.command()?;
+        self.lexer.walk.within = around;
+        Ok(())
     }
 
     /// Reads `NAME () BODY`, starting at the bracket.

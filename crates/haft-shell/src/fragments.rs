@@ -18,6 +18,8 @@ pub struct Fragments {
     pub commands: Vec<Vec<String>>,
     /// Targets of redirections that write.
     pub targets: Vec<String>,
+    /// Files that redirections read.
+    pub reads: Vec<String>,
 }
 
 /// Returns every simple command and every target visible in a line, even one that [`parse`](crate::parse) rejects.
@@ -65,9 +67,16 @@ impl<'a, 'f> Search<'a, 'f> {
                     self.search_quoted(&target.text);
                     self.found.targets.push(target.text);
                 }
-                Token::Redirect(Redirect::Read(word) | Redirect::Text(word)) => {
+                Token::Redirect(Redirect::Read(word)) => {
+                    self.found.reads.push(word.text.clone());
                     self.word(word.text);
                 }
+                Token::Redirect(Redirect::Both(word)) => {
+                    self.found.reads.push(word.text.clone());
+                    self.found.targets.push(word.text.clone());
+                    self.word(word.text);
+                }
+                Token::Redirect(Redirect::Text(word)) => self.word(word.text),
                 Token::Redirect(Redirect::NoFile) => {}
                 Token::Sign(_) | Token::Newline => self.end_command(),
                 Token::End => break,

@@ -2,7 +2,7 @@
 
 use crate::builtin::{evaluates, evaluates_unknown, queries};
 use crate::word::AsWord;
-use crate::wrapper::{Layer, base_name, within, wrapper};
+use crate::wrapper::{Layer, LayerFolder, base_name, within, wrapper};
 
 /// Shells that run the text after `-c`.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
@@ -21,9 +21,18 @@ pub struct Layers<'a, W> {
     /// The command itself, and what each known or likely wrapper would run.
     pub commands: Vec<Layer<'a, W>>,
     /// Texts passed to a shell.
-    pub scripts: Vec<String>,
+    pub scripts: Vec<Script<'a>>,
     /// True if there are more commands than [`layers`] follows.
     pub truncated: bool,
+}
+
+/// A text passed to a shell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Script<'a> {
+    /// The text.
+    pub text: String,
+    /// The folder in which the shell starts.
+    pub folder: LayerFolder<'a>,
 }
 
 /// Follows every known or likely wrapper and collects the texts passed to a shell. It errs towards finding too much, so use its
@@ -49,7 +58,7 @@ impl<'a, W: AsWord> Layers<'a, W> {
             return;
         };
         let name = base_name(name.text());
-        self.scripts.extend(script(layer.words));
+        self.add_scripts(script(layer.words), layer.folder);
         let hands_on = matches!(name, "find" | "eval") || SHELLS.contains(&name);
         if (hands_on && !layer.is_known()) || evaluates_unknown(layer.words) {
             // An unknown word may name the command to run.
@@ -63,7 +72,11 @@ impl<'a, W: AsWord> Layers<'a, W> {
         if evaluates(layer.words) {
             let texts = rest.iter().map(AsWord::text);
             let texts = texts.filter(|text| text.contains([' ', '\t', '\n', '$', '`']));
-            self.scripts.extend(texts.map(str::to_owned));
+            // `alias NAME=TEXT`.
+            let named = texts.clone().filter(|_| name == "alias");
+            let named = named.filter_map(|text| Some(text.split_once('=')?.1));
+            let texts = texts.chain(named).map(str::to_owned);
+            self.add_scripts(texts, layer.folder);
         }
         let Some(wrapper) = wrapper(name) else {
             return;
@@ -73,13 +86,20 @@ impl<'a, W: AsWord> Layers<'a, W> {
         }
         match within(wrapper, layer) {
             Some(inner) if name == "watch" => {
-                self.scripts
-                    .extend(rest.iter().flat_map(command_line_parts));
+                self.add_scripts(rest.iter().flat_map(command_line_parts), layer.folder);
                 self.add_layer(inner);
             }
             Some(inner) => self.add_layer(inner),
-            None => self.every_suffix(layer),
+            None => self.every_suffix(Layer {
+                folder: layer.folder.behind::<W>(wrapper.name, None),
+                ..layer
+            }),
         }
+    }
+
+    fn add_scripts(&mut self, texts: impl IntoIterator<Item = String>, folder: LayerFolder<'a>) {
+        let scripts = texts.into_iter().map(|text| Script { text, folder });
+        self.scripts.extend(scripts);
     }
 
     /// Adds each suffix of an unparsed wrapper: any of its words may begin the command that it runs, or be a command line.
@@ -91,7 +111,15 @@ impl<'a, W: AsWord> Layers<'a, W> {
                 layer.fed = true;
                 layer.placeholder = Some("");
             }
-            self.scripts.extend(command_line_parts(word));
+            let parts = command_line_parts(word);
+            if base_name(layer.words[0].text()) == "env" {
+                // `env -S TEXT`: the text may begin with options of its own.
+                let parts = parts.iter().map(String::as_str);
+                let whole = Some(text).filter(|text| text.contains([' ', '\t', '\n']));
+                let again = parts.chain(whole).map(|part| format!("env {part}"));
+                self.add_scripts(again, layer.folder);
+            }
+            self.add_scripts(parts, layer.folder);
             if at == 0 || text.starts_with('-') {
                 continue;
             }
@@ -120,6 +148,12 @@ fn find_commands<W: AsWord>(layer: Layer<'_, W>) -> Vec<Layer<'_, W>> {
         Layer {
             words: &rest[..end.unwrap_or(rest.len())],
             placeholder: layer.placeholder.or(Some("{}")),
+            // In the folder of the file, if it is one of `-execdir` and `-okdir`.
+            folder: if layer.words[at].text().ends_with("dir") {
+                LayerFolder::Anywhere
+            } else {
+                layer.folder
+            },
             ..layer
         }
     });

@@ -31,6 +31,8 @@ pub(crate) enum Sign {
 pub(crate) enum Redirect {
     Write(Word),
     Read(Word),
+    /// `<>`, which opens a file for both.
+    Both(Word),
     /// The text of a here-string.
     Text(Word),
     /// A descriptor or a here-document, so no file.
@@ -206,6 +208,7 @@ impl<'a> Lexer<'a> {
             // The target is a process substitution, so it is not a file.
             _ if target.is_process(self.walk.text) => Redirect::NoFile,
             "<" => Redirect::Read(target.word),
+            "<>" => Redirect::Both(target.word),
             _ => Redirect::Write(target.word),
         };
         Ok(Some(Token::Redirect(found)))

@@ -55,12 +55,12 @@ mod startup;
 
 pub use crate::alike::reads_alike;
 pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
-pub use crate::command::SimpleCommand;
+pub use crate::command::{AssignedValue, SimpleCommand};
 pub use crate::each::Loop;
 pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 pub use crate::format::conversions;
 pub use crate::fragments::{Fragments, fragments};
-pub use crate::layers::{Layers, is_shell, layers, script};
+pub use crate::layers::{Layers, Script, is_shell, layers, script};
 pub use crate::line::{Line, MOST_PARTS, parse};
 pub use crate::options::{Given, Operands, Options};
 pub use crate::path::{clean, cleaned};
@@ -68,4 +68,4 @@ pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_
 pub use crate::startup::STARTUP_FILES;
 pub use crate::variables::is_number;
 pub use crate::word::{AsWord, Expansions, Word};
-pub use crate::wrapper::{Layer, base_name, inner_command, is_wrapper};
+pub use crate::wrapper::{Layer, LayerFolder, base_name, inner_command, is_wrapper};

@@ -3,13 +3,13 @@
 //! The parser understands a small subset of bash exactly (docs/reference/shell-rules.md lists it) and rejects everything else.
 
 use crate::builtin::{alters_shell, runs_quoted};
-use crate::command::SimpleCommand;
+use crate::command::{AssignedValue, SimpleCommand};
 use crate::each::Loop;
 use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 use crate::parser::{self, TextParts};
 #[cfg(feature = "grammar")]
 use crate::tree;
-use crate::variables::Variables;
+use crate::variables::{Variables, is_private};
 use crate::walk::InnerText;
 use crate::word::Word;
 
@@ -26,16 +26,66 @@ pub struct Line {
     pub commands: Vec<SimpleCommand>,
     /// Files that redirections open for writing.
     pub writes: Vec<Word>,
-    /// Files that redirections open only for reading.
+    /// Files that redirections open for reading.
     pub reads: Vec<Word>,
     /// Loops over words, with the values of their variables.
     pub loops: Vec<Loop>,
+    /// Functions that the line defines.
+    pub functions: Vec<String>,
+    /// Variables of loops over words that the line does not list: `for NAME; do`.
+    pub unlisted: Vec<String>,
     /// True if part of the line may run more than once: in a loop or a function.
     pub repeats: bool,
     /// True if part of the line runs in the background.
     pub background: bool,
     /// True if another shell may find other commands or words in it.
     pub ambiguous: bool,
+}
+
+impl Line {
+    /// Returns the words that a variable may hold where this command of the line uses it: those of its loops. `None` if it may hold
+    /// anything else, because the command is in none of its loops or something else sets it, too.
+    pub fn values(&self, name: &str, command: &SimpleCommand) -> Option<Vec<&Word>> {
+        let is_loops = command.within.iter().any(|within| within == name) && !self.may_set(name);
+        let loops = self.loops.iter().filter(|one| one.name == name);
+        is_loops.then(|| loops.flat_map(|one| &one.words).collect())
+    }
+
+    /// Returns the values that assignments of the line give a variable that nothing else sets. Before them it is not set; `None` if it may
+    /// hold anything else.
+    pub fn assigned(&self, name: &str) -> Option<Vec<&AssignedValue>> {
+        let each = self.commands.iter();
+        let each = each.flat_map(|part| part.assignments.iter().zip(&part.values));
+        let values = each.filter(|(set, _)| *set == name).map(|(_, value)| value);
+        let values: Vec<&AssignedValue> = values.collect();
+        let is_looped = self.loops.iter().any(|one| one.name == name)
+            || self.unlisted.iter().any(|unlisted| unlisted == name);
+        // A program of this name that is another one may print anything.
+        let is_other = || {
+            let sets_path = |part: &SimpleCommand| part.assignments.iter().any(|set| set == "PATH");
+            self.functions.iter().any(|function| function == "mktemp")
+                || self.commands.iter().any(sets_path)
+        };
+        let is_known = |value: &&AssignedValue| match value {
+            AssignedValue::Word(_) => true,
+            AssignedValue::Fresh => !is_other(),
+            AssignedValue::Unknown => false,
+        };
+        let is_plain = !values.is_empty()
+            && is_private(name)
+            && !is_looped
+            && values.iter().all(is_known)
+            && !self.commands.iter().any(|part| alters_shell(&part.words));
+        is_plain.then_some(values)
+    }
+
+    /// Returns true if anything but a loop over listed words may set the variable.
+    pub fn may_set(&self, name: &str) -> bool {
+        let sets = |part: &SimpleCommand| {
+            part.assignments.iter().any(|set| set == name) || alters_shell(&part.words)
+        };
+        self.unlisted.iter().any(|unlisted| unlisted == name) || self.commands.iter().any(sets)
+    }
 }
 
 /// Parses a line. The cost is bounded for every text, since length, nesting and the grammar's steps are limited.
@@ -52,20 +102,20 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
     let mut found = Line::default();
     let mut inner = vec![InnerText {
         text: line.to_owned(),
-        depth: 0,
+        ..InnerText::default()
     }];
     let mut variables = Variables::default();
     let (mut at, mut read) = (0, 0);
     while let Some(next) = inner.get_mut(at) {
-        let InnerText { text, depth } = std::mem::take(next);
+        let next = std::mem::take(next);
         at += 1;
-        read += text.len();
+        read += next.text.len();
         if read > line.len() + MAX_INNER {
             return Err(ParseError::TooDeep);
         }
-        let one = parser::read(&text, depth)?;
+        let one = parser::read(&next)?;
         if one.structured {
-            second_reading(&text, &one)?;
+            second_reading(&next.text, &one)?;
         }
         inner.extend(one.inner);
         variables.add(&one.variables);
@@ -73,6 +123,8 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
         add(&mut found.writes, one.writes);
         add(&mut found.reads, one.reads);
         add(&mut found.loops, one.loops);
+        add(&mut found.functions, one.functions);
+        add(&mut found.unlisted, one.unlisted);
         found.repeats |= one.repeats;
         found.background |= one.background;
         found.ambiguous |= one.ambiguous;

@@ -8,7 +8,8 @@ use crate::walk::Walk;
 const SPECIAL_PARAMETERS: &[char] = &['@', '*', '#', '?', '-', '$', '!'];
 
 impl Walk<'_> {
-    /// Reads the inside of `${…}` and returns the expansion for display, without what it might run.
+    /// Reads the inside of `${…}` and returns the expansion for display, without what it might run. It is the bare `${name}` only if
+    /// that is what the text holds: of anything else, a reader must see that the variable's value is not all.
     pub(crate) fn parameter(&mut self, body: &str) -> Result<String, ParseError> {
         if body.contains("\\\n") {
             return Err(ParseError::Syntax("a line is joined within ${…}"));
@@ -37,7 +38,7 @@ impl Walk<'_> {
         Ok(if plain {
             format!("${{{body}}}")
         } else {
-            format!("${{{name}}}")
+            hidden(name, index, operation, offset)
         })
     }
 
@@ -66,6 +67,24 @@ impl Walk<'_> {
         }
         Ok(true)
     }
+}
+
+/// Returns an expansion whose words are not shown: `${x:-…}`.
+fn hidden(name: &str, index: &str, operation: &str, offset: bool) -> String {
+    let index = if index.is_empty() { "" } else { "[0]" };
+    if offset {
+        return format!("${{{name}{index}:0}}");
+    }
+    let sign: String = operation
+        .chars()
+        .take_while(|c| ":-+?".contains(*c))
+        .collect();
+    let sign = match operation.chars().next() {
+        Some(first) if sign.is_empty() => first.to_string(),
+        _ => sign,
+    };
+    let more = if sign.is_empty() { "" } else { "…" };
+    format!("${{{name}{index}{sign}{more}}}")
 }
 
 /// Splits the parameter's name from what follows it; the name is empty if there is none.

@@ -1,9 +1,10 @@
 //! The part of the shell grammar needed to find every simple command: lists, groups, compound commands, functions.
 
-use crate::command::SimpleCommand;
+use crate::command::{AssignedValue, SimpleCommand};
 use crate::each::Loop;
 use crate::error::{MAX_DEPTH, ParseError};
 use crate::lexer::{Lexer, Redirect, Sign, Token};
+use crate::plain::plain_words;
 use crate::variables::{Variables, is_number};
 use crate::walk::InnerText;
 use crate::walk::ReadWord;
@@ -23,6 +24,10 @@ pub(crate) struct TextParts {
     pub(crate) writes: Vec<Word>,
     pub(crate) reads: Vec<Word>,
     pub(crate) loops: Vec<Loop>,
+    /// Functions that the text defines.
+    pub(crate) functions: Vec<String>,
+    /// Variables of loops over words that the text does not list.
+    pub(crate) unlisted: Vec<String>,
     /// True if part of the text may run more than once.
     pub(crate) repeats: bool,
     /// True if part of the text runs in the background.
@@ -51,10 +56,18 @@ pub(crate) struct Name {
     pub(crate) prefixed: bool,
 }
 
-/// Parses a text at the given nesting depth.
-pub(crate) fn read(text: &str, depth: usize) -> Result<TextParts, ParseError> {
+/// Parses a text at its nesting depth, in the loops around it.
+pub(crate) fn read(inner: &InnerText) -> Result<TextParts, ParseError> {
+    let InnerText {
+        text,
+        depth,
+        within,
+    } = inner;
+    let depth = *depth;
+    let mut lexer = Lexer::new(text, depth);
+    lexer.walk.within.clone_from(within);
     let mut parser = Parser {
-        lexer: Lexer::new(text, depth),
+        lexer,
         ahead: None,
         found: TextParts::default(),
         depth,
@@ -292,6 +305,10 @@ impl<'a> Parser<'a> {
         match redirect {
             Redirect::Write(target) => self.found.writes.push(target),
             Redirect::Read(target) => self.found.reads.push(target),
+            Redirect::Both(target) => {
+                self.found.writes.push(target.clone());
+                self.found.reads.push(target);
+            }
             Redirect::Text(_) | Redirect::NoFile => {}
         }
     }
@@ -365,12 +382,49 @@ impl<'a> Parser<'a> {
             }
             word.push_text(text, &mut shown);
         }
+        let values = assigned.iter().map(|(_, word)| value_of(word, text));
+        let values = values.collect();
         self.found.commands.push(SimpleCommand {
+            values,
             assignments: assigned.into_iter().map(|(name, _)| name).collect(),
+            within: self.lexer.walk.within.clone(),
             words: words.into_iter().map(|word| word.word).collect(),
             text: shown,
         });
     }
+}
+
+/// Returns what the word of an assignment sets.
+fn value_of(word: &ReadWord, text: &str) -> AssignedValue {
+    let raw = &text[word.span.clone()];
+    let (Some((name, raw)), Some((_, value))) =
+        (raw.split_once('='), word.word.text.split_once('='))
+    else {
+        return AssignedValue::Unknown;
+    };
+    if name.ends_with('+') {
+        return AssignedValue::Unknown;
+    }
+    if makes_fresh(raw) {
+        return AssignedValue::Fresh;
+    }
+    AssignedValue::Word(Word {
+        text: value.to_owned(),
+        expansions: word.word.expansions,
+    })
+}
+
+/// Returns true for `$(mktemp …)`, with or without quotes, which names what it has just made: not with `-u`.
+fn makes_fresh(raw: &str) -> bool {
+    let quoted = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+    let raw = quoted.unwrap_or(raw);
+    let inner = raw.strip_prefix("$(").and_then(|raw| raw.strip_suffix(')'));
+    let words = inner.and_then(plain_words).unwrap_or_default();
+    let is_quiet = |word: &String| {
+        let is_dry = word.starts_with("--d") && !word.starts_with("--di");
+        !is_dry && (word.starts_with("--") || !(word.starts_with('-') && word.contains('u')))
+    };
+    words.first().is_some_and(|name| name == "mktemp") && words.iter().all(is_quiet)
 }
 
 /// Returns true for `NAME[…`. Bash reads that up to the closing bracket, spaces included, and evaluates it.

@@ -18,6 +18,8 @@ const MAX_SEARCH_DEPTH: usize = 32;
 pub(crate) struct InnerText {
     pub(crate) text: String,
     pub(crate) depth: usize,
+    /// Variables of the loops around it.
+    pub(crate) within: Vec<String>,
 }
 
 /// A set of the features of a word that the shell may interpret.
@@ -104,6 +106,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) at: usize,
     /// The nesting depth of the text itself.
     pub(crate) depth: usize,
+    /// Variables of the loops around the cursor.
+    pub(crate) within: Vec<String>,
     /// True if the text is only searched: what cannot be read exactly is skipped, and nothing is an error.
     tolerant: bool,
     /// True if a searched text ends within a quote, whose contents are in `inner`.
@@ -151,6 +155,7 @@ impl<'a> Walk<'a> {
             text,
             at: 0,
             depth,
+            within: Vec::new(),
             tolerant: false,
             ends_open: false,
             inner: Vec::new(),
@@ -503,6 +508,7 @@ impl<'a> Walk<'a> {
         self.inner.push(InnerText {
             text,
             depth: self.depth + 1,
+            within: self.within.clone(),
         });
         Ok(())
     }
@@ -515,6 +521,7 @@ impl<'a> Walk<'a> {
         }
         let mut walk = Walk {
             tolerant: self.tolerant,
+            within: self.within.clone(),
             ..Walk::new(text, self.depth + 1)
         };
         let mut draft = Draft::default();

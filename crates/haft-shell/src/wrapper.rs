@@ -4,8 +4,10 @@ use crate::options::Options;
 use crate::word::{AsWord, is_assignment};
 use table::{Transparency, Wrapper};
 
+pub use folder::LayerFolder;
 pub(crate) use table::wrapper;
 
+mod folder;
 mod table;
 
 /// A command as written, or one that a wrapper runs.
@@ -17,6 +19,8 @@ pub struct Layer<'a, W> {
     pub fed: bool,
     /// The placeholder for such words: `{}` of `find -exec`. If empty, they may replace any word.
     pub(crate) placeholder: Option<&'a str>,
+    /// The folder in which it runs.
+    pub folder: LayerFolder<'a>,
 }
 
 impl<W> Clone for Layer<'_, W> {
@@ -33,6 +37,7 @@ impl<'a, W: AsWord> Layer<'a, W> {
             words,
             fed: false,
             placeholder: None,
+            folder: LayerFolder::Same,
         }
     }
 
@@ -110,6 +115,8 @@ pub(crate) fn within<'a, W: AsWord>(
     let begin = own + wrapper.operands?;
     let operands = layer.words.get(own..begin)?;
     let mut inner = layer.from(begin);
+    let given = wrapper.options.split(&layer.words[1..own]);
+    inner.folder = layer.folder.behind(wrapper.name, given.as_ref());
     if matches!(wrapper.name, "env" | "sudo" | "doas") {
         let assigned = inner
             .words

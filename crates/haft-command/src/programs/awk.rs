@@ -2,11 +2,13 @@
 
 use haft_shell::Options;
 
-use crate::forms::{has_late_option, script_reader};
+use crate::forms::{ScriptRules, has_late_option, script_reader, suspect};
 use crate::meaning::CommandMeaning;
 use crate::program::{Program, ProgramCall};
 
-pub(super) const PROGRAM: Program = Program::new(&["awk"], meaning);
+mod script;
+
+pub(super) const PROGRAM: Program = Program::new(&["awk", "gawk", "mawk", "nawk"], meaning);
 
 /// Without program files and libraries.
 const OPTIONS: Options = Options {
@@ -27,12 +29,17 @@ const AWK_NAMES: &[&str] = &[
     "seen", "in", "for", "found", "f", "p",
 ];
 
+const RULES: ScriptRules = ScriptRules {
+    is_fine: only_shows,
+    files: script::files,
+};
+
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    let found = script_reader(&OPTIONS, call, only_shows);
-    CommandMeaning {
-        unknown: found.unknown || has_late_option(&OPTIONS, call.words) != Some(false),
-        ..found
+    // To some, the words of a late option are files.
+    if has_late_option(&OPTIONS, call.words) != Some(false) {
+        return suspect(call);
     }
+    script_reader(&OPTIONS, call, RULES)
 }
 
 /// Whether an `awk` program has no pipe, no redirection and no unknown names. Words in its strings and patterns count as names, too.
@@ -55,10 +62,35 @@ mod tests {
         check(&[
             ("awk '{print $1}' a", "Reads a"),
             ("awk -F : '{print}' a x=/b", "Reads a, Reads x=/b"),
-            ("awk '{system(\"x\")}' a", "Reads a, unknown"),
-            ("awk '{print}' a -v a", "Reads a, unknown"),
+            (
+                "awk '{system(\"x\")}' a",
+                "Reads a, Reads x, shows more, unknown",
+            ),
+            (
+                "awk '{while (getline l < \"b\") print l}' a",
+                "Reads a, Reads b, shows more, unknown",
+            ),
+            (
+                "awk '{print | \"b\"}' a",
+                "Reads a, Reads b, shows more, unknown",
+            ),
+            (
+                "awk '/a|\"/ || $1 ~ /b|c/ {print $NF}' a",
+                "Reads a, unknown",
+            ),
+            (
+                "awk '{print 1 / 2 | x / 3}' a",
+                "Reads a, shows more, unknown",
+            ),
+            ("awk '{print # |\n}' a", "Reads a, unknown"),
+            ("awk '{print toupper(\"' a", "Reads a"),
+            ("awk '{print q \"' a", "Reads a, shows more, unknown"),
+            (
+                "awk '{print}' a -v a",
+                "Reads {print}, Reads a, Reads a, shows more, unknown",
+            ),
             ("awk '/.env/ {print}' log", "Reads log, unknown"),
-            ("awk -f p a", "Reads p, Reads a, unknown"),
+            ("awk -f p a", "Reads p, Reads a, shows more, unknown"),
         ]);
     }
 }

@@ -48,8 +48,11 @@ mod tests {
             ("comm a <(sort b)", "Reads a"),
             ("comm a*", "Reads a*"),
             ("comm *", "Reads *"),
-            ("comm --out=/c a b", "Reads /c, Reads a, Reads b, unknown"),
-            ("comm -4 a b", "Reads a, Reads b, unknown"),
+            (
+                "comm --out=/c a b",
+                "Reads /c, Reads a, Reads b, shows more, unknown",
+            ),
+            ("comm -4 a b", "Reads a, Reads b, shows more, unknown"),
             ("comm \"$x\" b", "Reads $x, Reads b, unknown"),
         ]);
     }

@@ -26,9 +26,63 @@ const OPTIONS: Options = Options {
     number: false,
 };
 
+/// All options of `cp`, `mv` and `ln`: none of them names a list of files.
+pub(super) const ALL: Options = Options {
+    flags: "abcdfFhHiIlLnNpPRrsTuvwxXZ",
+    valued: "St",
+    joined: "",
+    long: &[
+        "archive",
+        "attributes-only",
+        "backup",
+        "context",
+        "copy-contents",
+        "debug",
+        "dereference",
+        "directory",
+        "exchange",
+        "force",
+        "help",
+        "interactive",
+        "keep-directory-symlink",
+        "link",
+        "logical",
+        "no-clobber",
+        "no-copy",
+        "no-dereference",
+        "no-target-directory",
+        "one-file-system",
+        "parents",
+        "physical",
+        "preserve",
+        "recursive",
+        "reflink",
+        "relative",
+        "remove-destination",
+        "strip-trailing-slashes",
+        "symbolic",
+        "symbolic-link",
+        "update",
+        "verbose",
+        "version",
+    ],
+    long_valued: &[
+        "backup",
+        "context",
+        "no-preserve",
+        "preserve",
+        "reflink",
+        "sparse",
+        "suffix",
+        "target-directory",
+        "update",
+    ],
+    number: false,
+};
+
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    let found =
-        put(&OPTIONS, call, PathAccess::Reads).unwrap_or_else(|| carry(call, PathAccess::Reads));
+    let found = put(&OPTIONS, call, PathAccess::Reads)
+        .unwrap_or_else(|| carry(&ALL, call, PathAccess::Reads));
     let symbolic = |text: &str| text.starts_with("--s") || (is_short(text) && text.contains('s'));
     CommandMeaning {
         links: call.words.iter().any(|word| symbolic(word.text)),

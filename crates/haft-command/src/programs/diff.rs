@@ -78,7 +78,7 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let uses = each_path(call.words, PathAccess::ReadsBelow { follows: true });
     CommandMeaning {
         unknown: more || !fine || !call.words.iter().all(is_plain),
-        shows_more: more,
+        shows_more: more || !fine,
         ..CommandMeaning::showing(uses)
     }
 }
@@ -96,12 +96,12 @@ mod tests {
             ),
             (
                 "diff -l a b",
-                "ReadsBelow { follows: true } a, ReadsBelow { follows: true } b, unknown",
+                "ReadsBelow { follows: true } a, ReadsBelow { follows: true } b, shows more, unknown",
             ),
             ("diff a <(sort b)", "ReadsBelow { follows: true } a"),
             (
                 "diff -x -- -l a b",
-                "ReadsBelow { follows: true } -l, ReadsBelow { follows: true } a, ReadsBelow { follows: true } b, unknown",
+                "ReadsBelow { follows: true } -l, ReadsBelow { follows: true } a, ReadsBelow { follows: true } b, shows more, unknown",
             ),
             (
                 "diff a b*",

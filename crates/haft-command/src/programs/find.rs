@@ -1,6 +1,6 @@
 //! `find`: the tests and actions that only look. Those not listed here may run, write or delete.
 
-use crate::forms::each_file;
+use crate::forms::{each_file, each_path};
 use crate::meaning::CommandMeaning;
 use crate::path_use::{PathAccess, PathUse};
 use crate::program::{OptionHarm, Program, ProgramCall};
@@ -21,6 +21,17 @@ const VALUE_OPTIONS: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -
     -regex -regextype -samefile -size -type -uid -used -user -wholename -xtype";
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
+    if call
+        .words
+        .iter()
+        .any(|word| word.text.starts_with("-files0"))
+    {
+        // A list of files, which it repeats where they do not exist.
+        return CommandMeaning {
+            shows_more: true,
+            ..CommandMeaning::showing(each_path(call.words, PathAccess::Reads)).or_more()
+        };
+    }
     if !call.is_known() || !only_looks(call.words) {
         return CommandMeaning::unknown();
     }
@@ -71,6 +82,10 @@ mod tests {
             ("find -mtime -7", "only reads, Names ."),
             ("find -L a", "only reads, Names a, Names ., unknown"),
             ("find . -delete", "unknown"),
+            (
+                "find -files0-from a",
+                "Reads iles0-from, Reads les0-from, Reads es0-from, Reads s0-from, Reads 0-from, Reads -from, Reads from, Reads rom, Reads om, Reads m, Reads a, shows more, unknown",
+            ),
             ("find . -name -- -delete", "unknown"),
             ("find . -name *.rs", "unknown"),
             ("find \"$x\"", "unknown"),

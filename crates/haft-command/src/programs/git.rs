@@ -4,6 +4,7 @@
 
 use haft_shell::{AsWord, base_name};
 
+use crate::forms::{MAX_LETTERS, is_short, option_values};
 use crate::meaning::CommandMeaning;
 use crate::path_use::{PathAccess, PathUse};
 use crate::program::{OptionHarm, Program, ProgramCall};
@@ -30,15 +31,21 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let only_reads = call.is_known() && form.only_reads();
     let contents = form.may_show();
     let hidden = !contents && !only_reads && form.may_show_unseen();
-    let uses = if only_reads || contents || hidden {
+    let mut uses = if only_reads || contents || hidden {
         form.uses(contents || hidden)
     } else {
         Vec::new()
     };
+    let put = form.files_that_it_stores();
+    let stores = !put.is_empty();
+    uses.extend(
+        put.into_iter()
+            .map(|text| PathUse::known(text, PathAccess::Reads)),
+    );
     CommandMeaning {
         uses,
         unknown: !only_reads,
-        shows: contents || hidden,
+        shows: contents || hidden || stores,
         // Options before the command may lead it elsewhere; of other commands it is not known what they show.
         shows_more: hidden || (contents && form.is_led_elsewhere),
         git: true,
@@ -166,6 +173,32 @@ impl<'a> GitForm<'a> {
         !is_quiet || self.before.iter().any(shows)
     }
 
+    /// Returns the files whose content it puts where other commands show it: messages, objects, patches.
+    fn files_that_it_stores(&self) -> Vec<&'a str> {
+        let is_value = |option: &str| {
+            let long = option.starts_with("--f") || option.starts_with("--t");
+            long || (is_short(option) && option.contains(['F', 't']))
+        };
+        match self.command {
+            "hash-object" | "apply" | "am" => {
+                let paths = self.paths.iter().copied();
+                self.operands().chain(paths).collect()
+            }
+            "commit" | "commit-tree" | "tag" | "notes" | "merge" => {
+                let each = self.words.iter().enumerate();
+                let named = each.filter(|(_, word)| is_value(word));
+                let found = named.flat_map(|(at, word)| {
+                    let next = self.words.get(at + 1).copied();
+                    let next = next.filter(|next| !is_option(next));
+                    let ends = option_values(word).take(MAX_LETTERS);
+                    ends.chain(next)
+                });
+                found.collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     fn operands(&self) -> impl Iterator<Item = &'a str> {
         let before = self.before.iter().copied();
         before.filter(|word| !word.starts_with('-'))
@@ -178,11 +211,10 @@ impl<'a> GitForm<'a> {
         } else {
             PathAccess::Names
         };
-        // `COMMIT:PATH` names a path from the repository's root; a commit may also have the name of a file.
+        // `COMMIT:PATH` names a path from the repository's root; a commit may also have the name of a file, and a path a colon.
         let named = self.operands().chain(self.paths.iter().copied());
         let named = named
-            .flat_map(|text| [Some(text), text.rsplit_once(':').map(|(_, path)| path)])
-            .flatten()
+            .flat_map(|text| std::iter::once(text).chain(behind_colons(text)))
             .filter(|text| !text.is_empty());
         let mut uses: Vec<PathUse> = named.map(|text| PathUse::known(text, how)).collect();
         let options = self.words.iter().filter(|text| text.starts_with('-'));
@@ -190,7 +222,7 @@ impl<'a> GitForm<'a> {
         uses.extend(values.map(|text| PathUse::known(text, PathAccess::Names)));
         // `-L1,5:PATH` shows lines of a file.
         let lines = options.filter(|text| text.starts_with("-L"));
-        let files = lines.filter_map(|text| Some(text.rsplit_once(':')?.1));
+        let files = lines.flat_map(|text| behind_colons(text));
         uses.extend(files.map(|text| PathUse::known(text, how)));
         if contents && self.command != "blame" {
             let below = self.below().into_iter();
@@ -220,6 +252,12 @@ impl<'a> GitForm<'a> {
             vec!["."]
         }
     }
+}
+
+/// Returns what follows each of the first colons of a text.
+fn behind_colons(text: &str) -> impl Iterator<Item = &str> {
+    let colons = text.match_indices(':').take(MAX_LETTERS);
+    colons.map(|(at, _)| &text[at + 1..])
 }
 
 /// Returns the value of an option within the same word.
@@ -351,6 +389,10 @@ mod tests {
                 "git show HEAD:a",
                 "only reads, ReadsHistory HEAD:a, ReadsHistory a, ReadsTracked .",
             ),
+            (
+                "git show HEAD:a:b",
+                "only reads, ReadsHistory HEAD:a:b, ReadsHistory a:b, ReadsHistory b, ReadsTracked .",
+            ),
             ("git blame a", "only reads, ReadsHistory a"),
             ("git show $x", "ReadsHistory $x, ReadsTracked ., unknown"),
             ("git branch topic", "unknown"),
@@ -393,6 +435,14 @@ mod tests {
                 "git commit --dry-run -v",
                 "ReadsTracked ., shows more, unknown",
             ),
+            ("git commit -F a", "Reads a, unknown"),
+            ("git commit -aFa -m b", "Reads Fa, Reads a, unknown"),
+            (
+                "git commit --file=a",
+                "Names a, ReadsTracked ., Reads a, shows more, unknown",
+            ),
+            ("git tag -F a b", "Reads a, unknown"),
+            ("git hash-object -w a", "Reads a, unknown"),
             ("git push origin main", "unknown"),
             ("git stash", "unknown"),
         ]);

@@ -141,7 +141,7 @@ fn suspect(call: &ProgramCall<'_>) -> CommandMeaning {
             .map(|text| PathUse::known(text, PathAccess::Reads)),
     );
     CommandMeaning {
-        shows_more: may_name_more(call.words),
+        shows_more: may_name_more(call.words) || !OPTIONS.know(call.words),
         ..CommandMeaning::showing(uses).or_more()
     }
 }
@@ -189,7 +189,7 @@ mod tests {
             ),
             (
                 "grep --rec x",
-                "only reads, ReadsBelow { follows: true } ., unknown",
+                "only reads, ReadsBelow { follows: true } ., shows more, unknown",
             ),
             ("grep $x a", "only reads, Reads $x, Reads a, unknown"),
         ]);

@@ -1,10 +1,12 @@
 //! `jq`: prints what a filter makes of JSON files.
 
-use haft_shell::Options;
+use haft_shell::{AsWord as _, Options};
 
-use crate::forms::script_reader;
+use crate::forms::{ScriptRules, script_reader};
 use crate::meaning::CommandMeaning;
+use crate::path_use::{PathAccess, PathUse};
 use crate::program::{Program, ProgramCall};
+use crate::script_files::ScriptFiles;
 
 pub(super) const PROGRAM: Program = Program::new(&["jq"], meaning).versioned();
 
@@ -27,7 +29,7 @@ const OPTIONS: Options = Options {
         "sort-keys",
         "tab",
     ],
-    long_valued: &[],
+    long_valued: &["indent"],
     number: false,
 };
 
@@ -47,8 +49,54 @@ const FILTER_READS: &[&str] = &[
     "modulemeta",
 ];
 
+const RULES: ScriptRules = ScriptRules {
+    is_fine: only_filters,
+    files: modules,
+};
+
+/// Options with a name and a value.
+const NAMING: &[&str] = &[
+    "--arg",
+    "--argjson",
+    "--argfile",
+    "--rawfile",
+    "--slurpfile",
+];
+
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    script_reader(&OPTIONS, call, only_filters)
+    let (mut words, mut uses) = (Vec::new(), Vec::new());
+    let mut rest = call.words.iter();
+    while let Some(word) = rest.next() {
+        if !word.is_known() || !NAMING.contains(&word.text) {
+            words.push(*word);
+            continue;
+        }
+        let (_, value) = (rest.next(), rest.next());
+        if let Some(value) = value.filter(|_| word.text.ends_with("file")) {
+            uses.push(PathUse::of(*value, PathAccess::Reads));
+        }
+    }
+    let mut found = script_reader(
+        &OPTIONS,
+        &ProgramCall {
+            words: &words,
+            ..*call
+        },
+        RULES,
+    );
+    found.unknown |= words.len() < call.words.len();
+    found.uses.extend(uses);
+    found
+}
+
+/// Returns the files that a filter reads: any, if it loads modules.
+fn modules(filter: &str) -> ScriptFiles {
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    let mut names = filter.split(|c| !is_part(c));
+    ScriptFiles {
+        more: names.any(|name| matches!(name, "include" | "import")),
+        ..ScriptFiles::default()
+    }
 }
 
 /// Whether a `jq` filter reads only its input: no variables, no formats, no word that reads more.
@@ -70,10 +118,13 @@ mod tests {
             ("jq .a b", "Reads b"),
             ("jq -r '.a[] | .b' c d", "Reads c, Reads d"),
             ("jq env a", "Reads a, unknown"),
+            ("jq -n --rawfile x y '$x' a", "Reads a, Reads y, unknown"),
+            ("jq --arg x y '.[$x]' a", "Reads a, unknown"),
             (
-                "jq -n --rawfile x y '$x' a",
-                "Reads x, Reads y, Reads $x, Reads a, unknown",
+                "jq -L m 'import \"a\" as $a; .' b",
+                "Reads m, Reads import \"a\" as $a; ., Reads b, shows more, unknown",
             ),
+            ("jq 'include \"a\"; .' b", "Reads b, shows more, unknown"),
             ("jq --version", "prints words"),
         ]);
     }

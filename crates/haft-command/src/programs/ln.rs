@@ -1,16 +1,107 @@
 //! `ln`: makes other names for files; `rsync`: copies with everything in it, links included.
 
-use haft_shell::AsWord as _;
+use haft_shell::{AsWord as _, Options};
 
 use crate::forms::carry;
 use crate::meaning::CommandMeaning;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
 
+use super::cp;
+
 pub(super) const PROGRAM: Program = Program::new(&["ln", "rsync"], meaning);
 
+/// Options of `rsync` that name neither a list of files, nor filters from a file, nor a program.
+const RSYNC: Options = Options {
+    flags: "0468abcdghiklmnopqrstuvxyzACDEHIJKLNOPRSUWX",
+    valued: "@BT",
+    joined: "",
+    long: &[
+        "acls",
+        "append",
+        "archive",
+        "backup",
+        "checksum",
+        "compress",
+        "copy-links",
+        "cvs-exclude",
+        "del",
+        "delete",
+        "delete-after",
+        "delete-before",
+        "delete-delay",
+        "delete-during",
+        "delete-excluded",
+        "devices",
+        "dirs",
+        "dry-run",
+        "existing",
+        "force",
+        "group",
+        "hard-links",
+        "human-readable",
+        "ignore-errors",
+        "ignore-existing",
+        "ignore-times",
+        "inplace",
+        "itemize-changes",
+        "links",
+        "list-only",
+        "no-motd",
+        "numeric-ids",
+        "omit-dir-times",
+        "one-file-system",
+        "owner",
+        "partial",
+        "perms",
+        "progress",
+        "prune-empty-dirs",
+        "quiet",
+        "recursive",
+        "relative",
+        "remove-source-files",
+        "safe-links",
+        "size-only",
+        "sparse",
+        "stats",
+        "times",
+        "update",
+        "verbose",
+        "version",
+        "whole-file",
+        "xattrs",
+    ],
+    long_valued: &[
+        "backup-dir",
+        "block-size",
+        "bwlimit",
+        "chmod",
+        "chown",
+        "compare-dest",
+        "copy-dest",
+        "exclude",
+        "exclude-from",
+        "include",
+        "info",
+        "link-dest",
+        "log-file",
+        "max-delete",
+        "max-size",
+        "min-size",
+        "modify-window",
+        "out-format",
+        "partial-dir",
+        "password-file",
+        "suffix",
+        "temp-dir",
+        "timeout",
+    ],
+    number: false,
+};
+
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    let meaning = carry(call, PathAccess::Reads);
+    let known = if call.name == "ln" { &cp::ALL } else { &RSYNC };
+    let meaning = carry(known, call, PathAccess::Reads);
     CommandMeaning {
         links: call.name == "ln",
         // A symbolic link shows nothing of what it names: rules judge what is reached by it.

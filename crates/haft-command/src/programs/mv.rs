@@ -7,6 +7,8 @@ use crate::meaning::CommandMeaning;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
 
+use super::cp;
+
 pub(super) const PROGRAM: Program = Program::new(&["mv"], meaning);
 
 const OPTIONS: Options = Options {
@@ -19,7 +21,8 @@ const OPTIONS: Options = Options {
 };
 
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    put(&OPTIONS, call, PathAccess::Moves).unwrap_or_else(|| carry(call, PathAccess::Moves))
+    put(&OPTIONS, call, PathAccess::Moves)
+        .unwrap_or_else(|| carry(&cp::ALL, call, PathAccess::Moves))
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
         let mut uses = each_path(call.words, how);
         uses.push(PathUse::known(".", how));
         return CommandMeaning {
-            shows_more: may_name_more(call.words),
+            shows_more: may_name_more(call.words) || !OPTIONS.know(call.words),
             ..CommandMeaning::showing(uses).or_more()
         };
     };
@@ -133,7 +133,7 @@ mod tests {
             ("rg --files a", "ReadsBelow { follows: false } a"),
             (
                 "rg --pre p x",
-                "ReadsBelow { follows: true } p, ReadsBelow { follows: true } x, ReadsBelow { follows: true } ., unknown",
+                "ReadsBelow { follows: true } p, ReadsBelow { follows: true } x, ReadsBelow { follows: true } ., shows more, unknown",
             ),
             ("rg --version", "prints words"),
         ]);

@@ -2,10 +2,12 @@
 
 use haft_shell::Options;
 
-use crate::forms::{is_short, script_reader};
+use crate::forms::{ScriptRules, is_short, script_reader};
 use crate::meaning::CommandMeaning;
 use crate::path_use::{PathAccess, PathUse};
 use crate::program::{OptionHarm, Program, ProgramCall};
+
+mod script;
 
 pub(super) const PROGRAM: Program = Program::new(&["sed"], meaning).with_options(OptionHarm::Acts);
 
@@ -46,12 +48,17 @@ const IN_PLACE: Options = Options {
     ..OPTIONS
 };
 
+const RULES: ScriptRules = ScriptRules {
+    is_fine: only_prints,
+    files: script::files,
+};
+
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let in_place = |text: &str| (is_short(text) && text.contains('i')) || text.starts_with("--i");
     if !call.words.iter().any(|word| in_place(word.text)) {
-        return script_reader(&OPTIONS, call, only_prints);
+        return script_reader(&OPTIONS, call, RULES);
     }
-    let mut found = script_reader(&IN_PLACE, call, only_prints);
+    let mut found = script_reader(&IN_PLACE, call, RULES);
     let edited = found.uses.iter().map(|one| PathUse {
         how: PathAccess::Edits,
         ..one.clone()
@@ -80,12 +87,19 @@ mod tests {
             ("sed -n -e 5p -e 7p a b", "Reads a, Reads b"),
             ("sed s/a/b/ c", "Reads c, unknown"),
             ("sed -i s/a/b/ c", "Reads c, Edits c, unknown"),
-            ("sed -f p c", "Reads p, Reads c, unknown"),
-            ("sed -n 5w a", "Reads a, unknown"),
+            ("sed -f p c", "Reads p, Reads c, shows more, unknown"),
+            ("sed -n 5w a", "Reads a, shows more, unknown"),
+            ("sed 'r b' a", "Reads a, Reads b, unknown"),
+            ("sed '/x/,+2!{s,a,b,gw c\n}' a", "Reads a, Edits c, unknown"),
+            ("sed -e 'a\\' -e 'r b' a", "Reads a, unknown"),
+            ("sed 's/[/r b]/c/;y/r/s/' a", "Reads a, unknown"),
+            ("sed 's/a/b/e' a", "Reads a, shows more, unknown"),
+            ("sed 'e b' a", "Reads a, shows more, unknown"),
+            ("sed 's/a' a", "Reads a, shows more, unknown"),
             ("sed -n -i.bak -e s/a/b/ c", "Reads c, Edits c, unknown"),
             (
                 "sed -n -l5 s/a/b/ c",
-                "Reads 5, Reads s/a/b/, Reads c, unknown",
+                "Reads 5, Reads s/a/b/, Reads c, shows more, unknown",
             ),
         ]);
     }

@@ -2,7 +2,7 @@
 
 use haft_shell::Options;
 
-use crate::forms::show_operands;
+use crate::forms::{ValueRoles, show_by_roles};
 use crate::meaning::CommandMeaning;
 use crate::program::{OptionHarm, Program, ProgramCall};
 
@@ -34,8 +34,31 @@ const OPTIONS: Options = Options {
     number: false,
 };
 
+/// With those that write, and those that read more.
+const ALL: Options = Options {
+    valued: "ktSoT",
+    long_valued: &[
+        "batch-size",
+        "buffer-size",
+        "field-separator",
+        "files0-from",
+        "key",
+        "output",
+        "parallel",
+        "random-source",
+        "sort",
+        "temporary-directory",
+    ],
+    ..OPTIONS
+};
+const ROLES: ValueRoles = ValueRoles {
+    reads: &["random-source"],
+    writes: &["o", "output"],
+    lists: &["files0-from"],
+};
+
 fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
-    show_operands(&OPTIONS, call)
+    show_by_roles(&OPTIONS, &ALL, &ROLES, call)
 }
 
 #[cfg(test)]
@@ -48,8 +71,14 @@ mod tests {
             ("sort -k 2 a", "Reads a"),
             ("sort -k -- -u a", "Reads a"),
             ("sort -- -u a", "Reads -u, Reads a"),
-            ("sort -o a b", "Reads a, Reads b, unknown"),
-            ("sort -k -- -o a b", "Reads -o, Reads a, Reads b, unknown"),
+            ("sort -o a b", "Reads b, Edits a, unknown"),
+            ("sort -k -- -o a b", "Reads b, Edits a, unknown"),
+            ("sort --files0-from=a", "Reads a, shows more, unknown"),
+            ("sort --random-source a b", "Reads b, Reads a, unknown"),
+            (
+                "sort --compress-program=a b",
+                "Reads a, Reads b, shows more, unknown",
+            ),
         ]);
     }
 }

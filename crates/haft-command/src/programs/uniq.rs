@@ -2,7 +2,7 @@
 
 use haft_shell::Options;
 
-use crate::forms::{each_file, has_late_option, plain, suspect};
+use crate::forms::{each_file, has_late_option, plain, show_any_word, suspect};
 use crate::meaning::CommandMeaning;
 use crate::path_use::PathAccess;
 use crate::program::{Program, ProgramCall};
@@ -15,13 +15,21 @@ const OPTIONS: Options = Options {
     valued: "fsw",
     joined: "",
     long: &[
+        "all-repeated",
         "count",
+        "group",
         "repeated",
         "ignore-case",
         "unique",
         "zero-terminated",
     ],
-    long_valued: &["check-chars", "skip-chars", "skip-fields"],
+    long_valued: &[
+        "all-repeated",
+        "check-chars",
+        "group",
+        "skip-chars",
+        "skip-fields",
+    ],
     number: false,
 };
 
@@ -29,13 +37,16 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     // A late option would be the file that it writes.
     let is_late = has_late_option(&OPTIONS, call.words) != Some(false);
     let given = plain(&OPTIONS, call.words).filter(|_| !is_late);
+    if plain(&OPTIONS, call.words).is_none() {
+        return suspect(call);
+    }
     // It would write a second file, and a pattern may match two.
     match given.as_ref().map(|given| given.words.as_slice()) {
         Some([]) => CommandMeaning::showing(Vec::new()),
         Some([one]) if one.form != WordForm::Pattern => {
             CommandMeaning::showing(each_file([*one], PathAccess::Reads))
         }
-        _ => suspect(call),
+        _ => show_any_word(call),
     }
 }
 

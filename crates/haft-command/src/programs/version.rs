@@ -5,8 +5,8 @@ use crate::program::{Program, ProgramCall};
 
 pub(super) const PROGRAM: Program = Program::new(
     &[
-        "bash", "clang", "cmake", "curl", "docker", "g++", "gcc", "java", "less", "make", "node",
-        "npm", "perl", "php", "python", "python3", "ruby", "wget", "zsh",
+        "clang", "cmake", "curl", "docker", "g++", "gcc", "java", "less", "make", "node", "npm",
+        "perl", "php", "python", "python3", "ruby", "wget",
     ],
     meaning,
 )

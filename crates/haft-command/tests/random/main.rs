@@ -8,7 +8,7 @@
 mod generator;
 mod vocabulary;
 
-use haft_command::{PathAccess, ShellWord, meaning, only_reads, removed, touched, uses};
+use haft_command::{Bindings, PathAccess, ShellWord, meaning, only_reads, removed, touched, uses};
 use haft_shell::{AsWord, Expansions, Layer, layers, parse};
 
 use generator::Generator;
@@ -72,9 +72,10 @@ fn derived_answers_never_contradict_the_meaning_of_a_command() {
             for layer in &layers(&command.words).commands {
                 check(*layer, &line);
             }
+            let bindings = Bindings::of(&read, command);
             let words = command.words.iter();
             let words: Vec<ShellWord> = words
-                .flat_map(|word| ShellWord::of(word, &read.loops))
+                .flat_map(|word| ShellWord::of(word, &bindings))
                 .collect();
             let outside = uses(&words);
             let open = outside

@@ -2,15 +2,17 @@
 
 use std::rc::Rc;
 
-use haft_command::{CommandUses, PathAccess, PathUse, ShellWord, folder_of, uses};
+use haft_command::{
+    Bindings, CommandUses, PathAccess, PathUse, ShellWord, folder_of, removed, uses,
+};
 use haft_shell::{
-    AsWord, Line, SimpleCommand, Word, alters_shell, inner_command, join_words, plain_words,
-    runs_quoted,
+    AsWord, AssignedValue, Expansions, Line, SimpleCommand, Word, alters_shell, inner_command,
+    join_words, layers, plain_words, runs_quoted,
 };
 
 use crate::commands::folders::may_move;
 use crate::commands::remembered::parse_line;
-use crate::commands::risk::{are_harmless, command_risk, discards_content, risk};
+use crate::commands::risk::{are_harmless, command_risk, discards_content, part_risk};
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::Risk;
 
@@ -81,21 +83,24 @@ impl CommandLine {
         let Ok(read) = parse_line(line) else {
             return Self::of(vec![whole()], Line::default());
         };
-        let mut read = Rc::unwrap_or_clone(read);
-        let parts = std::mem::take(&mut read.commands);
-        let elsewhere = parts.iter().any(|part| folder_of(&part.words).is_some());
-        let unsettled = parts.iter().any(|part| alters_shell(&part.words));
+        let read = Rc::unwrap_or_clone(read);
+        let parts = &read.commands;
+        let beside = Beside {
+            moves: parts.iter().any(|part| folder_of(&part.words).is_some()),
+            alters: parts.iter().any(|part| alters_shell(&part.words)),
+        };
         let parts: Vec<CommandPart> = parts
             .iter()
             .map(|part| {
+                let bindings = Bindings::of(&read, part);
                 let words = part.words.iter();
                 let words = words
-                    .flat_map(|word| ShellWord::of(word, &read.loops))
+                    .flat_map(|word| ShellWord::of(word, &bindings))
                     .collect();
                 CommandPart {
                     words,
-                    settled: !unsettled && are_harmless(&part.assignments),
-                    ..stated(part, elsewhere, unsettled)
+                    settled: !beside.alters && are_harmless(&part.assignments),
+                    ..stated(part, &read, &beside)
                 }
             })
             .collect();
@@ -134,7 +139,9 @@ impl CommandLine {
         let looped = line.loops.iter().flat_map(|one| &one.words);
         Self {
             parts,
-            looped: looped.flat_map(|word| ShellWord::of(word, &[])).collect(),
+            looped: looped
+                .flat_map(|word| ShellWord::of(word, &Bindings::NONE))
+                .collect(),
             repeats: line.repeats,
             background: line.background,
             writes: targets(line.writes),
@@ -209,12 +216,19 @@ pub fn line_risk(line: &str) -> Risk {
     CommandLine::new(line).risk()
 }
 
-/// Returns the part as stated to the policy. If another part changes the folder, git reads other settings; if another part sets
-/// variables or names, no part is what it seems to be.
-fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart {
+/// What else a line does that changes what its commands mean.
+struct Beside {
+    /// Whether a command changes the folder: then git reads other settings.
+    moves: bool,
+    /// Whether a command sets variables or names: then no command is what it seems to be.
+    alters: bool,
+}
+
+/// Returns the part of the line as stated to the policy.
+fn stated(part: &SimpleCommand, line: &Line, beside: &Beside) -> CommandPart {
     let program = program(&part.words);
-    let changed = unsettled || (elsewhere && program.as_deref() == Some("git"));
-    let risk = match risk(&part.words) {
+    let changed = beside.alters || (beside.moves && program.as_deref() == Some("git"));
+    let risk = match part_risk(part, line) {
         _ if part.words.is_empty() && are_harmless(&part.assignments) => Risk::Safe,
         Risk::Safe if changed || !are_harmless(&part.assignments) => Risk::High,
         risk => risk,
@@ -223,7 +237,7 @@ fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart
     CommandPart {
         command: match &argv {
             Some(words) => join_words(words),
-            None => part.text.clone(),
+            None => in_its_loops(part, line),
         },
         argv,
         risk,
@@ -231,6 +245,67 @@ fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart
         words: Vec::new(),
         settled: false,
     }
+}
+
+/// Returns the text of a command; if it removes what variables name, with the loops and assignments that set them: what is judged, and
+/// what a user approves, is which paths these are.
+fn in_its_loops(part: &SimpleCommand, line: &Line) -> String {
+    let mut text = part.text.clone();
+    let all = layers(&part.words);
+    if !all.commands.iter().any(|layer| removed(*layer).is_some()) {
+        return text;
+    }
+    let is_used = |name: &String| {
+        part.words.iter().any(|word| {
+            !word.is_known()
+                && (word.text.contains(&format!("${name}"))
+                    || word.text.contains(&format!("${{{name}")))
+        })
+    };
+    let mut names: Vec<&String> = Vec::new();
+    let set = line.commands.iter().flat_map(|one| &one.assignments);
+    for name in set.filter(|name| is_used(name)) {
+        if names.contains(&name) || part.assignments.contains(name) {
+            continue;
+        }
+        names.push(name);
+        let values = line.assigned(name).unwrap_or_default();
+        let spelled: Option<Vec<String>> = values
+            .into_iter()
+            .map(|value| match value {
+                AssignedValue::Word(word) => spelling(word),
+                AssignedValue::Fresh => Some("$(mktemp -d)".to_owned()),
+                AssignedValue::Unknown => None,
+            })
+            .collect();
+        for value in spelled.unwrap_or_default().iter().rev() {
+            text = format!("{name}={value}; {text}");
+        }
+    }
+    for name in part.within.iter().rev() {
+        if !is_used(name) || names.contains(&name) {
+            continue;
+        }
+        names.push(name);
+        let values = line.values(name, part).unwrap_or_default();
+        let spelled: Option<Vec<String>> = values.into_iter().map(spelling).collect();
+        if let Some(words) = spelled.filter(|words| !words.is_empty()) {
+            text = format!("for {name} in {}; do {text}; done", words.join(" "));
+        }
+    }
+    text
+}
+
+/// Returns a word as the shell reads it; `None` for one that its text does not tell.
+fn spelling(word: &Word) -> Option<String> {
+    if word.is_known() {
+        return Some(join_words(&[&word.text]));
+    }
+    let open = word.expansions;
+    let expands = Expansions::VALUE | Expansions::OUTPUT | Expansions::TILDE;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "*?[]{},!^-_./:".contains(c);
+    // One with other letters may have been quoted in part.
+    (!open.intersects(expands) && word.text.chars().all(plain)).then(|| word.text.clone())
 }
 
 /// Returns the program within the known wrappers, if its name is known.

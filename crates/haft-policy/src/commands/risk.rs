@@ -1,10 +1,10 @@
 //! How harmful a command is, as far as its words show.
 
 use haft_command::only_reads;
-use haft_shell::{AsWord, inner_command, is_too_long, join_words};
+use haft_shell::{AsWord, Line, SimpleCommand, inner_command, is_too_long, join_words};
 use serde_json::Value;
 
-use crate::commands::removal::{RemovalContext, removes_critical};
+use crate::commands::removal::{RemovalContext, part_removes_critical, removes_critical};
 use crate::places::PolicyContext;
 use haft_files::paths::clean;
 use haft_types::spec::Risk;
@@ -17,11 +17,28 @@ pub fn command_risk(argv: &[String]) -> Risk {
     risk(argv)
 }
 
-/// Returns the risk of a command whose words may only be known at run time.
-pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
-    if removes_critical(words, &RemovalContext::root(&PolicyContext::default())) {
+/// Returns the risk of a command whose words are known before it runs.
+fn risk(words: &[String]) -> Risk {
+    let places = PolicyContext::default();
+    if removes_critical(words, &RemovalContext::root(&places)) {
         Risk::Critical
-    } else if only_reads(inner_command(words)) {
+    } else {
+        risk_of_rest(words)
+    }
+}
+
+/// Returns the risk of a command of a line.
+pub(crate) fn part_risk(part: &SimpleCommand, line: &Line) -> Risk {
+    let places = PolicyContext::default();
+    if part_removes_critical(part, line, &RemovalContext::root(&places)) {
+        Risk::Critical
+    } else {
+        risk_of_rest(&part.words)
+    }
+}
+
+fn risk_of_rest<W: AsWord>(words: &[W]) -> Risk {
+    if only_reads(inner_command(words)) {
         Risk::Safe
     } else {
         Risk::High

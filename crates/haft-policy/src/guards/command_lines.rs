@@ -2,16 +2,22 @@
 
 use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spell, plain_words};
 
-use crate::commands::folders::changes_folder;
+use crate::commands::folders::changes_folder_itself;
 use crate::commands::phrase::{MAX_QUOTE, clip};
 use crate::commands::remembered::parse_line;
-use crate::commands::removal::{RemovalContext, removes_critical};
+use crate::commands::removal::{
+    RemovalContext, line_removes_critical, part_removes_critical, removes_critical,
+};
 use crate::commands::risk::discards_content;
 use crate::guards::{Guard, MinimumVerdict};
 use crate::judged_call::JudgedCall;
 use crate::places::PolicyContext;
 use haft_types::permission::{Effect, PathClaim, Permission};
+use haft_types::spec::Risk;
 use haft_types::text::visible;
+
+/// Why a removal is asked about.
+const CRITICAL_REMOVAL: &str = "it removes a critical path, or one that is only known when it runs";
 
 /// Requires approval of command lines that cannot be judged part by part, and of commands that remove critical paths.
 #[derive(Debug, Clone, Default)]
@@ -45,6 +51,10 @@ impl Guard for CommandLines {
                 target(call, claim)
             }
             Effect::Run { command, .. } if is_too_long(command) => unread(ParseError::TooLong),
+            // The tool judged it within its line, which says more than the part.
+            Effect::Run { .. } if permission.risk == Risk::Critical => {
+                MinimumVerdict::ask(CRITICAL_REMOVAL)
+            }
             Effect::Run {
                 argv: Some(words), ..
             } if words.is_empty() => MinimumVerdict::deny("the command is empty"),
@@ -75,20 +85,21 @@ pub(crate) fn is_critical_removal(
     let ground = RemovalContext::of(call, places);
     match argv {
         Some(words) => removes_critical(words, &ground),
-        None => parse_line(command).is_ok_and(|read| {
-            let mut parts = read.commands.iter();
-            parts.any(|part| removes_critical(&part.words, &ground))
-        }),
+        None => line_removes_critical(command, &ground),
     }
 }
 
 /// Returns the minimum verdict for running these words.
-fn judge_words<W: AsWord>(words: &[W], ground: &RemovalContext<'_>) -> MinimumVerdict {
+fn judge_words(words: &[String], ground: &RemovalContext<'_>) -> MinimumVerdict {
+    floor_of(words, || removes_critical(words, ground))
+}
+
+fn floor_of<W: AsWord>(words: &[W], is_critical: impl Fn() -> bool) -> MinimumVerdict {
     if layers(words).truncated {
         return MinimumVerdict::ask("it nests too many wrappers");
     }
-    if removes_critical(words, ground) {
-        return MinimumVerdict::ask("it removes a critical path");
+    if is_critical() {
+        return MinimumVerdict::ask(CRITICAL_REMOVAL);
     }
     MinimumVerdict::NONE
 }
@@ -115,7 +126,7 @@ fn judge_line(line: &str, ground: &RemovalContext<'_>) -> MinimumVerdict {
             ))
             .advise("name the command");
         }
-        let floor = judge_words(&part.words, ground);
+        let floor = floor_of(&part.words, || part_removes_critical(part, &read, ground));
         if floor != MinimumVerdict::NONE {
             return floor;
         }
@@ -133,7 +144,7 @@ fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
         ))
         .advise("write the path without ~, variables and patterns");
     }
-    if !path.starts_with('/') && changes_folder(call) {
+    if !path.starts_with('/') && changes_folder_itself(call) {
         return MinimumVerdict::ask(format!(
             "the command changes its folder, so {} may be another file",
             visible::short_path(path, MAX_QUOTE)

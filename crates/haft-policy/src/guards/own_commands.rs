@@ -78,5 +78,7 @@ fn words_end_haft<W: AsWord>(words: &[W], depth: usize) -> bool {
             || (KILL_PROGRAMS.contains(&name) && rest.iter().any(|word| word.text().contains(HAFT)))
     });
     let mut scripts = all.scripts.iter();
-    direct || scripts.any(|text| depth >= MAX_SCRIPT_DEPTH || line_ends_haft(text, depth + 1))
+    direct
+        || scripts
+            .any(|script| depth >= MAX_SCRIPT_DEPTH || line_ends_haft(&script.text, depth + 1))
 }

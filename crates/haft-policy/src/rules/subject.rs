@@ -4,9 +4,7 @@ use std::cell::OnceCell;
 
 use haft_shell::alters_shell;
 
-use crate::commands::folders::{
-    changes_folder, changes_to_unknown_folder, folders, may_change_folder, named,
-};
+use crate::commands::folders::{RunFolders, changes_folder, may_change_folder};
 use crate::commands::remembered::parse_line;
 use crate::commands::risk::sets_variables;
 use crate::judged_call::JudgedCall;
@@ -18,6 +16,9 @@ use haft_files::paths::{PathPattern, PathView, clean};
 use haft_types::permission::{Effect, PathClaim, Permission};
 use haft_types::spec::{Risk, ToolClass};
 
+/// Signs in a path that a shell expands.
+const UNKNOWN_SIGNS: [char; 7] = ['$', '*', '?', '[', '{', '`', '('];
+
 /// One effect of a call.
 #[derive(Debug)]
 pub(crate) struct Subject<'a> {
@@ -28,6 +29,7 @@ pub(crate) struct Subject<'a> {
     places: &'a PolicyContext,
     paths: OnceCell<Vec<PathView<'a>>>,
     command: OnceCell<CommandView>,
+    folders: OnceCell<RunFolders>,
 }
 
 /// Which of a claim's two paths an allow rule checks; deny and ask check both.
@@ -65,6 +67,7 @@ impl<'a> Subject<'a> {
             places,
             paths: OnceCell::new(),
             command: OnceCell::new(),
+            folders: OnceCell::new(),
         }
     }
 
@@ -235,11 +238,11 @@ impl<'a> Subject<'a> {
             return false;
         }
         let workspace = self.places.workspace.as_deref();
-        let mut folders = folders(self.call).into_iter().skip(1);
-        folders.any(|folder| {
-            let path = named(&folder, &claim.path, workspace);
-            covers(&PathView::new(&path, workspace))
-        })
+        let (paths, _) = self.folders().paths_of(&claim.path, workspace);
+        paths
+            .iter()
+            .skip(1)
+            .any(|path| covers(&PathView::new(path, workspace)))
     }
 
     fn host(&self) -> Option<&'a str> {
@@ -295,53 +298,78 @@ impl<'a> Subject<'a> {
 
     /// Clause 14: rules on files also cover commands that name the file.
     fn touched_by(&self, class: ToolClass, specifier: &Specifier) -> bool {
+        let workspace = self.places.workspace.as_deref();
+        self.any_touched(class, |folders, file| {
+            let (paths, _) = folders.paths_of(file, workspace);
+            paths.iter().any(|path| match specifier {
+                Specifier::All => true,
+                Specifier::Path(pattern) => pattern.forbids(&PathView::new(path, workspace)),
+                _ => false,
+            })
+        })
+    }
+
+    /// Whether the command may run in a folder that is not known, and there uses a file of this class by a relative path.
+    fn touches_somewhere(&self, class: ToolClass) -> bool {
+        let workspace = self.places.workspace.as_deref();
+        self.any_touched(class, |folders, file| folders.paths_of(file, workspace).1)
+    }
+
+    /// Returns the folders in which the command may run. What it changes itself is only for those after it: `source a`.
+    fn folders(&self) -> &RunFolders {
+        self.folders.get_or_init(|| {
+            let is_single = matches!(self.effect, Effect::Run { argv: Some(_), .. });
+            let own = |effect: &Effect| is_single && std::ptr::eq(effect, self.effect);
+            RunFolders::beside(self.call, own)
+        })
+    }
+
+    /// Whether this holds for a file that the command reads or edits, and the folders in which it does.
+    fn any_touched(&self, class: ToolClass, holds: impl Fn(&RunFolders, &str) -> bool) -> bool {
         let Some(command) = self.command() else {
             return false;
         };
-        let files: Vec<&String> = match class {
-            ToolClass::Read => command.touched.reads.iter().collect(),
-            ToolClass::Edit => command
-                .touched
-                .edits
-                .iter()
-                .chain(&command.targets)
-                .collect(),
-            ToolClass::Bash | ToolClass::WebFetch | ToolClass::Network => return false,
-        };
-        if files.is_empty() {
-            return false;
-        }
-        let folders = folders(self.call);
-        let workspace = self.places.workspace.as_deref();
-        files
-            .into_iter()
-            .filter(|file| *file != "/dev/null")
-            .flat_map(|file| {
-                folders
-                    .iter()
-                    .map(move |folder| named(folder, file, workspace))
-            })
-            .any(|path| match specifier {
-                Specifier::All => true,
-                Specifier::Path(pattern) => pattern.forbids(&PathView::new(&path, workspace)),
-                _ => false,
-            })
+        command.touched.iter().any(|one| {
+            let files = match class {
+                ToolClass::Read => &one.files.reads,
+                ToolClass::Edit => &one.files.edits,
+                ToolClass::Bash | ToolClass::WebFetch | ToolClass::Network => return false,
+            };
+            let mut files = files.iter().filter(|file| *file != "/dev/null").peekable();
+            if files.peek().is_none() {
+                return false;
+            }
+            let folders = one.folders.below(self.folders());
+            files.any(|file| holds(&folders, file))
+        })
     }
 
     /// Whether a file that the pattern names may lie in a folder that the command walks.
     fn may_read_below(&self, command: &CommandView, pattern: &PathPattern) -> bool {
-        let below = &command.touched.below;
-        if below.is_empty() {
+        let workspace = self.places.workspace.as_deref();
+        let lies = |path: &String| pattern.may_lie_below(&PathView::new(path, workspace));
+        command.touched.iter().any(|one| {
+            let below = &one.files.below;
+            !below.is_empty() && {
+                let folders = one.folders.below(self.folders());
+                below.iter().any(|path| {
+                    let (paths, more) = folders.paths_of(path, workspace);
+                    more || paths.iter().any(lies)
+                })
+            }
+        })
+    }
+
+    /// Whether a redirection of the call reads a file that is only known when it is read.
+    fn reads_unknown(&self) -> bool {
+        let Effect::Read(claim) = self.effect else {
+            return false;
+        };
+        if !self.call.runs_command() {
             return false;
         }
-        let workspace = self.places.workspace.as_deref();
-        let lies = |path: String| pattern.may_lie_below(&PathView::new(&path, workspace));
-        changes_to_unknown_folder(self.call)
-            || folders(self.call).iter().any(|folder| {
-                below
-                    .iter()
-                    .any(|path| lies(named(folder, path, workspace)))
-            })
+        let open = |path: &str| path.starts_with('~') || path.contains(UNKNOWN_SIGNS);
+        open(&claim.path) || (!claim.path.starts_with('/') && self.folders().anywhere)
     }
 
     /// Whether another command of the line may set a variable or redefine a name.
@@ -361,20 +389,31 @@ impl<'a> Subject<'a> {
 
     /// Whether part of what it does is only known at run time.
     pub(crate) fn is_doubtful(&self) -> bool {
-        self.command().is_some_and(CommandView::is_doubtful)
+        match self.command() {
+            Some(command) => command.is_doubtful() || changes_folder(self.call),
+            None => self.reads_unknown(),
+        }
     }
 
     /// Whether this deny or ask rule could cover the effect, once it is known how the shell expands the command.
     pub(crate) fn could_be_covered_by(&self, rule: &Rule) -> bool {
         let Some(command) = self.command() else {
-            return false;
+            let of_files = matches!(rule.selector, Selector::Class(ToolClass::Read));
+            return of_files
+                && matches!(rule.specifier, Specifier::Path(_))
+                && self.reads_unknown();
         };
+        let unknown = || command.touched.iter().any(|one| one.files.unknown);
         match (&rule.specifier, &rule.selector) {
             (Specifier::Command(pattern), _) => pattern.could_forbid(command),
             (Specifier::Path(pattern), Selector::Class(ToolClass::Read)) => {
-                command.touched.unknown || self.may_read_below(command, pattern)
+                unknown()
+                    || self.touches_somewhere(ToolClass::Read)
+                    || self.may_read_below(command, pattern)
             }
-            (Specifier::Path(_), Selector::Class(ToolClass::Edit)) => command.touched.unknown,
+            (Specifier::Path(_), Selector::Class(ToolClass::Edit)) => {
+                unknown() || self.touches_somewhere(ToolClass::Edit)
+            }
             _ => false,
         }
     }

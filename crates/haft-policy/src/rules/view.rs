@@ -2,10 +2,11 @@
 
 use haft_command::{TouchedFiles, may_act_by_pattern, only_reads, touched};
 use haft_shell::{
-    AsWord, Fragments, Layer, Layers, ParseError, alters_shell, base_name, fragments,
+    AsWord, Fragments, Layer, Layers, Line, ParseError, alters_shell, base_name, fragments,
     inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
 };
 
+use crate::commands::folders::RunFolders;
 use crate::commands::remembered::parse_line;
 use crate::commands::risk::{are_harmless, discards_content};
 use haft_files::glob::{Glob, GlobToken};
@@ -44,10 +45,19 @@ pub(crate) struct CommandView {
     forms: Vec<String>,
     /// The same for commands with words that are only known at run time: each such word matches any text.
     doubtful: Vec<Glob>,
-    /// Files that it names and that rules on files therefore cover.
-    pub(crate) touched: TouchedFiles,
-    /// Targets of redirections, as far as they are visible.
-    pub(crate) targets: Vec<String>,
+    /// Files that it names and that rules on files therefore cover, by the folders in which it names them.
+    pub(crate) touched: Vec<TouchedIn>,
+    /// Whether redirections write files.
+    writes: bool,
+}
+
+/// Files that commands touch in the same folders.
+#[derive(Debug)]
+pub(crate) struct TouchedIn {
+    /// The folders, for a line that runs at the workspace's root.
+    pub(crate) folders: RunFolders,
+    /// The files. A target of a redirection counts as edited.
+    pub(crate) files: TouchedFiles,
 }
 
 impl CommandView {
@@ -58,8 +68,8 @@ impl CommandView {
             unread: None,
             forms: Vec::new(),
             doubtful: Vec::new(),
-            touched: TouchedFiles::default(),
-            targets: Vec::new(),
+            touched: Vec::new(),
+            writes: false,
         };
         if is_too_long(line) {
             view.unread = Some(ParseError::TooLong);
@@ -71,22 +81,22 @@ impl CommandView {
             read = plain_words(line);
             read.as_deref()
         };
+        let folders = RunFolders::at(".".to_owned());
         if let Some(words) = plain {
-            view.add(words, &[]);
+            view.add(words, &[], &folders);
             return view;
         }
         match parse_line(line) {
             Ok(line) => {
                 for part in &line.commands {
-                    view.add(&part.words, &part.assignments);
+                    view.add(&part.words, &part.assignments, &folders);
                 }
-                let targets = line.writes.iter().map(|target| target.text.as_str());
-                let written = targets.filter(|path| !discards_content(path));
-                view.targets.extend(written.map(clean));
+                view.writes = line.writes.iter().any(|to| !discards_content(&to.text));
+                view.add_targets(&line, &folders);
             }
             Err(why) => {
                 view.unread = Some(why);
-                view.add_line(line, 0);
+                view.writes = !view.add_fragments(line, &folders, 0);
             }
         }
         view
@@ -102,7 +112,7 @@ impl CommandView {
 
     /// Returns the kind of allow rule that can cover all of it.
     pub(crate) fn reach(&self) -> CoverageKind {
-        let whole = self.unread.is_none() && self.targets.is_empty() && !self.parts.is_empty();
+        let whole = self.unread.is_none() && !self.writes && !self.parts.is_empty();
         let least = self.parts.iter().map(|part| part.reach).max();
         least.filter(|_| whole).unwrap_or(CoverageKind::Nothing)
     }
@@ -130,7 +140,9 @@ impl CommandView {
 
     /// Whether a word of a part, or a file that it reads, is only known at run time.
     pub(crate) fn is_doubtful(&self) -> bool {
-        !self.doubtful.is_empty() || self.touched.is_open()
+        let is_open =
+            |one: &TouchedIn| one.files.is_open() || one.folders.anywhere || one.folders.climbs;
+        !self.doubtful.is_empty() || self.touched.iter().any(is_open)
     }
 
     /// Whether a part runs this program.
@@ -139,7 +151,7 @@ impl CommandView {
         self.parts.iter().any(is)
     }
 
-    fn add<W: AsWord>(&mut self, words: &[W], assigned: &[String]) {
+    fn add<W: AsWord>(&mut self, words: &[W], assigned: &[String], folders: &RunFolders) {
         let all = layers(words);
         let inner = inner_command(words);
         let known = inner.words.first().is_some_and(AsWord::is_known);
@@ -160,31 +172,98 @@ impl CommandView {
             inner: run,
             reach,
         });
-        self.add_layers(&all, 0);
+        self.add_layers(&all, folders, 0);
     }
 
-    fn add_line(&mut self, line: &str, depth: usize) {
-        self.forms.push(line.trim().to_owned());
-        let Fragments { commands, targets } = fragments(line);
-        for command in &commands {
-            self.add_layers(&layers(command), depth);
+    /// Adds what a shell runs for a text that it gets, in these folders.
+    fn add_script(&mut self, text: &str, folders: &RunFolders, depth: usize) {
+        let Ok(read) = parse_line(text) else {
+            let anywhere = RunFolders {
+                anywhere: true,
+                ..folders.clone()
+            };
+            self.add_fragments(text, &anywhere, depth);
+            self.touch(&anywhere, TouchedFiles::unknown());
+            return;
+        };
+        let folders = folders.of_script(&read);
+        // A deny sees the text, and what it shows, as it stands there, too.
+        self.forms.push(text.trim().to_owned());
+        for command in &fragments(text).commands {
+            for layer in &layers(command).commands {
+                self.add_spellings(layer.words);
+            }
         }
-        self.targets
-            .extend(targets.iter().map(|target| clean(target)));
+        for part in &read.commands {
+            self.add_layers(&layers(&part.words), &folders, depth);
+        }
+        self.add_targets(&read, &folders);
+    }
+
+    /// Adds the commands and targets that a text shows, and returns whether it shows no target.
+    fn add_fragments(&mut self, line: &str, folders: &RunFolders, depth: usize) -> bool {
+        self.forms.push(line.trim().to_owned());
+        let Fragments {
+            commands,
+            targets,
+            reads,
+        } = fragments(line);
+        for command in &commands {
+            self.add_layers(&layers(command), folders, depth);
+        }
+        let named = |paths: &[String]| paths.iter().map(|path| clean(path)).collect();
+        let files = TouchedFiles {
+            reads: named(&reads),
+            edits: named(&targets),
+            ..TouchedFiles::default()
+        };
+        self.touch(folders, files);
+        targets.is_empty()
+    }
+
+    /// Adds the files that redirections open.
+    fn add_targets(&mut self, line: &Line, folders: &RunFolders) {
+        let mut files = TouchedFiles::default();
+        for (words, paths) in [
+            (&line.writes, &mut files.edits),
+            (&line.reads, &mut files.reads),
+        ] {
+            let opened = words.iter().filter(|word| !discards_content(&word.text));
+            paths.extend(opened.map(|word| clean(&word.text)));
+        }
+        let mut opened = line.writes.iter().chain(&line.reads);
+        files.unknown = opened.any(|word| !word.is_known());
+        self.touch(folders, files);
+    }
+
+    fn touch(&mut self, folders: &RunFolders, files: TouchedFiles) {
+        if files == TouchedFiles::default() {
+            return;
+        }
+        match self.touched.iter_mut().find(|one| one.folders == *folders) {
+            Some(one) => one.files.add(files),
+            None => self.touched.push(TouchedIn {
+                folders: folders.clone(),
+                files,
+            }),
+        }
     }
 
     /// Records every spelling of what a command runs, for deny and ask.
-    fn add_layers<W: AsWord>(&mut self, all: &Layers<'_, W>, depth: usize) {
+    fn add_layers<W: AsWord>(&mut self, all: &Layers<'_, W>, folders: &RunFolders, depth: usize) {
         for layer in &all.commands {
             self.add_spellings(layer.words);
             if !layer.is_known() {
                 self.doubtful.push(to_pattern(*layer));
             }
-            self.touched.add(touched(*layer));
+            self.touch(&folders.behind(layer.folder), touched(*layer));
         }
-        if depth < MAX_SCRIPT_DEPTH {
-            for text in &all.scripts {
-                self.add_line(text, depth + 1);
+        for script in &all.scripts {
+            let folders = folders.behind(script.folder);
+            if depth < MAX_SCRIPT_DEPTH {
+                self.add_script(&script.text, &folders, depth + 1);
+            } else {
+                self.touch(&folders, TouchedFiles::unknown());
             }
         }
     }
