@@ -13,6 +13,7 @@ use target::InstallTarget;
 mod entry;
 pub mod exclude;
 pub(crate) mod record;
+mod reverse;
 pub(crate) mod step;
 pub(crate) mod target;
 
@@ -57,7 +58,7 @@ fn target(
     );
     let within = (level == InstallScope::Project).then_some(site.workspace);
     let file = EditableFile::locate(&named, client.name, advice, within)?;
-    let original = SettingsBackup::of(site.home, "clients", &file.path);
+    let original = SettingsBackup::of(site.home, &file.path);
     Ok(InstallTarget {
         content: Box::new(ClientEntry(client)),
         file,

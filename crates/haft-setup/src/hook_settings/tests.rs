@@ -183,7 +183,7 @@ fn every_agent_s_file_gets_haft_and_its_own_bytes_back() {
         lab.uninstall(agent).unwrap();
         assert_eq!(read(&path).as_deref(), Some(text), "{agent}");
         assert_eq!(lab.names("user"), before, "{agent}");
-        assert!(lab.names("state/hooks").is_empty(), "{agent}");
+        assert!(lab.names("state/settings").is_empty(), "{agent}");
     }
 }
 

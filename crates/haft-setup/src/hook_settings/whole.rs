@@ -7,7 +7,7 @@ use crate::registration;
 use haft_hook::Agent;
 use haft_shell::plain_words;
 
-use crate::clients::install::record::InstallRecord;
+use crate::clients::install::record::InstalledPart;
 use crate::clients::install::target::{InstallContent, InstalledEntry};
 use crate::edit::EditError;
 use crate::hook_settings::by_hand;
@@ -61,10 +61,7 @@ impl WholeFile {
         if text.is_empty() || self.is_ours(text) {
             return Ok(self.text.clone());
         }
-        Err(EditError {
-            what: "the file is there and haft did not make it".to_owned(),
-            at: 0..0,
-        })
+        Err(EditError::new("the file is there and haft did not make it"))
     }
 }
 
@@ -75,6 +72,10 @@ fn command_in(text: &str) -> Vec<String> {
 }
 
 impl InstallContent for WholeFile {
+    fn part(&self) -> String {
+        format!("hooks of {}", self.agent.name())
+    }
+
     fn owner(&self) -> &'static str {
         self.agent.title()
     }
@@ -94,7 +95,7 @@ impl InstallContent for WholeFile {
     fn without(
         &self,
         text: &str,
-        _record: Option<&InstallRecord>,
+        _known: Option<&InstalledPart>,
     ) -> Result<Option<String>, EditError> {
         Ok(self.is_ours(text).then(String::new))
     }

@@ -4,11 +4,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::clients::install::record::{InstallRecord, SettingsBackup, digest};
+use crate::clients::install::record::{InstallRecord, InstalledPart, SettingsBackup};
+use crate::clients::install::reverse::ReverseEdit;
 use crate::clients::install::step::EditStep;
 use crate::clients::settings_file::EditableFile;
 use crate::edit::EditError;
-use crate::problem::{Problem, SourceLocation};
+use crate::problem::Problem;
 use crate::site::StateFolder;
 
 /// The change of a settings file, made or planned.
@@ -35,6 +36,9 @@ impl InstallEdit {
 
 /// What haft adds to a settings file, and how it is found there again.
 pub(crate) trait InstallContent: fmt::Debug {
+    /// Returns its name in the record of the file.
+    fn part(&self) -> String;
+
     /// Returns the name of the program that owns the file.
     fn owner(&self) -> &'static str;
 
@@ -51,7 +55,7 @@ pub(crate) trait InstallContent: fmt::Debug {
     fn without(
         &self,
         text: &str,
-        record: Option<&InstallRecord>,
+        known: Option<&InstalledPart>,
     ) -> Result<Option<String>, EditError>;
 
     /// Returns whether a text without the content is useless, so that the file can be removed.
@@ -63,7 +67,7 @@ pub(crate) trait InstallContent: fmt::Debug {
 
 /// An entry in haft's place in the settings.
 pub(crate) struct InstalledEntry {
-    /// Its text in the record: JSON, or a TOML table.
+    /// Its text in the file.
     pub(crate) text: String,
     /// Whether it starts haft.
     pub(crate) is_ours: bool,
@@ -85,20 +89,17 @@ pub(crate) type InsertFn<'a> = &'a dyn Fn(&str) -> Result<String, EditError>;
 /// Performs the steps of an edit, one after the other. A test stops where a process could be killed.
 pub(crate) type StepRunner<'a> = &'a mut dyn FnMut(EditStep<'_>) -> Result<(), Problem>;
 
-/// What an install changes and records.
-struct InstallPlan {
+/// What an edit changes and records.
+struct EditPlan {
     edit: InstallEdit,
-    memory: Option<BackupPlan>,
-}
-
-/// What an install records.
-struct BackupPlan {
-    record: InstallRecord,
-    before: RestoreText,
+    /// What is recorded before the file is written; `None` if nothing is.
+    record: Option<InstallRecord>,
+    /// The text to restore later.
+    saved: SavedText,
 }
 
 /// The text to restore later.
-enum RestoreText {
+enum SavedText {
     /// The one that is already saved.
     AsItIs,
     /// This text; `None` if there was no file.
@@ -153,7 +154,7 @@ impl InstallTarget {
         dry_run: bool,
     ) -> Result<InstallEdit, Problem> {
         if dry_run {
-            return self.without();
+            return Ok(self.without()?.edit);
         }
         if self.file.read()?.is_none() && self.original.load()?.is_none() {
             return Ok(self.unchanged_edit(None));
@@ -180,12 +181,16 @@ impl InstallTarget {
         }
         let _lock = self.file.lock()?;
         self.file.sweep();
-        let InstallPlan { mut edit, memory } = self.plan(put)?;
-        let Some(BackupPlan { record, before }) = memory else {
+        let EditPlan {
+            mut edit,
+            record,
+            saved,
+        } = self.plan(put)?;
+        let Some(record) = record else {
             return Ok(edit);
         };
         let existed = record.existed;
-        if let RestoreText::Now(kept) = before {
+        if let SavedText::Now(kept) = saved {
             hands(EditStep::KeepText(&self.original, kept))?;
         }
         hands(EditStep::KeepRecord(&self.original, record))?;
@@ -194,16 +199,29 @@ impl InstallTarget {
         Ok(edit)
     }
 
+    /// Removes the content. A part stays in the record until the file is without it: after a kill, removing it again finishes.
     pub(crate) fn uninstall(&self, hands: StepRunner<'_>) -> Result<InstallEdit, Problem> {
         let _own = self.original.lock()?;
-        let record = self.original.load()?;
-        let made = record.as_ref().map(|record| record.made.clone());
+        let known = self.original.load()?;
+        let made = known.as_ref().map(|known| known.made.clone());
         let made = made.unwrap_or_default();
         // In a folder that does not exist there is nothing to lock.
         let lock = self.file.missing_folders().is_empty();
         let _lock = lock.then(|| self.file.lock()).transpose()?;
         self.file.sweep();
-        let edit = self.without()?;
+        let EditPlan {
+            edit,
+            record,
+            saved,
+        } = self.without()?;
+        let later = record.as_ref().or(known.as_ref());
+        let later = later.map(|record| record.clone().without(&self.content.part()));
+        if let SavedText::Now(text) = saved {
+            hands(EditStep::KeepText(&self.original, text))?;
+        }
+        if let Some(record) = record {
+            hands(EditStep::KeepRecord(&self.original, record))?;
+        }
         match (&edit.before, &edit.after) {
             (before, after) if before == after && before.is_some() => {}
             (_, Some(_)) => self.write(&edit, hands)?,
@@ -214,8 +232,16 @@ impl InstallTarget {
                 hands(EditStep::RemoveFolders(&made))?;
             }
         }
-        if record.is_some() {
-            hands(EditStep::Forget(&self.original))?;
+        let name = self.content.part();
+        let is_known = known.is_some_and(|known| known.parts.contains_key(&name));
+        match later {
+            Some(later) if edit.after.is_some() && !later.parts.is_empty() => {
+                if is_known || edit.changes() {
+                    hands(EditStep::KeepRecord(&self.original, later))?;
+                }
+            }
+            Some(_) => hands(EditStep::Forget(&self.original))?,
+            None => {}
         }
         Ok(edit)
     }
@@ -228,7 +254,7 @@ impl InstallTarget {
     }
 
     /// Plans what an install does to the file, and what it records, which is nothing if nothing changes.
-    fn plan(&self, put: InsertFn<'_>) -> Result<InstallPlan, Problem> {
+    fn plan(&self, put: InsertFn<'_>) -> Result<EditPlan, Problem> {
         let before = self.file.read()?;
         let text = before.clone().unwrap_or_default();
         let refuse = |wrong| self.refuse(&text, wrong);
@@ -236,89 +262,170 @@ impl InstallTarget {
         let mut edit = self.unchanged_edit(before);
         edit.after = Some(after);
         if !edit.changes() {
-            return Ok(InstallPlan { edit, memory: None });
-        }
-        let entry = self.content.entry(&text).map_err(refuse)?;
-        edit.replaces = entry.as_ref().is_some_and(|entry| !entry.is_ours);
-        let memory = self.memory(&edit, entry).map_err(|fault| match fault {
-            PrepareError::Wrong(wrong) => refuse(wrong),
-            PrepareError::Problem(problem) => problem,
-        })?;
-        Ok(InstallPlan {
-            edit,
-            memory: Some(memory),
-        })
-    }
-
-    fn memory(
-        &self,
-        edit: &InstallEdit,
-        entry: Option<InstalledEntry>,
-    ) -> Result<BackupPlan, PrepareError> {
-        let text = edit.before.clone().unwrap_or_default();
-        let after = digest(edit.after.as_deref().unwrap_or_default());
-        let old = self.original.load()?;
-        if let Some(old) = old.as_ref().filter(|old| old.is_written_by_haft(&text))
-            && old.fits(self.original.text()?.as_deref())
-        {
-            let record = InstallRecord {
-                written: vec![digest(&text), after],
-                ..old.clone()
-            };
-            return Ok(BackupPlan {
-                record,
-                before: RestoreText::AsItIs,
+            return Ok(EditPlan {
+                edit,
+                record: None,
+                saved: SavedText::AsItIs,
             });
         }
-        let made = old.as_ref().map(|old| old.made.clone());
-        let own = old.filter(|_| entry.as_ref().is_some_and(|entry| entry.is_ours));
-        // The file was changed since, or haft was not in it: restoring means this text without haft.
-        let kept = match &entry {
-            Some(entry) if entry.is_ours => {
-                let without = self.content.without(&text, own.as_ref())?;
-                Some(without.unwrap_or_else(|| text.clone()))
-            }
-            _ => edit.before.clone(),
-        };
-        let has_servers = self.content.has_parent(&text);
-        let record = InstallRecord {
-            existed: kept.is_some(),
-            before: kept.as_deref().map(digest),
-            written: vec![after],
-            made_servers: own.as_ref().map_or(!has_servers, |own| own.made_servers),
-            replaced: match own {
-                Some(own) => own.replaced,
-                None => entry.filter(|entry| !entry.is_ours).map(|entry| entry.text),
-            },
-            ..InstallRecord::of_folders(&made.unwrap_or_default())
-        };
-        Ok(BackupPlan {
-            record,
-            before: RestoreText::Now(kept),
+        self.file.check_replaceable()?;
+        let entry = self.content.entry(&text).map_err(refuse)?;
+        edit.replaces = entry.as_ref().is_some_and(|entry| !entry.is_ours);
+        self.recorded(edit, entry).map_err(|fault| match fault {
+            PrepareError::Wrong(wrong) => refuse(wrong),
+            PrepareError::Problem(problem) => problem,
         })
     }
 
-    /// Returns what the file becomes without haft.
-    fn without(&self) -> Result<InstallEdit, Problem> {
-        let mut edit = self.unchanged_edit(self.file.read()?);
-        let Some(text) = edit.before.as_deref() else {
-            return Ok(edit);
+    /// Adds to the plan of an install what it records.
+    fn recorded(
+        &self,
+        edit: InstallEdit,
+        entry: Option<InstalledEntry>,
+    ) -> Result<EditPlan, PrepareError> {
+        let text = edit.before.clone().unwrap_or_default();
+        let after = edit.after.as_deref().unwrap_or_default();
+        let name = self.content.part();
+        let known = self.original.load()?;
+        let old = known.as_ref().and_then(|known| known.parts.get(&name));
+        let is_ours = entry.as_ref().is_some_and(|entry| entry.is_ours);
+        let part = InstalledPart {
+            is_saved: false,
+            made_parent: match old.filter(|_| is_ours) {
+                Some(old) => old.made_parent,
+                None => !self.content.has_parent(&text),
+            },
+            reverse: self.reverse(&edit, old, is_ours),
+            replaced: match entry.filter(|entry| !entry.is_ours) {
+                Some(entry) => Some(entry.text),
+                None => old.and_then(|old| old.replaced.clone()),
+            },
         };
-        let record = self.original.load()?;
-        let kept = self.original.text()?;
-        let is_own = record
+        let saved = self.original.text()?;
+        let current = known
             .as_ref()
-            .is_some_and(|record| record.is_written_by_haft(text) && record.fits(kept.as_deref()));
-        if is_own {
-            edit.after = kept.filter(|_| record.is_some_and(|record| record.existed));
-            return Ok(edit);
+            .filter(|known| known.is_written_by_haft(&text));
+        let (mut record, saved) = match current.filter(|known| known.fits(saved.as_deref())) {
+            Some(known) => {
+                let record = known.clone().having_written(&[&text, after]);
+                let is_in_saved = is_ours && old.is_none_or(|old| old.is_saved);
+                let saved = saved.filter(|_| known.existed && is_in_saved);
+                let without = saved.map(|saved| self.content.without(&saved, old));
+                match without.transpose()?.flatten() {
+                    Some(without) => (
+                        record.restoring(Some(&without)),
+                        SavedText::Now(Some(without)),
+                    ),
+                    None => (record, SavedText::AsItIs),
+                }
+            }
+            // The file was changed since, or haft was not in it: restoring means this text without haft.
+            None => {
+                let kept = match is_ours {
+                    true => {
+                        let without = self.content.without(&text, old)?;
+                        Some(without.unwrap_or_else(|| text.clone()))
+                    }
+                    false => edit.before.clone(),
+                };
+                let kept = kept.filter(|kept| !is_ours || !self.is_spent(kept, known.as_ref()));
+                let record = known.unwrap_or_else(|| InstallRecord::of_folders(&[]));
+                let mut record = record.having_written(&[after]);
+                for part in record.parts.values_mut() {
+                    part.is_saved = true;
+                }
+                (record.restoring(kept.as_deref()), SavedText::Now(kept))
+            }
+        };
+        record.parts.insert(name, part);
+        Ok(EditPlan {
+            edit,
+            record: Some(record),
+            saved,
+        })
+    }
+
+    /// Returns what undoes an install, and the ones of the same content before it.
+    fn reverse(
+        &self,
+        edit: &InstallEdit,
+        old: Option<&InstalledPart>,
+        is_ours: bool,
+    ) -> Option<ReverseEdit> {
+        let text = edit.before.as_deref().unwrap_or_default();
+        let below = match old {
+            Some(old) => old.reverse.as_ref()?.undo(text)?,
+            None if is_ours => return None,
+            None => text.to_owned(),
+        };
+        ReverseEdit::of(&below, edit.after.as_deref()?)
+    }
+
+    /// Whether a file with this text is of no use: it is haft's, or haft made it and nothing is left of what it put there.
+    fn is_spent(&self, text: &str, known: Option<&InstallRecord>) -> bool {
+        let is_made = known.is_some_and(|known| !known.existed && !known.written.is_empty());
+        let is_blank = || text.chars().all(|c| c.is_whitespace() || "{}".contains(c));
+        self.content.is_spent(text) || is_made && is_blank()
+    }
+
+    fn removal(&self) -> Result<EditPlan, Problem> {
+        let mut plan = EditPlan {
+            edit: self.unchanged_edit(self.file.read()?),
+            record: None,
+            saved: SavedText::AsItIs,
+        };
+        let Some(text) = plan.edit.before.clone() else {
+            return Ok(plan);
+        };
+        let known = self.original.load()?;
+        let saved = self.original.text()?;
+        let name = self.content.part();
+        let part = known.as_ref().and_then(|known| known.parts.get(&name));
+        let refuse = |wrong| self.refuse(&text, wrong);
+        let current = known
+            .as_ref()
+            .filter(|known| known.is_written_by_haft(&text));
+        let Some(current) = current.filter(|known| known.fits(saved.as_deref())) else {
+            let without = self.content.without(&text, part).map_err(refuse)?;
+            if without.is_some() {
+                plan.edit.after = without.filter(|rest| !self.is_spent(rest, known.as_ref()));
+            }
+            return Ok(plan);
+        };
+        let mut saved = saved.filter(|_| current.existed);
+        if part.is_none_or(|part| part.is_saved)
+            && let Some(text) = &saved
+            && let Some(without) = self.content.without(text, part).map_err(refuse)?
+        {
+            saved = Some(without);
+            plan.saved = SavedText::Now(saved.clone());
         }
-        let without = self.content.without(text, record.as_ref());
-        let without = without.map_err(|wrong| self.refuse(text, wrong))?;
-        if without.is_some() {
-            edit.after = without.filter(|rest| !self.content.is_spent(rest));
+        plan.edit.after = if current.is_last(&name) {
+            saved.clone()
+        } else if let Some(below) = part.and_then(|part| part.reverse.as_ref()?.undo(&text)) {
+            Some(below)
+        } else {
+            let without = self.content.without(&text, part).map_err(refuse)?;
+            Some(without.unwrap_or_else(|| text.clone()))
+        };
+        let is_alone = current.parts.keys().all(|other| *other == name);
+        if !is_alone && (part.is_some() || plan.edit.changes()) {
+            let after = plan.edit.after.as_deref().unwrap_or_default();
+            let record = current.clone().having_written(&[&text, after]);
+            plan.record = Some(record.restoring(saved.as_deref()));
+        } else {
+            plan.saved = SavedText::AsItIs;
         }
-        Ok(edit)
+        Ok(plan)
+    }
+
+    /// Plans what the file becomes without haft, if it can be written.
+    fn without(&self) -> Result<EditPlan, Problem> {
+        let plan = self.removal()?;
+        if plan.edit.changes() && plan.edit.after.is_some() {
+            self.file.check_replaceable()?;
+        }
+        Ok(plan)
     }
 
     fn unchanged_edit(&self, text: Option<String>) -> InstallEdit {
@@ -332,18 +439,9 @@ impl InstallTarget {
     }
 
     fn refuse(&self, text: &str, wrong: EditError) -> Problem {
-        let source = self.file.path.display().to_string();
-        let place = if wrong.at.is_empty() {
-            SourceLocation::file(&self.file.path)
-        } else {
-            SourceLocation::in_text(&source, text, wrong.at)
-        };
-        let owner = self.content.owner();
-        Problem::usage(format!(
-            "cannot edit the settings of {owner}: {}",
-            wrong.what
-        ))
-        .at(place)
-        .advise(self.content.by_hand())
+        let failed = format!("cannot edit the settings of {}", self.content.owner());
+        wrong
+            .problem(&failed, &self.file.path, text)
+            .advise(self.content.by_hand())
     }
 }
