@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use haft_shell::join_words;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -33,6 +34,15 @@ pub enum TrustChoice {
     Decline,
     /// As if the user had never been asked.
     Forget,
+}
+
+/// Returns the command line that trusts a folder, as it can be typed in any folder; `home` is the state folder if it is not the usual one.
+pub fn trust_command(folder: &Path, home: Option<&Path>) -> String {
+    let mut words = vec!["haft".into(), "trust".into(), folder.to_string_lossy()];
+    if let Some(home) = home {
+        words.extend(["--home".into(), home.to_string_lossy()]);
+    }
+    join_words(&words)
 }
 
 impl TrustStore {

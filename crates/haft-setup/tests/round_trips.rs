@@ -6,11 +6,13 @@ use std::{fmt, fs};
 
 use haft_hook::Agent;
 use haft_setup::clients::{ClientProgram, InstallScope, Launch, install as client};
+use haft_setup::edit::{jsonc, toml};
 use haft_setup::environment::Environment;
 use haft_setup::hook_settings::{self, HookEditOptions, HookLauncher, InstallEdit};
 use haft_setup::problem::Problem;
 use haft_setup::registration::{AgentFileContent, RegistrationScope};
 use haft_setup::site::{SetupSite, StateFolder};
+use serde_json::{Value, json};
 
 /// Files with their bytes, and folders.
 type Tree = BTreeMap<PathBuf, Option<Vec<u8>>>;
@@ -445,6 +447,82 @@ fn every_file_of_every_program_has_its_bytes_back_in_any_order() {
         wrong.join("\n")
     );
     assert!(done > 2_000 && shared >= 60, "{done} {shared}");
+}
+
+/// Reads a text of a file by its format.
+fn parse(file: &Path, text: &str) -> Value {
+    if file.extension().is_some_and(|end| end == "toml") {
+        return serde_json::to_value(toml::parse(text).unwrap()).unwrap();
+    }
+    jsonc::read(text).unwrap()
+}
+
+/// Adds a member of the user's to a text that has others.
+fn add_member(file: &Path, text: &str) -> String {
+    if file.extension().is_some_and(|end| end == "toml") {
+        let plain = text.trim_start_matches('\u{feff}');
+        return format!("mine = [1]\n{plain}");
+    }
+    text.replacen('{', "{\"mine\": [1],", 1)
+}
+
+#[test]
+fn what_a_user_adds_in_between_stays_and_nothing_of_haft_does() {
+    let (mut wrong, mut done) = (Vec::new(), 0);
+    for candidate in candidates() {
+        let Some(name) = &candidate.file else {
+            continue;
+        };
+        for text in candidate.texts() {
+            let is_shared = is_shared(&candidate, text.as_deref());
+            let orders = orders(&candidate.edits, is_shared);
+            for steps in orders.into_iter().filter(|steps| steps.len() != 3) {
+                let lab = Lab::new();
+                write(&lab, &candidate, text.as_deref());
+                let file = lab.base(candidate.level).join(name);
+                let before = text.as_deref().unwrap_or_default();
+                let mut is_changed = false;
+                for step in &steps {
+                    match step {
+                        Step::Install(edit, word) => {
+                            lab.install(*edit, word, candidate.level).unwrap();
+                        }
+                        Step::Uninstall(edit) => {
+                            let now = fs::read_to_string(&file).unwrap_or_default();
+                            if !is_changed && now != before {
+                                fs::write(&file, add_member(&file, &now)).unwrap();
+                                is_changed = true;
+                            }
+                            lab.uninstall(*edit, candidate.level).unwrap();
+                        }
+                    }
+                }
+                if !is_changed {
+                    continue;
+                }
+                done += 1;
+                let left = fs::read_to_string(&file).unwrap_or_default();
+                let mut expected = parse(&file, before);
+                expected["mine"] = json!([1]);
+                let mut now = parse(&file, &left);
+                // A version that haft added may be needed by what the user added.
+                if expected.get("version").is_none() {
+                    now.as_object_mut().unwrap().remove("version");
+                }
+                if now != expected {
+                    let level = candidate.level;
+                    wrong.push(format!("{name:?} {level:?} {text:?} {steps:?}: {left}"));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {done}:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert!(done > 600, "{done}");
 }
 
 /// Returns what differs, as text.

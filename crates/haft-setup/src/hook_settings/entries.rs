@@ -136,6 +136,7 @@ impl HookEntries {
         &self,
         text: &str,
         positions: &[HookPosition],
+        known: Option<&InstalledPart>,
     ) -> Result<String, EditError> {
         let HookLayout { format, parent, .. } = &self.layout;
         let mut out = text.to_owned();
@@ -151,7 +152,10 @@ impl HookEntries {
             }
             out = format.take(&out, parent, position)?;
         }
-        for position in positions {
+        // A list that the user had stays, also if it is empty.
+        let is_made =
+            |position: &&HookPosition| known.is_none_or(|part| part.has_made(&position.event));
+        for position in positions.iter().filter(is_made) {
             let root = format.read(&out)?;
             let list = self.events(&out, &root)?;
             let list = list.and_then(|events| events.get(&position.event)?.as_array());
@@ -181,10 +185,14 @@ impl InstallContent for HookEntries {
         Ok(is_there.then(|| InstalledEntry::unrecorded(true)))
     }
 
-    fn has_parent(&self, text: &str) -> bool {
+    fn missing(&self, text: &str) -> Vec<String> {
         let root = self.layout.format.read(text).unwrap_or_default();
-        let mut parent = self.layout.parent.iter();
-        parent.all(|name| root.get(name).is_some())
+        let parent = self.layout.parent.iter().map(|name| (*name).to_owned());
+        let parent = parent.filter(|name| root.get(name).is_none());
+        let events = self.events(text, &root).ok().flatten();
+        let entries = self.layout.entries.iter().map(|entry| entry.event.clone());
+        let lists = entries.filter(|event| events.is_none_or(|events| !events.contains_key(event)));
+        parent.chain(lists).collect()
     }
 
     fn without(
@@ -196,9 +204,9 @@ impl InstallContent for HookEntries {
         if spots.is_empty() {
             return Ok(None);
         }
-        let out = self.without_positions(text, &spots)?;
+        let out = self.without_positions(text, &spots, known)?;
         match self.layout.parent.first() {
-            Some(parent) if known.is_some_and(|known| known.made_parent) => {
+            Some(parent) if known.is_some_and(|known| known.has_made(parent)) => {
                 self.layout.format.take_empty(&out, parent).map(Some)
             }
             _ => Ok(Some(out)),

@@ -88,8 +88,8 @@ impl InstallContent for WholeFile {
         Ok((!text.is_empty()).then(|| InstalledEntry::unrecorded(self.is_ours(text))))
     }
 
-    fn has_parent(&self, _text: &str) -> bool {
-        true
+    fn missing(&self, _text: &str) -> Vec<String> {
+        Vec::new()
     }
 
     fn without(

@@ -399,7 +399,7 @@ async fn still_pending(parts: &ExecutorParts, call: &SuspendedCall) -> EarlyEnd 
     let (now, operator) = match undecided {
         Some(entry) if entry.request.is_question() => (
             "waits for an answer of the user",
-            format!("`haft approvals answer {id}`"),
+            entry.request.decision_advice(),
         ),
         Some(entry) => {
             let is_within = entry.request.parent.is_some();
@@ -408,7 +408,7 @@ async fn still_pending(parts: &ExecutorParts, call: &SuspendedCall) -> EarlyEnd 
             } else {
                 parts.phrases(&entry.request).waits
             };
-            (waits, format!("`haft approvals approve {id}`"))
+            (waits, entry.request.decision_advice())
         }
         None if entry.is_some_and(|entry| entry.claimed) => (
             "is decided, and another process acts on the decision",
@@ -418,7 +418,10 @@ async fn still_pending(parts: &ExecutorParts, call: &SuspendedCall) -> EarlyEnd 
             "is decided, but no process has acted on the decision yet",
             format!("`haft runs resume {}` acts on it", call.run),
         ),
-        None => ("has not finished yet", String::new()),
+        None => (
+            "has not finished yet",
+            format!("`haft runs show {}` shows what it did so far", call.run),
+        ),
     };
     let once = undecided.map_or("it has finished", |_| "it is decided");
     let words = format!(

@@ -38,8 +38,11 @@ impl InstallContent for ClientEntry {
         entry(self.0, text)
     }
 
-    fn has_parent(&self, text: &str) -> bool {
-        matches!(self.0.format, ClientFileFormat::Json) && jsonc::has(text, self.0.servers)
+    fn missing(&self, text: &str) -> Vec<String> {
+        let servers = self.0.servers;
+        // In TOML the table has no header of its own.
+        let is_missing = !is_toml(self.0) && !jsonc::has(text, servers);
+        is_missing.then(|| servers.to_owned()).into_iter().collect()
     }
 
     fn without(
@@ -100,7 +103,7 @@ fn remove_entry(
         return Ok(None);
     }
     let Some(replaced) = known.and_then(|known| known.replaced.as_deref()) else {
-        let with_parent = known.is_some_and(|known| known.made_parent);
+        let with_parent = known.is_some_and(|known| known.has_made(client.servers));
         return take(client, text, with_parent);
     };
     if !entry.is_ours {

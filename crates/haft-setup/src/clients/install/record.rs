@@ -45,12 +45,19 @@ pub(crate) struct InstallRecord {
 pub(crate) struct InstalledPart {
     /// Whether the saved text has it, too: the file was changed after it was added, and then haft added something else.
     pub(crate) is_saved: bool,
-    /// Whether haft created the object that holds it.
-    pub(crate) made_parent: bool,
+    /// The objects and lists that haft created to hold it, by name.
+    pub(crate) made: Vec<String>,
     /// The text of the previous entry with haft's name, if it started something else.
     pub(crate) replaced: Option<String>,
     /// What undoes the edit that added it.
     pub(crate) reverse: Option<ReverseEdit>,
+}
+
+impl InstalledPart {
+    /// Whether haft created the object or list of this name.
+    pub(crate) fn has_made(&self, name: &str) -> bool {
+        self.made.iter().any(|made| made == name)
+    }
 }
 
 impl InstallRecord {

@@ -48,8 +48,8 @@ pub(crate) trait InstallContent: fmt::Debug {
     /// Returns the entry in a text: haft's, or another in its place.
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError>;
 
-    /// Returns whether a text has the parent that haft creates if it is missing.
-    fn has_parent(&self, text: &str) -> bool;
+    /// Returns the names of the objects and lists that hold the content and that a text does not have: haft creates them.
+    fn missing(&self, text: &str) -> Vec<String>;
 
     /// Returns the text without the content, with what it replaced; `None` if the text does not have it.
     fn without(
@@ -289,12 +289,11 @@ impl InstallTarget {
         let known = self.original.load()?;
         let old = known.as_ref().and_then(|known| known.parts.get(&name));
         let is_ours = entry.as_ref().is_some_and(|entry| entry.is_ours);
+        let mut made = self.content.missing(&text);
+        made.extend(old.into_iter().flat_map(|old| old.made.clone()));
         let part = InstalledPart {
             is_saved: false,
-            made_parent: match old.filter(|_| is_ours) {
-                Some(old) => old.made_parent,
-                None => !self.content.has_parent(&text),
-            },
+            made,
             reverse: self.reverse(&edit, old, is_ours),
             replaced: match entry.filter(|entry| !entry.is_ours) {
                 Some(entry) => Some(entry.text),
