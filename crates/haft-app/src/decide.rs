@@ -243,7 +243,8 @@ fn remedy(error: &InboxError) -> String {
             format!("nothing is left to decide: {}", done(id, "how it ended"))
         }
         InboxError::Unavailable(_) => {
-            "nothing was decided; `haft doctor` shows what is wrong with the database".to_owned()
+            "nothing was decided: do what the error says, then decide again; `haft doctor` checks the state folder"
+                .to_owned()
         }
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::clients::InstallScope;
 pub use crate::clients::install::InstallEdit;
 use crate::clients::install::record::SettingsBackup;
-use crate::clients::install::target::{InstallContent, InstallTarget};
+use crate::clients::install::target::{ContentRole, InstallContent, InstallTarget};
 use crate::clients::settings_file::EditableFile;
 use crate::edit::EditError;
 use crate::plain_file;
@@ -149,7 +149,7 @@ fn choose_places(agent: Agent, places: Vec<HookTarget>) -> Vec<HookTarget> {
 fn target(order: HookEditOptions<'_>, place: &HookTarget) -> Result<InstallTarget, Problem> {
     let HookEditOptions { agent, site, .. } = order;
     let within = (order.level == InstallScope::Project).then_some(site.workspace);
-    let mut file = EditableFile::locate(&place.path, agent.title(), by_hand(agent), within)?;
+    let mut file = EditableFile::locate(&place.path, agent.title(), role(agent).by_hand, within)?;
     let is_program = matches!(place.form, HookFileFormat::Whole { is_program, .. } if is_program);
     if is_program {
         file = file.with_mode(0o755);
@@ -251,12 +251,16 @@ pub struct Snippet {
     pub text: String,
 }
 
-/// Returns the advice for a file that haft cannot edit.
-fn by_hand(agent: Agent) -> String {
+/// Returns what haft's hooks are to an agent's file.
+fn role(agent: Agent) -> ContentRole {
     let name = agent.name();
-    format!(
-        "nothing was changed; correct the file, or write the hooks into it by hand as `haft hook install {name} --print` shows them"
-    )
+    ContentRole {
+        part: format!("hooks of {name}"),
+        owner: agent.title(),
+        by_hand: format!(
+            "nothing was changed; correct the file, or write the hooks into it by hand as `haft hook install {name} --print` shows them"
+        ),
+    }
 }
 
 /// Returns the switch of an agent that denies a call when a hook fails, if it has one.

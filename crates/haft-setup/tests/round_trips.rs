@@ -246,7 +246,7 @@ fn candidates() -> Vec<Candidate> {
             names.push(name);
         }
     }
-    assert_eq!(names.len(), 15);
+    assert!(names.len() >= 15, "{names:?}");
     let mut all = Vec::new();
     for name in names {
         for level in LEVELS {

@@ -280,3 +280,31 @@ fn settings_that_cannot_be_written_can_be_after_the_line_that_haft_advises() {
         assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn links_that_lead_in_a_circle_are_said_in_words() {
+    let lab = Lab::new();
+    std::os::unix::fs::symlink("loop", lab.work().join("loop")).unwrap();
+    for args in [
+        ["--workspace", "loop", "tools"].as_slice(),
+        &["--home", "loop", "runs", "list"],
+        &["--config", "loop", "runs", "list"],
+        &["mcp", "import", "loop"],
+        &["trust", "loop"],
+        &["call", "read_file", "--args", r#"{"path":"loop"}"#],
+    ] {
+        let ran = lab.run(args);
+        assert_ne!(ran.code, 0, "{args:?}");
+        assert!(
+            ran.stderr.contains("lead in a circle"),
+            "{args:?}: {}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("os error"), "{args:?}: {}", ran.stderr);
+        assert!(
+            !ran.stderr.contains("move the file away and"),
+            "{}",
+            ran.stderr
+        );
+    }
+}

@@ -66,7 +66,10 @@ fn replace(text: &str, servers: &str, name: &str, own: &str) -> Result<String, E
 }
 
 fn not_tables(text: &str, servers: &str, name: &str) -> EditError {
-    let wrong = EditError::new(format!("`{servers}.{name}` is not written as a table"));
+    let path = format!("{servers}.{name}");
+    let wrong = EditError::new(format!(
+        "`{path}` is not written as a table with a header, `[{path}]`, so it cannot be edited"
+    ));
     wrong.or_at(position(text, servers, name))
 }
 
@@ -112,8 +115,10 @@ fn put_value(text: &str, path: &[&str], key: &str, value: &str) -> Result<String
     }
     let sections = sections(text)?;
     let Some(section) = sections.iter().find(|one| one.names == path) else {
-        let wrong = EditError::new(format!("`{}` is not written as a table", path.join(".")));
-        return Err(wrong);
+        return Err(match path {
+            [servers @ .., name] => not_tables(text, &servers.join("."), name),
+            [] => EditError::new("the table has no name"),
+        });
     };
     let newline = newline_of(text);
     let lines = &text[section.lines.clone()];

@@ -5,11 +5,11 @@ use haft_hook::Agent;
 use serde_json::{Map, Value, json};
 
 use crate::clients::install::record::InstalledPart;
-use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::install::target::{ContentRole, InstallContent, InstalledEntry};
 use crate::edit::{EditError, jsonc};
-use crate::hook_settings::by_hand;
 use crate::hook_settings::places::HookLayout;
 use crate::hook_settings::program::is_ours;
+use crate::hook_settings::role;
 use crate::program::HookPosition;
 
 /// The hooks of an agent in a file that it shares with others.
@@ -168,16 +168,8 @@ impl HookEntries {
 }
 
 impl InstallContent for HookEntries {
-    fn part(&self) -> String {
-        format!("hooks of {}", self.agent.name())
-    }
-
-    fn owner(&self) -> &'static str {
-        self.agent.title()
-    }
-
-    fn by_hand(&self) -> String {
-        by_hand(self.agent)
+    fn role(&self) -> ContentRole {
+        role(self.agent)
     }
 
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {

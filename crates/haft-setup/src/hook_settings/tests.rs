@@ -249,6 +249,31 @@ fn an_agent_without_files_gets_them_and_loses_them_again() {
     }
 }
 
+#[test]
+fn a_file_of_haft_s_own_from_elsewhere_is_replaced_and_then_removed() {
+    for agent in [Agent::Cline, Agent::OpenCode, Agent::Amp, Agent::Goose] {
+        let lab = Lab::new();
+        let order = lab.order(agent, InstallScope::Project);
+        let edits = install(order, &program()).unwrap();
+        // As a repository brings it: with the program of another machine, and no record here.
+        for edit in &edits {
+            let text = edit
+                .after
+                .clone()
+                .unwrap()
+                .replace("/opt/haft", "/usr/bin/haft");
+            fs::write(&edit.file, text).unwrap();
+        }
+        fs::remove_dir_all(&lab.state).unwrap();
+        install(order, &program()).unwrap();
+        uninstall(order).unwrap();
+        for edit in &edits {
+            assert!(!edit.file.exists(), "{agent}: {}", edit.file.display());
+        }
+        assert!(lab.names("state/settings").is_empty(), "{agent}");
+    }
+}
+
 /// Files that haft does not understand, and what it says about each.
 const ODD: [(Agent, &str, &str, &str); 11] = [
     (Agent::Claude, ".claude/settings.json", "[]", "JSON object"),
@@ -335,6 +360,10 @@ fn what_is_not_understood_is_refused_and_left_alone() {
                 .advice()
                 .is_some_and(|advice| advice.contains("by hand"))
         );
+        // A program or plugin of the user's is wrong as a whole.
+        let is_whole = why.contains("haft did not make it");
+        let place = refused.place().unwrap();
+        assert_eq!(place.spot.is_none(), is_whole, "{agent}: {place}");
         assert_eq!(read(&path).as_deref(), Some(text), "{agent}");
         // No other file of the agent was made either.
         assert_eq!(lab.names("user"), before, "{agent}");

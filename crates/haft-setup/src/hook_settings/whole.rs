@@ -8,9 +8,9 @@ use haft_hook::Agent;
 use haft_shell::plain_words;
 
 use crate::clients::install::record::InstalledPart;
-use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::install::target::{ContentRole, InstallContent, InstalledEntry};
 use crate::edit::EditError;
-use crate::hook_settings::by_hand;
+use crate::hook_settings::role;
 use crate::program::HookPosition;
 
 /// The event that represents all events of a plugin.
@@ -72,16 +72,8 @@ fn command_in(text: &str) -> Vec<String> {
 }
 
 impl InstallContent for WholeFile {
-    fn part(&self) -> String {
-        format!("hooks of {}", self.agent.name())
-    }
-
-    fn owner(&self) -> &'static str {
-        self.agent.title()
-    }
-
-    fn by_hand(&self) -> String {
-        by_hand(self.agent)
+    fn role(&self) -> ContentRole {
+        role(self.agent)
     }
 
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {

@@ -384,7 +384,9 @@ pub(super) fn unknown(error: &InboxError) -> EarlyEnd {
         format!("cannot tell whether this call was made before: {error}"),
     )
     .advise("nothing ran; call again later")
-    .for_operator("`haft doctor` says what is wrong with the database")
+    .for_operator(
+        "do what the error says, then make the call again; `haft doctor` checks the state folder",
+    )
 }
 
 /// The end of a call that waits for what an earlier one waits for: says what that is, and what the user can do.

@@ -63,7 +63,14 @@ fn describe(status: &AgentStatus, is_whole: bool) -> String {
         line("look", warning);
     }
     if status.files.is_empty() {
-        line("to do", &format!("haft hook install {}", status.agent));
+        let first = match status.unreadable.is_empty() {
+            true => "",
+            false => "correct that file, then: ",
+        };
+        line(
+            "to do",
+            &format!("{first}haft hook install {}", status.agent),
+        );
         return out;
     }
     if !status.missing.is_empty() {

@@ -7,7 +7,7 @@ use crate::edit::{EditError, jsonc, toml};
 use serde_json::Value;
 
 use crate::clients::install::record::InstalledPart;
-use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::install::target::{ContentRole, InstallContent, InstalledEntry};
 use crate::clients::{ClientProgram, Launch, SERVER};
 use crate::program::ClientFileFormat;
 
@@ -19,19 +19,15 @@ pub(super) struct ClientEntry(pub(super) &'static ClientProgram);
 const LAUNCH: [&str; 3] = ["type", "command", "args"];
 
 impl InstallContent for ClientEntry {
-    fn part(&self) -> String {
-        format!("server of {}", self.0.name)
-    }
-
-    fn owner(&self) -> &'static str {
-        self.0.name
-    }
-
-    fn by_hand(&self) -> String {
-        format!(
-            "nothing was changed; correct the file, or paste the settings yourself: haft mcp snippet {}",
-            self.0.name
-        )
+    fn role(&self) -> ContentRole {
+        let name = self.0.name;
+        ContentRole {
+            part: format!("server of {name}"),
+            owner: name,
+            by_hand: format!(
+                "nothing was changed; correct the file, or paste the settings yourself: haft mcp snippet {name}"
+            ),
+        }
     }
 
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {

@@ -36,14 +36,8 @@ impl InstallEdit {
 
 /// What haft adds to a settings file, and how it is found there again.
 pub(crate) trait InstallContent: fmt::Debug {
-    /// Returns its name in the record of the file.
-    fn part(&self) -> String;
-
-    /// Returns the name of the program that owns the file.
-    fn owner(&self) -> &'static str;
-
-    /// Returns what to do if the file cannot be edited.
-    fn by_hand(&self) -> String;
+    /// Returns what it is to the file, and whose file that is.
+    fn role(&self) -> ContentRole;
 
     /// Returns the entry in a text: haft's, or another in its place.
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError>;
@@ -63,6 +57,16 @@ pub(crate) trait InstallContent: fmt::Debug {
         let _ = text;
         false
     }
+}
+
+/// What haft's content is to a settings file.
+pub(crate) struct ContentRole {
+    /// Its name in the record of the file.
+    pub(crate) part: String,
+    /// The program that the file belongs to.
+    pub(crate) owner: &'static str,
+    /// What to do if the file cannot be edited.
+    pub(crate) by_hand: String,
 }
 
 /// An entry in haft's place in the settings.
@@ -215,7 +219,7 @@ impl InstallTarget {
             saved,
         } = self.without()?;
         let later = record.as_ref().or(known.as_ref());
-        let later = later.map(|record| record.clone().without(&self.content.part()));
+        let later = later.map(|record| record.clone().without(&self.content.role().part));
         if let SavedText::Now(text) = saved {
             hands(EditStep::KeepText(&self.original, text))?;
         }
@@ -232,7 +236,7 @@ impl InstallTarget {
                 hands(EditStep::RemoveFolders(&made))?;
             }
         }
-        let name = self.content.part();
+        let name = self.content.role().part;
         let is_known = known.is_some_and(|known| known.parts.contains_key(&name));
         match later {
             Some(later) if edit.after.is_some() && !later.parts.is_empty() => {
@@ -285,7 +289,7 @@ impl InstallTarget {
     ) -> Result<EditPlan, PrepareError> {
         let text = edit.before.clone().unwrap_or_default();
         let after = edit.after.as_deref().unwrap_or_default();
-        let name = self.content.part();
+        let name = self.content.role().part;
         let known = self.original.load()?;
         let old = known.as_ref().and_then(|known| known.parts.get(&name));
         let is_ours = entry.as_ref().is_some_and(|entry| entry.is_ours);
@@ -378,7 +382,7 @@ impl InstallTarget {
         };
         let known = self.original.load()?;
         let saved = self.original.text()?;
-        let name = self.content.part();
+        let name = self.content.role().part;
         let part = known.as_ref().and_then(|known| known.parts.get(&name));
         let refuse = |wrong| self.refuse(&text, wrong);
         let current = known
@@ -438,9 +442,9 @@ impl InstallTarget {
     }
 
     fn refuse(&self, text: &str, wrong: EditError) -> Problem {
-        let failed = format!("cannot edit the settings of {}", self.content.owner());
-        wrong
-            .problem(&failed, &self.file.path, text)
-            .advise(self.content.by_hand())
+        let ContentRole { owner, by_hand, .. } = self.content.role();
+        let failed = format!("cannot edit the settings of {owner}");
+        let problem = wrong.problem(&failed, &self.file.path, text);
+        problem.advise(by_hand)
     }
 }
