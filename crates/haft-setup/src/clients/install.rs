@@ -12,6 +12,8 @@ use target::InstallTarget;
 
 mod entry;
 pub mod exclude;
+pub(crate) mod execute;
+mod plan;
 pub(crate) mod record;
 mod reverse;
 pub(crate) mod step;

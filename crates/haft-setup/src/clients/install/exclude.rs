@@ -25,9 +25,10 @@ pub fn hide(file: &Path) -> Result<Option<PathBuf>, Problem> {
             return text.to_owned();
         }
         // Without a last line break before, there is none after: removing the lines restores every byte.
-        match text.is_empty() || text.ends_with('\n') {
-            true => format!("{text}{MARK}\n{pattern}\n"),
-            false => format!("{text}\n{MARK}\n{pattern}"),
+        if text.is_empty() || text.ends_with('\n') {
+            format!("{text}{MARK}\n{pattern}\n")
+        } else {
+            format!("{text}\n{MARK}\n{pattern}")
         }
     })?;
     Ok(Some(exclude))

@@ -13,8 +13,8 @@ use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
 use crate::site::StateFolder;
 
-/// Maximum size of a record, in bytes; it includes an entry that was replaced.
-const MAX_RECORD: u64 = 1024 * 1024;
+/// Maximum size of a record, in bytes; it includes an entry that was replaced, and texts that an edit removed.
+const MAX_RECORD: u64 = 16 * 1024 * 1024;
 
 /// Maximum size of a backup, in bytes.
 const MAX_BACKUP: u64 = 64 * 1024 * 1024;
@@ -73,14 +73,10 @@ impl InstallRecord {
         }
     }
 
-    /// Returns whether haft wrote this text.
-    pub(crate) fn is_written_by_haft(&self, text: &str) -> bool {
-        self.written.contains(&digest(text))
-    }
-
-    /// Returns whether the saved text is the one that this record refers to.
-    pub(crate) fn fits(&self, kept: Option<&str>) -> bool {
-        self.existed == self.before.is_some() && (!self.existed || self.before == kept.map(digest))
+    /// Whether haft wrote this text, and the saved text is the one that this record refers to.
+    pub(crate) fn is_of(&self, text: &str, saved: Option<&str>) -> bool {
+        let fits = !self.existed || self.before == saved.map(digest);
+        self.written.contains(&digest(text)) && fits && self.existed == self.before.is_some()
     }
 
     /// Sets the text to restore; `None` if there was no file.
@@ -172,8 +168,14 @@ impl SettingsBackup {
     pub(crate) fn save_record(&self, record: &InstallRecord) -> Result<(), Problem> {
         let text = serde_json::to_string(record)
             .map_err(|e| Problem::failed(format!("cannot write the record of an install: {e}")))?;
-        plain_file::write_private(&self.record, &text)
-            .map_err(|e| failed("write", &self.record, &e))
+        let written = if text.len() as u64 > MAX_RECORD {
+            // A record that could not be read again would prevent all later edits.
+            let what = format!("it has more than {MAX_RECORD} bytes");
+            Err(std::io::Error::other(what))
+        } else {
+            plain_file::write_private(&self.record, &text)
+        };
+        written.map_err(|e| failed("write", &self.record, &e))
     }
 
     pub(crate) fn forget(&self) {

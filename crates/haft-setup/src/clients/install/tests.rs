@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::execute::StepRunner;
 use super::step::EditStep;
-use super::target::StepRunner;
 use super::trial::{read, stopping, walk};
 use super::{InstallScope, InstallTarget, Launch, entry, install, target, uninstall};
 use crate::clients::ClientProgram;
