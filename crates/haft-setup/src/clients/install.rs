@@ -10,6 +10,7 @@ use record::SettingsBackup;
 pub use target::InstallEdit;
 use target::InstallTarget;
 
+mod digest;
 mod entry;
 pub mod exclude;
 pub(crate) mod execute;

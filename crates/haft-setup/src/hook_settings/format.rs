@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use crate::edit::jsonc::{self, JsonPathSegment};
 use crate::edit::{EditError, toml};
-use crate::hook_settings::places::HookRegistration;
 use crate::hook_settings::toml_hooks;
-use crate::program::HookPosition;
+use crate::program::{HookPosition, HookRegistration};
 
 /// The format of a file with hooks. `parent` is the path to the object that has a list for each event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use crate::clients::InstallScope;
 use crate::hook_settings::format::HookFormat;
 use crate::hook_settings::program::HookLauncher;
 use crate::problem::Problem;
+use crate::program::HookRegistration;
 use crate::programs::registrations;
 use crate::site::SetupSite;
 
@@ -32,13 +33,6 @@ pub(crate) enum HookFileFormat {
     Shared(HookLayout),
     /// A file that belongs to haft as a whole.
     Whole { text: String, is_program: bool },
-}
-
-/// The entry of one event.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HookRegistration {
-    pub(crate) event: String,
-    pub(crate) value: Value,
 }
 
 /// The layout of hooks in a file of settings.

@@ -7,9 +7,8 @@ use toml::{Table, Value};
 
 use crate::edit::EditError;
 use crate::edit::toml::{TomlSection, append, cut, parse, position, same, sections};
-use crate::hook_settings::places::HookRegistration;
 use crate::plain_file;
-use crate::program::{HookPosition, MAX_BYTES};
+use crate::program::{HookPosition, HookRegistration, MAX_BYTES};
 
 /// Whether the file has hooks, that is, a list of groups for an event. Codex's list of reviews is in the same table and is not a hook.
 pub(crate) fn has_hooks(path: &Path) -> bool {
@@ -140,7 +139,8 @@ mod tests {
     use crate::clients::install::target::InstallContent as _;
     use crate::hook_settings::entries::HookEntries;
     use crate::hook_settings::format::HookFormat;
-    use crate::hook_settings::places::{HookLayout, HookRegistration};
+    use crate::hook_settings::places::HookLayout;
+    use crate::program::HookRegistration;
 
     fn codex() -> HookEntries {
         let entry = |event: &str| HookRegistration {

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use haft::file_lock::FileLock;
-use haft::text::hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use crate::clients::install::digest::digest;
 use crate::clients::install::reverse::ReverseEdit;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
@@ -198,8 +197,4 @@ fn failed(what: &str, path: &Path, error: &std::io::Error) -> Problem {
     ))
     .at(SourceLocation::file(path))
     .advise("nothing was changed; make haft's state folder writable, or name another: --home DIR")
-}
-
-pub(crate) fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::clients::install::record::digest;
+use crate::clients::install::digest::digest;
 
 /// Maximum size in bytes of the text that is recorded.
 const MAX_REMOVED: usize = 256 * 1024;
