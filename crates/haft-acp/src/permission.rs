@@ -50,7 +50,8 @@ impl EditorApprover {
         if request.is_question() {
             // The protocol's stable part only has requests for permission.
             self.updates.say(&format!(
-                "A question waits for your answer: `haft approvals answer {id}`, or the console."
+                "A question waits for your answer, at a terminal or in the console: {}",
+                request.decision_advice()
             ));
             return ApproverReply::Nobody;
         }

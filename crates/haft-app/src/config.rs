@@ -15,6 +15,7 @@ use crate::config::layer::{LayerContent, SettingsFile, SettingsLayer};
 use crate::config::program::ProgramSettings;
 use crate::environment::Environment;
 use crate::problem::{Problem, SourceLocation};
+use crate::trust::trust_command;
 
 pub mod bounds;
 pub mod document;
@@ -460,8 +461,8 @@ fn untrusted_warning(workspace: &Path, ignored: &[String]) -> String {
         names = format!("{names} and {} more", ignored.len() - MAX_NAMED);
     }
     format!(
-        "{FILE_NAME} is in a folder that is not trusted: {names} ignored (to use it: `haft trust {}`)",
-        workspace.display()
+        "{FILE_NAME} is in a folder that is not trusted: {names} ignored (to use it: `{}`)",
+        trust_command(workspace, None)
     )
 }
 

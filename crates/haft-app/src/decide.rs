@@ -19,7 +19,12 @@ pub enum DecisionError {
     /// The inbox rejected it: there is no such request, it is decided already, or it ended without a decision.
     Inbox(InboxError),
     /// The call would not do here what the request shows.
-    Conflict(String),
+    Conflict {
+        /// The request.
+        id: ApprovalId,
+        /// What differs.
+        what: String,
+    },
     /// The edited arguments or the answers are invalid, or the policy denies them.
     Unfit {
         /// Whether the policy denied them; otherwise they are malformed.
@@ -146,7 +151,10 @@ impl App {
         session.expand([request.tool.as_str()]);
         let checked = self.executor().check_request(&session, request).await;
         checked.map_err(|failure| match failure.kind {
-            ErrorKind::Conflict => DecisionError::Conflict(failure.message),
+            ErrorKind::Conflict => DecisionError::Conflict {
+                id: request.id.clone(),
+                what: failure.message,
+            },
             kind => DecisionError::Unfit {
                 denied: kind == ErrorKind::Denied,
                 what: format!("the call cannot run here: {}", failure.message),
@@ -202,27 +210,41 @@ impl DecisionError {
         match self {
             Self::Inbox(error) => {
                 let problem = Problem::new(kind(&error), error.to_string());
-                match error {
-                    InboxError::NotFound(_) => problem.advise("`haft approvals list` shows them"),
-                    InboxError::Over {
-                        status: RequestStatus::Expired,
-                        ..
-                    } => problem.advise("make the call again to ask again"),
-                    InboxError::Over { .. } => problem.advise("there is nothing left to decide"),
-                    _ => problem,
-                }
+                problem.advise(remedy(&error))
             }
-            Self::Conflict(what) => Problem::usage(what).advise(
-                "nothing was decided; approve it under the settings of the request, or deny it",
-            ),
+            Self::Conflict { id, what } => Problem::usage(what).advise(format!(
+                "nothing was decided: `haft approvals deny {id}`, then make the call again, which asks about what it does now; or, if only settings differ, approve it with the options of the process that asked (--profile, --config, -c)"
+            )),
             Self::Unfit { denied, what } => {
                 let kind = if denied {
                     ProblemKind::Denied
                 } else {
                     ProblemKind::Usage
                 };
-                Problem::new(kind, what).advise("nothing was decided")
+                Problem::new(kind, what).advise("nothing was decided: the request is still pending")
             }
+        }
+    }
+}
+
+/// Returns what to do about an error of the inbox.
+fn remedy(error: &InboxError) -> String {
+    let done = |id: &ApprovalId, what: &str| format!("`haft approvals show {id}` shows {what}");
+    match error {
+        InboxError::NotFound(_) => "`haft approvals list --all` shows all requests".to_owned(),
+        InboxError::Decided { id, .. } => done(id, "the decision and what became of the call"),
+        InboxError::Claimed(id) => done(id, "what became of the call"),
+        InboxError::Open(id) => done(id, "what is to be decided"),
+        InboxError::Over {
+            status: RequestStatus::Expired,
+            ..
+        } => "make the call again: that makes a new request".to_owned(),
+        InboxError::Over { id, .. } => {
+            format!("nothing is left to decide: {}", done(id, "how it ended"))
+        }
+        InboxError::Unavailable(_) => {
+            "nothing was decided: do what the error says, then decide again; `haft doctor` checks the state folder"
+                .to_owned()
         }
     }
 }

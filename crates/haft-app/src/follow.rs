@@ -252,11 +252,12 @@ impl App {
 /// Returns the problem that an approval does not hold here. It still holds wherever the call is what the request showed.
 fn does_not_apply(refused: DecisionError, undone: &str) -> Problem {
     refused.problem().advise(format!(
-        "{undone}; the approval is still valid: resume it with the tools and the policy of the request"
+        "{undone}; the approval is still valid: resume the run with the options of the process that asked (--profile, --config, -c)"
     ))
 }
 
 /// Returns the problem that there is no such request.
 pub fn unknown(id: &ApprovalId) -> Problem {
-    Problem::usage(format!("no approval {id}")).advise("`haft approvals list` shows the requests")
+    Problem::usage(format!("no approval {id}"))
+        .advise("`haft approvals list --all` shows all requests")
 }

@@ -9,6 +9,7 @@ use crate::config::program::ProgramSettings;
 use crate::config::{LayerInputs, Settings};
 use crate::environment::Environment;
 use crate::home::{Home, rule_file};
+use crate::plain_file::name_loop;
 use crate::problem::{Problem, SourceLocation};
 use crate::trust::TrustStore;
 
@@ -166,7 +167,7 @@ fn real(option: Option<&Path>) -> Result<PathBuf, Problem> {
     };
     let real = given
         .canonicalize()
-        .map_err(|e| wrong(format!("cannot find the workspace: {e}")))?;
+        .map_err(|e| wrong(format!("cannot find the workspace: {}", name_loop(e))))?;
     if real.is_dir() {
         Ok(real)
     } else {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use haft_shell::join_words;
 use serde::{Deserialize, Serialize};
 
 use crate::home::Home;
@@ -35,6 +36,15 @@ pub enum TrustChoice {
     Forget,
 }
 
+/// Returns the command line that trusts a folder, as it can be typed in any folder; `home` is the state folder if it is not the usual one.
+pub fn trust_command(folder: &Path, home: Option<&Path>) -> String {
+    let mut words = vec!["haft".into(), "trust".into(), folder.to_string_lossy()];
+    if let Some(home) = home {
+        words.extend(["--home".into(), home.to_string_lossy()]);
+    }
+    join_words(&words)
+}
+
 impl TrustStore {
     /// Reads the store. An absent one is empty; a damaged one is an error, as guessing would trust or distrust wrongly.
     ///
@@ -45,14 +55,17 @@ impl TrustStore {
         let to_problem = |what: String| {
             Problem::settings(format!("cannot read the trust store: {what}"))
                 .at(SourceLocation::file(&path))
-                .advise("move the file away and trust the folders again: haft trust DIR")
         };
+        let damaged = "move the file away and trust the folders again: haft trust DIR";
+        let unreadable = "make the file readable, or name another state folder: --home DIR";
         match plain_file::read(&path, MAX_BYTES) {
-            Ok(text) => serde_json::from_str(&text).map_err(|e| to_problem(e.to_string())),
+            Ok(text) => {
+                serde_json::from_str(&text).map_err(|e| to_problem(e.to_string()).advise(damaged))
+            }
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 Ok(Self::default())
             }
-            Err(e) => Err(to_problem(e.to_string())),
+            Err(e) => Err(to_problem(e.to_string()).advise(unreadable)),
         }
     }
 
@@ -100,7 +113,10 @@ impl TrustStore {
     /// A [`Problem`] if the folder cannot be found, or its path is not UTF-8, which the store cannot hold.
     pub fn check(folder: &Path) -> Result<PathBuf, Problem> {
         let real = folder.canonicalize().map_err(|e| {
-            Problem::usage(format!("cannot trust a folder: {e}")).at(SourceLocation::file(folder))
+            let why = plain_file::name_loop(e);
+            Problem::usage(format!("cannot trust a folder: {why}"))
+                .at(SourceLocation::file(folder))
+                .advise("name an existing folder")
         })?;
         if real.to_str().is_none() {
             return Err(Problem::usage(

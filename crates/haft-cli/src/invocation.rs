@@ -12,7 +12,7 @@ use haft_app::notices::Notices;
 use haft_app::problem::Problem;
 use haft_app::reload::LoadSettings;
 use haft_app::site::{Overrides, Site};
-use haft_app::trust::{TrustChoice, TrustStore};
+use haft_app::trust::{TrustChoice, TrustStore, trust_command};
 
 use crate::args::GlobalOptions;
 use crate::screen::{Screen, visible};
@@ -113,6 +113,13 @@ impl Invocation {
             notices: Notices::new(move |text| screen.warn(&visible::line(text))),
             ..Host::default()
         }
+    }
+
+    /// Returns the command line that trusts the workspace, as it can be typed in any folder, for the state folder of this command.
+    pub(crate) fn trust_command(&self) -> String {
+        let home = self.options.home.as_ref().map(|_| self.site.home.path());
+        let line = trust_command(&self.site.workspace, home);
+        visible::line(&line)
     }
 
     /// Returns the common options for another start of haft, from any folder and with other variables. `workspace` tells whether to name

@@ -10,6 +10,12 @@ const MAX_READINGS: usize = 8;
 /// Maximum length of a name that is read, in bytes. Names of servers and tools have at most a few hundred.
 const MAX_NAME: usize = 1024;
 
+/// Returns the actions of a tool called `mcp__SERVER__TOOL`; `None` if it has another name.
+pub(crate) fn named(tool: &str, server: Option<&str>) -> Option<Vec<CallAction>> {
+    let name = tool.strip_prefix("mcp__")?;
+    Some(double_underscore(name, server))
+}
+
 /// Returns the actions of a tool called `SERVER__TOOL`. If the name can be read in several ways, there is an action for each.
 ///
 /// `server` is the server's name if the agent says it. Only the reading that fits it counts then.

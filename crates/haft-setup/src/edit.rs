@@ -6,6 +6,9 @@
 //! refused and never written.
 
 use std::ops::Range;
+use std::path::Path;
+
+use crate::problem::{Problem, SourceLocation};
 
 pub mod jsonc;
 pub mod toml;
@@ -16,22 +19,40 @@ pub mod toml;
 pub struct EditError {
     /// The reason.
     pub what: String,
-    /// The position in the text; empty if the reason has none.
-    pub at: Range<usize>,
+    /// The position in the text; `None` if the reason is about the text as a whole. An empty one, at the end of a text, is a position.
+    pub at: Option<Range<usize>>,
 }
 
 impl EditError {
     /// Returns a reason without a position.
     pub fn new(what: impl Into<String>) -> Self {
-        Self::at(what, 0..0)
+        Self {
+            what: what.into(),
+            at: None,
+        }
     }
 
     /// Returns a reason with its position.
     pub fn at(what: impl Into<String>, at: Range<usize>) -> Self {
         Self {
             what: what.into(),
-            at,
+            at: Some(at),
         }
+    }
+
+    /// Adds a position if the reason has none.
+    pub fn or_at(mut self, at: Option<Range<usize>>) -> Self {
+        self.at = self.at.or(at);
+        self
+    }
+
+    /// Returns it as a problem with a file that has this text: `failed` says what could not be done.
+    pub fn problem(self, failed: &str, file: &Path, text: &str) -> Problem {
+        let place = match self.at {
+            Some(at) => SourceLocation::in_text(&file.display().to_string(), text, at),
+            None => SourceLocation::file(file),
+        };
+        Problem::usage(format!("{failed}: {}", self.what)).at(place)
     }
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::clients::InstallScope;
 pub use crate::clients::install::InstallEdit;
 use crate::clients::install::record::SettingsBackup;
-use crate::clients::install::target::{InstallContent, InstallTarget};
+use crate::clients::install::target::{ContentRole, InstallContent, InstallTarget};
 use crate::clients::settings_file::EditableFile;
 use crate::edit::EditError;
 use crate::plain_file;
@@ -18,9 +18,8 @@ use crate::site::SetupSite;
 
 use crate::program::{HookPosition, MAX_BYTES};
 use crate::programs;
-use json_hooks::JsonHooks;
-use places::{HookFileFormat, HookLayout, HookRegistration, HookTarget};
-use toml_hooks::TomlHooks;
+use entries::HookEntries;
+use places::{HookFileFormat, HookLayout, HookTarget};
 use whole::WholeFile;
 
 pub use crate::program::Switch;
@@ -28,15 +27,13 @@ pub use crate::programs::registrations;
 pub use program::HookLauncher;
 
 pub mod status;
-mod json_hooks;
+mod entries;
+mod format;
 mod places;
 mod program;
 mod toml_hooks;
 mod version;
 mod whole;
-
-/// The folder below the state folder with the original files.
-const RECORDS: &str = "hooks";
 
 /// Which hooks to edit.
 #[derive(Debug, Clone, Copy)]
@@ -152,12 +149,12 @@ fn choose_places(agent: Agent, places: Vec<HookTarget>) -> Vec<HookTarget> {
 fn target(order: HookEditOptions<'_>, place: &HookTarget) -> Result<InstallTarget, Problem> {
     let HookEditOptions { agent, site, .. } = order;
     let within = (order.level == InstallScope::Project).then_some(site.workspace);
-    let mut file = EditableFile::locate(&place.path, agent.title(), by_hand(agent), within)?;
+    let mut file = EditableFile::locate(&place.path, agent.title(), role(agent).by_hand, within)?;
     let is_program = matches!(place.form, HookFileFormat::Whole { is_program, .. } if is_program);
     if is_program {
         file = file.with_mode(0o755);
     }
-    let original = SettingsBackup::of(site.home, RECORDS, &file.path);
+    let original = SettingsBackup::of(site.home, &file.path);
     Ok(InstallTarget {
         content: content(agent, place),
         file,
@@ -167,23 +164,15 @@ fn target(order: HookEditOptions<'_>, place: &HookTarget) -> Result<InstallTarge
 
 fn content(agent: Agent, place: &HookTarget) -> Box<dyn InstallContent> {
     match &place.form {
-        HookFileFormat::Json(layout) => Box::new(json(agent, layout)),
-        HookFileFormat::Toml(entries) => Box::new(toml(agent, entries)),
+        HookFileFormat::Shared(layout) => Box::new(shared(agent, layout)),
         HookFileFormat::Whole { text, is_program } => Box::new(whole(agent, text, *is_program)),
     }
 }
 
-fn json(agent: Agent, layout: &HookLayout) -> JsonHooks {
-    JsonHooks {
+fn shared(agent: Agent, layout: &HookLayout) -> HookEntries {
+    HookEntries {
         agent,
         layout: layout.clone(),
-    }
-}
-
-fn toml(agent: Agent, entries: &[HookRegistration]) -> TomlHooks {
-    TomlHooks {
-        agent,
-        entries: entries.to_vec(),
     }
 }
 
@@ -197,19 +186,18 @@ fn whole(agent: Agent, text: &str, is_program: bool) -> WholeFile {
 
 fn put(agent: Agent, place: &HookTarget, before: &str) -> Result<String, EditError> {
     match &place.form {
-        HookFileFormat::Json(layout) => json(agent, layout).put(before),
-        HookFileFormat::Toml(entries) => toml(agent, entries).put(before),
+        HookFileFormat::Shared(layout) => shared(agent, layout).put(before),
         HookFileFormat::Whole { text, is_program } => whole(agent, text, *is_program).put(before),
     }
 }
 
 /// Returns the events for which a file registers haft.
 fn events(agent: Agent, place: &HookTarget) -> Vec<String> {
-    let of =
-        |entries: &[HookRegistration]| entries.iter().map(|entry| entry.event.clone()).collect();
     match &place.form {
-        HookFileFormat::Json(layout) => of(&layout.entries),
-        HookFileFormat::Toml(entries) => of(entries),
+        HookFileFormat::Shared(layout) => {
+            let entries = layout.entries.iter();
+            entries.map(|entry| entry.event.clone()).collect()
+        }
         HookFileFormat::Whole { text, is_program } => whole(agent, text, *is_program)
             .event(&place.path)
             .into_iter()
@@ -220,8 +208,7 @@ fn events(agent: Agent, place: &HookTarget) -> Vec<String> {
 /// Finds haft's entries in the text of a file. A file that is haft's as a whole is the entry for its event, or for all events.
 fn spots(agent: Agent, place: &HookTarget, before: &str) -> Result<Vec<HookPosition>, EditError> {
     match &place.form {
-        HookFileFormat::Json(layout) => json(agent, layout).spots(before),
-        HookFileFormat::Toml(entries) => toml(agent, entries).spots(before),
+        HookFileFormat::Shared(layout) => shared(agent, layout).spots(before),
         HookFileFormat::Whole { text, is_program } => {
             Ok(whole(agent, text, *is_program).spots(before, &place.path))
         }
@@ -245,7 +232,8 @@ pub fn snippet(
     let places = places::places(order.agent, order.level, order.site, program)?;
     let each = choose_places(order.agent, places).into_iter().map(|place| {
         let text = put(order.agent, &place, "");
-        let text = text.map_err(|wrong| Problem::failed(wrong.what))?;
+        let text =
+            text.map_err(|wrong| wrong.problem("cannot write the hooks", &place.path, ""))?;
         Ok(Snippet {
             file: place.path,
             text,
@@ -263,12 +251,16 @@ pub struct Snippet {
     pub text: String,
 }
 
-/// Returns the advice for a file that haft cannot edit.
-fn by_hand(agent: Agent) -> String {
+/// Returns what haft's hooks are to an agent's file.
+fn role(agent: Agent) -> ContentRole {
     let name = agent.name();
-    format!(
-        "nothing was changed; correct the file, or write the hooks into it by hand as `haft hook install {name} --print` shows them"
-    )
+    ContentRole {
+        part: format!("hooks of {name}"),
+        owner: agent.title(),
+        by_hand: format!(
+            "nothing was changed; correct the file, or write the hooks into it by hand as `haft hook install {name} --print` shows them"
+        ),
+    }
 }
 
 /// Returns the switch of an agent that denies a call when a hook fails, if it has one.

@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use haft_shell::join_words;
+
 use crate::clients::SERVER;
 use crate::problem::Problem;
 use crate::programs::claude;
@@ -165,8 +167,9 @@ fn all(request: ImportRequest<'_>, into: &mut Imports) {
         }
         if place.in_workspace && !request.reads_workspace {
             into.notes.push(format!(
-                "not read, as this folder is not trusted: {} (haft trust)",
-                place.file.display()
+                "not read, as this folder is not trusted: {} (haft trust {})",
+                place.file.display(),
+                join_words(&[request.at.workspace.to_string_lossy()])
             ));
             continue;
         }

@@ -14,12 +14,16 @@ pub struct Launch {
 impl Launch {
     /// Returns it as a TOML table of this name in the table of servers.
     pub fn to_toml(&self, servers: &str, name: &str) -> String {
+        let values = self.to_toml_values();
+        let lines = values.map(|(key, value)| format!("{key} = {value}\n"));
+        format!("[{servers}.{name}]\n{}", lines.concat())
+    }
+
+    /// Returns its members with their values as TOML.
+    pub(crate) fn to_toml_values(&self) -> [(&'static str, String); 2] {
         let text = |text: &str| Value::String(text.to_owned()).to_string();
         let args: Vec<String> = self.args.iter().map(|arg| text(arg)).collect();
-        format!(
-            "[{servers}.{name}]\ncommand = {}\nargs = [{}]\n",
-            text(&self.command),
-            args.join(", ")
-        )
+        let args = format!("[{}]", args.join(", "));
+        [("command", text(&self.command)), ("args", args)]
     }
 }

@@ -20,8 +20,17 @@ pub fn read(path: &Path, most: u64) -> io::Result<String> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
-        .open(path)?;
+        .open(path)
+        .map_err(name_loop)?;
     whole(file, most)
+}
+
+/// Returns the error in words if it is about links that lead nowhere, which the system only names "too many levels".
+pub fn name_loop(error: io::Error) -> io::Error {
+    if Errno::from_io_error(&error) == Some(Errno::LOOP) {
+        return io::Error::new(error.kind(), "its symbolic links lead in a circle");
+    }
+    error
 }
 
 /// Reads such a file below a folder that others may write to: no symbolic link in the path is followed.

@@ -187,6 +187,13 @@ impl HooksOff {
     }
 }
 
+/// The entry of one event, as haft writes it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct HookRegistration {
+    pub(crate) event: String,
+    pub(crate) value: Value,
+}
+
 /// An entry of haft in a file of hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HookPosition {

@@ -204,13 +204,14 @@ pub(crate) fn group(handler: &Value) -> Value {
     serde_json::json!({ "hooks": [handler] })
 }
 
-/// The entries of an agent that follows Claude Code and needs nothing else: before and after a call, and at the start and end of a session.
-/// `entry` puts an event where the agent looks for it.
-pub(crate) fn plain_entries(
+/// The file of an agent that follows Claude Code and needs nothing else: haft is asked before and after a call, and at the start and end of
+/// a session. `entry` puts an event where the agent looks for it.
+pub(crate) fn plain_file(
     agent: Agent,
     program: &str,
+    path: &'static str,
     entry: fn(&'static str, Value) -> HookEntry,
-) -> Vec<HookEntry> {
+) -> AgentFile {
     let command = command_line(program, agent);
     let events = [
         ("PreToolUse", agent.limits().wait.as_secs()),
@@ -221,9 +222,8 @@ pub(crate) fn plain_entries(
     let handler = |seconds| {
         group(&serde_json::json!({"type": "command", "command": command, "timeout": seconds}))
     };
-    events
-        .map(|(event, seconds)| entry(event, handler(seconds)))
-        .to_vec()
+    let entries = events.map(|(event, seconds)| entry(event, handler(seconds)));
+    AgentFile::shared(path, SettingsFormat::Json, entries.to_vec())
 }
 
 /// How long an agent waits for a hook that only reports, in seconds.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::StoreError;
 
 pub(crate) mod file;
+mod holder;
 pub(crate) mod worker;
 
 pub use crate::inbox::sqlite::SqliteInbox;

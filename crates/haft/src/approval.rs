@@ -48,6 +48,9 @@ use preview::FileChange;
 /// How long a request stays valid if its client does not wait for it (contract §2).
 pub const STANDS: Duration = Duration::from_hours(7 * 24);
 
+/// Maximum size in bytes of the answers in an example for the operator.
+const MAX_SAMPLE_ANSWERS: usize = 1000;
+
 /// The size of an effect or a file besides its texts, in bytes, estimated: hashes, numbers, names of members.
 const PER_ENTRY: usize = 250;
 
@@ -144,6 +147,33 @@ impl ApprovalRequest {
     /// Returns whether nothing is left to decide once the call stops waiting: the call is denied then.
     pub fn ends_with_the_wait(&self) -> bool {
         self.expires.saturating_sub(self.created) < nanoseconds(STANDS)
+    }
+
+    /// Returns the command line with which the operator approves the call, or answers the question: with answers that fit as an example.
+    fn decision_command(&self) -> String {
+        let id = &self.id;
+        let Some(form) = &self.form else {
+            return format!("haft approvals approve {id}");
+        };
+        let answers = Value::Object(form.sample_answers()).to_string();
+        // For a shell: a quote in a quoted text ends it, stands by itself, and begins the next one.
+        let answers = answers.replace('\'', "'\\''");
+        if answers.len() > MAX_SAMPLE_ANSWERS {
+            return format!("haft approvals answer {id} --answers @FILE");
+        }
+        format!("haft approvals answer {id} --answers '{answers}'")
+    }
+
+    /// Returns what the operator can do about it.
+    pub fn decision_advice(&self) -> String {
+        let (id, command) = (&self.id, self.decision_command());
+        if self.is_question() {
+            format!(
+                "`haft approvals show {id}` shows the question; an answer looks like this: {command}"
+            )
+        } else {
+            format!("`{command}`")
+        }
     }
 
     /// Returns whether it is a question to the user instead of a call.

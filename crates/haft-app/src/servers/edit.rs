@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use haft_mcp::upstream::{MAX_SERVER_NAME, is_server_name};
 
 use crate::config::{FILE_NAME, Settings, document, user_file};
-use crate::problem::{Problem, SourceLocation};
+use crate::problem::Problem;
 use crate::site::Site;
 use haft_setup::clients::settings_file::EditableFile;
 use haft_setup::edit::EditError;
@@ -106,7 +106,10 @@ fn change(
     let mode = (!named.ends_with(FILE_NAME)).then_some(0o600);
     let file = EditableFile::own(named, mode)?;
     let texts = file.rewrite(dry_run, |text| {
-        let after = edit(text).map_err(|wrong| refuse(&file.path, text, wrong))?;
+        let after = edit(text).map_err(|wrong| {
+            let problem = wrong.problem("cannot edit the settings", &file.path, text);
+            problem.advise("nothing was changed; edit the file by hand")
+        })?;
         // A text that haft could not read afterwards is not written.
         document::parse(&file.path.display().to_string(), &after)?;
         Ok(after)
@@ -116,17 +119,6 @@ fn change(
         before: texts.before,
         after: texts.after,
     })
-}
-
-fn refuse(file: &Path, text: &str, wrong: EditError) -> Problem {
-    let place = if wrong.at.is_empty() {
-        SourceLocation::file(file)
-    } else {
-        SourceLocation::in_text(&file.display().to_string(), text, wrong.at)
-    };
-    Problem::usage(format!("cannot edit the settings: {}", wrong.what))
-        .at(place)
-        .advise("nothing was changed; edit the file by hand")
 }
 
 #[cfg(test)]

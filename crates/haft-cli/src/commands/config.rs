@@ -102,8 +102,9 @@ fn init(at: &Invocation) -> ExitResult {
     match written {
         Ok(()) => {
             at.screen.say(&format!(
-                "wrote {}; to use it: `haft trust`",
-                path.display()
+                "wrote {}; to use it: `{}`",
+                visible::line(&path.display().to_string()),
+                at.trust_command()
             ));
             Ok(Exit::Done)
         }

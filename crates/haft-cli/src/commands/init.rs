@@ -169,7 +169,10 @@ impl InitReport<'_> {
         if !self.is_new {
             screen.say(&format!("{path} already exists: left unchanged"));
             if !self.trusted {
-                screen.say("  it is not trusted; read it, then: haft trust");
+                screen.say(&format!(
+                    "  the folder is not trusted, so haft ignores what that file allows; read it, then: {}",
+                    at.trust_command()
+                ));
             }
             return Ok(());
         }
@@ -200,6 +203,7 @@ impl InitReport<'_> {
     /// Says what trust enables, or why the folder is not trusted.
     fn say_trust(&self, at: &Invocation, dry_run: bool) {
         let screen = at.screen;
+        let said;
         let why = if self.trusted || self.would_trust {
             if self.skills.is_empty() {
                 "  from now on haft uses its haft.toml in full, and skills that are put into .haft/skills, .agents/skills or .claude/skills"
@@ -209,7 +213,11 @@ impl InitReport<'_> {
         } else if dry_run {
             "  it brings skills, which agents follow; haft asks about trust at a terminal, --yes grants it without asking:"
         } else {
-            "  it brings skills, which agents follow; read them, then: haft trust"
+            said = format!(
+                "  it brings skills, which agents follow; read them, then: {}",
+                at.trust_command()
+            );
+            &said
         };
         screen.say(&styled(DIM, why));
         for skill in self.skills {

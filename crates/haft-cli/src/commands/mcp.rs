@@ -155,10 +155,7 @@ fn disconnect(at: &Invocation, typed: &ClientFileArgs) -> ExitResult {
         }
     }
     let changed: Vec<&InstallEdit> = edits.iter().filter(|edit| edit.changes()).collect();
-    for edit in changed
-        .iter()
-        .filter(|edit| edit.after.is_none() && !typed.dry_run)
-    {
+    for edit in changed.iter().filter(|_| !typed.dry_run) {
         // The line does no harm where it stays.
         let _ = exclude::show(&edit.file);
     }

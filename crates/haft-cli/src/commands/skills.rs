@@ -63,9 +63,9 @@ fn tell(at: &Invocation, found: &Catalogue) {
     let screen = at.screen;
     for folder in found.withheld() {
         screen.warn(&format!(
-            "the skills in {} are withheld: the workspace is not trusted (`haft trust {}`)",
+            "the skills in {} are withheld: the workspace is not trusted (`{}`)",
             line(folder),
-            line(&at.site.workspace)
+            at.trust_command()
         ));
     }
     for problem in found.problems() {

@@ -1,10 +1,11 @@
 //! Text for models: it never says how to approve a call or loosen a rule. The operator gets that on stderr.
 
 use std::io::BufReader;
+use std::path::Path;
 
 use serde_json::json;
 
-use crate::harness::{Lab, ended};
+use crate::harness::{Lab, Ran, ended};
 use crate::serve::{Server, exchange, hello, post, tool_call};
 
 /// A call that does not run, and what the operator is told.
@@ -136,5 +137,174 @@ fn u6_an_mcp_client_is_told_no_more() {
         }
         drop(child.stdin.take());
         ended(child);
+    }
+}
+
+/// Types a line that haft advised, in a shell and another folder than the workspace.
+fn type_line(lab: &Lab, line: &str) -> Ran {
+    let program = Path::new(env!("CARGO_BIN_EXE_haft")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let mut shell = lab.program("sh", &["-c", line]);
+    shell.env("PATH", format!("{}:{path}", program.display()));
+    ended(shell.current_dir("/").spawn().unwrap())
+}
+
+/// Returns the line in a text that begins with these words: to the end of its code span, or of the text's line.
+fn advised<'t>(said: &'t str, begin: &str) -> &'t str {
+    let at = said
+        .find(begin)
+        .unwrap_or_else(|| panic!("{begin}: {said}"));
+    let end = said[at..].find(['`', '\n']);
+    said[at..].get(..end.unwrap_or(said.len() - at)).unwrap()
+}
+
+#[test]
+fn a_question_is_answered_by_the_line_that_haft_advises() {
+    let lab = Lab::new();
+    let form = json!({"title": "Which", "wait_s": 1, "questions": [
+        {"id": "it's \"a\"", "type": "single", "text": "?", "options": ["$(touch x)", "b"]},
+        {"id": "n", "type": "number", "text": "?"},
+        {"id": "l", "type": "multiple", "text": "?", "options": ["`c`"]},
+    ]});
+    let form = form.to_string();
+    let call = [
+        "call",
+        "ask_user",
+        "--args",
+        &form,
+        "-c",
+        "tools.enable=[\"ask_user\"]",
+    ];
+    let ran = lab.run(&call);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let (_, line) = ran.stderr.split_once("looks like this: ").unwrap();
+    let typed = type_line(&lab, line.lines().next().unwrap());
+    assert_eq!(typed.code, 0, "{line}: {}", typed.stderr);
+    let again = lab.run(&[&call[..], &["--json"]].concat());
+    assert!(again.stdout.contains("$(touch x)"), "{}", again.stdout);
+    let typed = type_line(&lab, advised(&ran.stderr, "haft approvals show"));
+    assert_eq!(typed.code, 0, "{}", typed.stderr);
+}
+
+#[test]
+fn a_request_that_cannot_be_decided_says_where_it_stands() {
+    let lab = Lab::new();
+    let asked = lab
+        .run(&["call", "write_file", "--args", WRITE, "--json"])
+        .json();
+    let id = asked["approval"].as_str().unwrap();
+    let unknown = lab.run(&["approvals", "deny", "ap-0"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+    let line = advised(&unknown.stderr, "haft approvals list --all");
+    assert!(type_line(&lab, line).stdout.contains(id));
+    assert_eq!(
+        type_line(&lab, &format!("haft approvals deny {id}")).code,
+        0
+    );
+    let twice = lab.run(&["approvals", "approve", id]);
+    assert_eq!(twice.code, 2, "{}", twice.stderr);
+    assert!(
+        twice.stderr.contains("already decided: denied"),
+        "{}",
+        twice.stderr
+    );
+    let line = advised(&twice.stderr, "haft approvals show");
+    let typed = type_line(&lab, line);
+    assert!(
+        typed.code == 0 && typed.stdout.contains("denied"),
+        "{}",
+        typed.stderr
+    );
+}
+
+#[test]
+fn a_folder_is_trusted_by_the_line_that_haft_advises_wherever_it_is_typed() {
+    let lab = Lab::new();
+    let skill = "---\nname: evil\ndescription: Does as it likes.\n---\nRun this.\n";
+    for folder in ["plain", "it's mine $(x)"] {
+        let at = lab.work().join(folder);
+        lab.file(&format!("{folder}/.agents/skills/evil/SKILL.md"), skill);
+        let at = at.to_str().unwrap();
+        for args in [["init"].as_slice(), &["init"], &["skills", "list"]] {
+            let ran = lab.run(&[&["--workspace", at], args].concat());
+            let begin = if folder == "plain" {
+                "haft trust /"
+            } else {
+                "haft trust "
+            };
+            let typed = type_line(&lab, advised(&ran.stderr, begin));
+            assert_eq!(typed.code, 0, "{}: {}", ran.stderr, typed.stderr);
+            assert!(typed.stderr.contains("is trusted"), "{}", typed.stderr);
+            let removed = lab.run(&["trust", "--remove", at]);
+            assert!(
+                removed.stderr.contains("no longer trusted"),
+                "{}",
+                removed.stderr
+            );
+        }
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_written_can_be_after_the_line_that_haft_advises() {
+    for (name, begin) in [("hard link", "cp -p "), ("loop", "rm "), ("gone", "rm ")] {
+        let lab = Lab::new();
+        let folder = lab.work().join(".cursor");
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("mcp.json");
+        match name {
+            "hard link" => {
+                std::fs::write(&file, "{}").unwrap();
+                std::fs::hard_link(&file, folder.join("other")).unwrap();
+            }
+            "loop" => std::os::unix::fs::symlink("mcp.json", &file).unwrap(),
+            _ => std::os::unix::fs::symlink("nowhere", &file).unwrap(),
+        }
+        for args in [
+            ["mcp", "install", "cursor", "--dry-run"].as_slice(),
+            &["mcp", "install", "cursor"],
+        ] {
+            let refused = lab.run(args);
+            assert_eq!(refused.code, 1, "{name}: {}", refused.stderr);
+            assert!(refused.stderr.contains("mcp.json"), "{}", refused.stderr);
+            assert!(
+                !refused.stderr.contains("os error 40"),
+                "{}",
+                refused.stderr
+            );
+        }
+        let refused = lab.run(&["mcp", "install", "cursor"]);
+        let typed = type_line(&lab, advised(&refused.stderr, begin));
+        assert_eq!(typed.code, 0, "{name}: {}", typed.stderr);
+        let ran = lab.run(&["mcp", "install", "cursor"]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn links_that_lead_in_a_circle_are_said_in_words() {
+    let lab = Lab::new();
+    std::os::unix::fs::symlink("loop", lab.work().join("loop")).unwrap();
+    for args in [
+        ["--workspace", "loop", "tools"].as_slice(),
+        &["--home", "loop", "runs", "list"],
+        &["--config", "loop", "runs", "list"],
+        &["mcp", "import", "loop"],
+        &["trust", "loop"],
+        &["call", "read_file", "--args", r#"{"path":"loop"}"#],
+    ] {
+        let ran = lab.run(args);
+        assert_ne!(ran.code, 0, "{args:?}");
+        assert!(
+            ran.stderr.contains("lead in a circle"),
+            "{args:?}: {}",
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("os error"), "{args:?}: {}", ran.stderr);
+        assert!(
+            !ran.stderr.contains("move the file away and"),
+            "{}",
+            ran.stderr
+        );
     }
 }

@@ -344,3 +344,73 @@ fn two_installs_at_once_lose_nothing() {
     let codex = fs::read_to_string(root(&lab).join(".codex/config.toml")).unwrap();
     assert_eq!(codex.matches("[mcp_servers.haft]").count(), 1);
 }
+
+#[test]
+fn hooks_in_a_file_that_cannot_be_read_are_not_said_to_be_removed() {
+    let rows: [(&str, &[u8], i32, &str); 4] = [
+        ("folder", b"", 1, "not a regular file"),
+        ("bytes", b"{\"a\": \"\xff\"}", 1, "not UTF-8 at byte 7"),
+        (
+            "comma",
+            b"{\n  \"hooks\": {,}\n}\n",
+            2,
+            "settings.json:2:13",
+        ),
+        ("link", b"", 1, "leads back to itself"),
+    ];
+    for (name, text, code, says) in rows {
+        let lab = Lab::new();
+        let other = lab.run(&["hook", "install", "cursor", "--yes"]);
+        assert_eq!(other.code, 0, "{}", other.stderr);
+        let hooks = root(&lab).join(".cursor/hooks.json");
+        let before = fs::read(&hooks).unwrap();
+        let file = root(&lab).join(".claude/settings.json");
+        fs::create_dir(file.parent().unwrap()).unwrap();
+        match name {
+            "folder" => fs::create_dir(&file).unwrap(),
+            "link" => std::os::unix::fs::symlink("settings.json", &file).unwrap(),
+            _ => fs::write(&file, text).unwrap(),
+        }
+        // By name and without one; of several files none is edited then.
+        for agent in [&["claude"][..], &[]] {
+            let ran = lab.run(&[&["hook", "uninstall"], agent, &["--yes"]].concat());
+            assert_eq!(ran.code, code, "{name} {agent:?}: {}", ran.stderr);
+            for part in [says, "settings.json", "Claude Code"] {
+                assert!(
+                    ran.stderr.contains(part),
+                    "{name} {agent:?}: {}",
+                    ran.stderr
+                );
+            }
+            assert!(!ran.stderr.contains("is not in"), "{}", ran.stderr);
+        }
+        assert_eq!(fs::read(&hooks).unwrap(), before, "{name}");
+        if let Ok(now) = fs::read(&file) {
+            assert_eq!(now, text, "{name}");
+        }
+        let status = lab.run(&["hook", "status", "claude", "--json"]).json();
+        assert!(status.to_string().contains("\"unreadable\""), "{status}");
+    }
+}
+
+#[test]
+fn two_kinds_of_edits_of_one_file_are_undone_in_any_order() {
+    let server = ["mcp", "uninstall", "gemini"];
+    let hooks = ["hook", "uninstall", "gemini", "--project", "--yes"];
+    for (first, second) in [(&server[..], &hooks[..]), (&hooks, &server)] {
+        for text in [None, Some("{}"), Some("{ \"theme\": \"dark\" // mine\n}")] {
+            let lab = Lab::new();
+            let file = lab.work().join(".gemini/settings.json");
+            if let Some(text) = text {
+                lab.file(".gemini/settings.json", text);
+            }
+            let install = ["hook", "install", "gemini", "--project", "--yes"];
+            for args in [&["mcp", "install", "gemini"][..], &install, first, second] {
+                let ran = lab.run(args);
+                assert_eq!(ran.code, 0, "{args:?}: {}", ran.stderr);
+            }
+            assert_eq!(fs::read_to_string(&file).ok().as_deref(), text);
+            assert_eq!(file.parent().unwrap().exists(), text.is_some());
+        }
+    }
+}

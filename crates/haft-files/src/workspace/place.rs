@@ -354,7 +354,7 @@ impl Workspace {
         if walk.links > MAX_LINKS {
             return Err(WorkspaceError::Malformed(
                 path.to_owned(),
-                "more than 40 links to follow",
+                "its symbolic links lead in a circle, or there are more than 40",
             ));
         }
         let fd = self.beneath(link, OFlags::PATH)?;

@@ -35,8 +35,8 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
 
 /// States what a call of a tool would do.
 fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
-    if let Some(name) = tool.strip_prefix("mcp__") {
-        return mcp::double_underscore(name, None);
+    if let Some(actions) = mcp::named(tool, None) {
+        return actions;
     }
     match tool {
         "Bash" | "shell_command" => tools::command(input, &["cmd", "command"], &["cwd", "workdir"]),

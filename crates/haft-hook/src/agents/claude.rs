@@ -52,8 +52,8 @@ pub(crate) fn actions(
 ) -> Vec<CallAction> {
     let server = event.object("mcp_server").ok().flatten();
     let server = server.and_then(|server| server.text("name"));
-    if let Some(name) = tool.strip_prefix("mcp__") {
-        return mcp::double_underscore(name, server.as_deref());
+    if let Some(actions) = mcp::named(tool, server.as_deref()) {
+        return actions;
     }
     if let Some(server) = server {
         return vec![mcp::tool_of(Some(&server), tool)];

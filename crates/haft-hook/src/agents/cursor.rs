@@ -129,8 +129,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAct
     if let Some(tool) = tool.strip_prefix("MCP:") {
         return vec![mcp::tool_of(None, tool)];
     }
-    if let Some(name) = tool.strip_prefix("mcp__") {
-        return mcp::double_underscore(name, None);
+    if let Some(actions) = mcp::named(tool, None) {
+        return actions;
     }
     match tool {
         "Shell" => tools::command(input, &["command"], &["cwd"]),

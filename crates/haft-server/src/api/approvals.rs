@@ -405,13 +405,15 @@ pub(crate) fn refusal(refused: &DecisionError) -> (StatusCode, reply::ErrorBody)
         DecisionError::Inbox(InboxError::Unavailable(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
         }
-        DecisionError::Inbox(_) | DecisionError::Conflict(_) => (StatusCode::CONFLICT, "conflict"),
+        DecisionError::Inbox(_) | DecisionError::Conflict { .. } => {
+            (StatusCode::CONFLICT, "conflict")
+        }
         DecisionError::Unfit { denied: true, .. } => (StatusCode::FORBIDDEN, "denied"),
         DecisionError::Unfit { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid_arguments"),
     };
     let message = match refused {
         DecisionError::Inbox(error) => error.to_string(),
-        DecisionError::Unfit { what, .. } | DecisionError::Conflict(what) => what.clone(),
+        DecisionError::Unfit { what, .. } | DecisionError::Conflict { what, .. } => what.clone(),
     };
     (status, reply::ErrorBody::new(kind, message))
 }

@@ -10,9 +10,13 @@ use record::SettingsBackup;
 pub use target::InstallEdit;
 use target::InstallTarget;
 
+mod digest;
 mod entry;
 pub mod exclude;
+pub(crate) mod execute;
+mod plan;
 pub(crate) mod record;
+mod reverse;
 pub(crate) mod step;
 pub(crate) mod target;
 
@@ -57,7 +61,7 @@ fn target(
     );
     let within = (level == InstallScope::Project).then_some(site.workspace);
     let file = EditableFile::locate(&named, client.name, advice, within)?;
-    let original = SettingsBackup::of(site.home, "clients", &file.path);
+    let original = SettingsBackup::of(site.home, &file.path);
     Ok(InstallTarget {
         content: Box::new(ClientEntry(client)),
         file,

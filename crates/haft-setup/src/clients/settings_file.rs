@@ -2,13 +2,17 @@
 
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use haft::file_lock::FileLock;
+use haft_shell::join_words;
+use rustix::io::Errno;
 
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
+
+mod attributes;
 
 /// Maximum size in bytes, larger than any settings file: Claude Code stores much more in its own than settings.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -35,29 +39,15 @@ pub struct FileTexts {
     pub after: String,
 }
 
-/// What to do about a link that cannot be followed.
-const NO_FILE: &str = "it is a link to a missing file: create that file, or remove the link";
-
 impl EditableFile {
     /// Returns a settings file of haft itself. Links are followed. `mode` is that of a new file; `None` for the usual one.
     ///
     /// # Errors
     /// The path cannot be resolved.
     pub fn own(named: &Path, mode: Option<u32>) -> Result<Self, Problem> {
-        let advice = "make the file and its folder readable and writable";
-        let path = resolve_path(named).map_err(|e| {
-            let problem = Problem::failed(format!("cannot find the settings: {e}"));
-            let is_link = named.is_symlink();
-            problem
-                .at(SourceLocation::file(named))
-                .advise(if is_link { NO_FILE } else { advice })
-        })?;
-        Ok(Self {
-            path,
-            client: "haft",
-            advice: advice.to_owned(),
-            mode,
-        })
+        let advice = "make the file and its folder readable and writable".to_owned();
+        let file = Self::locate(named, "haft", advice, None)?;
+        Ok(Self { mode, ..file })
     }
 
     /// Finds a file of `client`. Links are followed, as the client does; a project's file must be `within` the project.
@@ -68,13 +58,10 @@ impl EditableFile {
         within: Option<&Path>,
     ) -> Result<Self, Problem> {
         let path = resolve_path(named).map_err(|e| {
-            let problem = Problem::failed(format!("cannot find the settings of {client}: {e}"));
-            let is_link = named.is_symlink();
-            problem.at(SourceLocation::file(named)).advise(if is_link {
-                NO_FILE
-            } else {
-                advice.as_str()
-            })
+            let (why, remedy) = not_resolved(named, &e);
+            Problem::failed(format!("cannot find the settings of {client}: {why}"))
+                .at(SourceLocation::file(named))
+                .advise(remedy.unwrap_or_else(|| advice.clone()))
         })?;
         if within.is_some_and(|project| !path.starts_with(project)) {
             return Err(Problem::usage(format!(
@@ -176,6 +163,9 @@ impl EditableFile {
         };
         let before = self.read()?;
         let after = edit(before.as_deref().unwrap_or_default())?;
+        if before.as_deref() != Some(&after) {
+            self.check_replaceable()?;
+        }
         if !dry_run && before.as_deref() != Some(&after) {
             self.sweep();
             let draft = self.draft_path()?;
@@ -183,6 +173,28 @@ impl EditableFile {
             self.replace_with(&draft, before.as_deref())?;
         }
         Ok(FileTexts { before, after })
+    }
+
+    /// Fails if the file cannot be replaced without a loss: under its other names (hard links), it would keep the old text. Nor is it
+    /// written to, since one of its names may be in a snapshot.
+    pub(crate) fn check_replaceable(&self) -> Result<(), Problem> {
+        let links = std::fs::metadata(&self.path).map_or(0, |file| file.nlink());
+        if links < 2 {
+            return Ok(());
+        }
+        let what = format!(
+            "cannot write the settings of {}: the file has {links} names (hard links), and only this one would get the new text",
+            self.client
+        );
+        let own = text_of(&self.path);
+        let copy = format!("{own}.copy");
+        Err(Problem::failed(what)
+            .at(SourceLocation::file(&self.path))
+            .advise(format!(
+                "nothing was changed; make it a file of its own first: cp -p {0} && mv {1}",
+                join_words(&[&own, &copy]),
+                join_words(&[&copy, &own]),
+            )))
     }
 
     fn check_unchanged(&self, before: Option<&str>) -> Result<(), Problem> {
@@ -204,8 +216,8 @@ impl EditableFile {
     }
 
     fn draft(&self, draft: &Path, text: &str) -> io::Result<()> {
-        let old = match OpenOptions::new().write(true).open(&self.path) {
-            Ok(file) => Some(file.metadata()?),
+        let old = match OpenOptions::new().read(true).write(true).open(&self.path) {
+            Ok(file) => Some(file),
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => return Err(e),
         };
@@ -217,10 +229,7 @@ impl EditableFile {
         let mut file = options.open(draft)?;
         file.write_all(text.as_bytes())?;
         if let Some(old) = &old {
-            if fchown(&file, Some(old.uid()), Some(old.gid())).is_err() {
-                tracing::debug!(file = %self.path.display(), "keep the owner of a settings file");
-            }
-            file.set_permissions(std::fs::Permissions::from_mode(old.mode() & 0o7777))?;
+            attributes::keep(old, &file)?;
         }
         file.sync_all()
     }
@@ -236,11 +245,39 @@ impl EditableFile {
     }
 
     fn failed(&self, what: &str, error: &io::Error) -> Problem {
-        let what = format!("{what} the settings of {}: {error}", self.client);
+        let what = format!("cannot {what} the settings of {}: {error}", self.client);
         Problem::failed(what)
             .at(SourceLocation::file(&self.path))
             .advise(self.advice.clone())
     }
+}
+
+/// Returns why a path leads nowhere, and what to do if a link is to blame.
+fn not_resolved(path: &Path, error: &io::Error) -> (String, Option<String>) {
+    let mut above: Vec<&Path> = path.ancestors().collect();
+    above.reverse();
+    let broken = above.into_iter().find(|at| at.canonicalize().is_err());
+    let Some(link) = broken.filter(|at| at.is_symlink()) else {
+        return (error.to_string(), None);
+    };
+    let remove = format!("rm {}", join_words(&[text_of(link)]));
+    let shown = link.display();
+    if Errno::from_io_error(error) == Some(Errno::LOOP) {
+        let why = format!("{shown} is a symbolic link that leads back to itself");
+        return (why, Some(format!("remove the link: {remove}")));
+    }
+    let target = std::fs::read_link(link).unwrap_or_default();
+    let target = link.parent().unwrap_or(link).join(target);
+    let why = format!(
+        "{shown} is a symbolic link to {}, which cannot be reached: {error}",
+        target.display()
+    );
+    let advice = format!("create what it leads to, or remove the link: {remove}");
+    (why, Some(advice))
+}
+
+fn text_of(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Returns the canonical path of a file that may not exist yet.
@@ -254,3 +291,6 @@ fn resolve_path(path: &Path) -> io::Result<PathBuf> {
     };
     Ok(resolve_path(folder)?.join(name))
 }
+
+#[cfg(test)]
+mod tests;

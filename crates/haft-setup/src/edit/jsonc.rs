@@ -1,5 +1,7 @@
 //! Edits JSON with comments and trailing commas in place: adds or removes a member or an item and leaves every other byte as it is.
 
+use std::ops::Range;
+
 use serde_json::{Value, json};
 
 use crate::edit::EditError;
@@ -25,6 +27,8 @@ pub enum JsonPathSegment<'a> {
 enum JsonLeaf<'v> {
     /// The value of the member there.
     Value(&'v Value),
+    /// The same, as text.
+    Text(&'v str),
     /// One more item of the list there.
     Item(&'v Value),
 }
@@ -34,6 +38,7 @@ impl JsonLeaf<'_> {
     fn below(self, path: &[&str]) -> Value {
         let leaf = match self {
             Self::Value(value) => value.clone(),
+            Self::Text(text) => own(text).map(|own| own.value()).unwrap_or_default(),
             Self::Item(item) => json!([item]),
         };
         let names = path.iter().rev();
@@ -54,11 +59,11 @@ pub fn has(text: &str, name: &str) -> bool {
     root(text).is_ok_and(|root| root.is_some_and(|root| matches!(root.find(name), Ok(Some(_)))))
 }
 
-/// Returns the value of `name` in the object `servers` of the root.
+/// Returns the value of `name` in the object `servers` of the root, and its text as the file has it.
 ///
 /// # Errors
 /// The text is not such JSON.
-pub fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, EditError> {
+pub fn entry(text: &str, servers: &str, name: &str) -> Result<Option<(Value, String)>, EditError> {
     let Some(root) = root(text)? else {
         return Ok(None);
     };
@@ -66,7 +71,25 @@ pub fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, Edi
         return Ok(None);
     };
     let servers = object_at(text, servers, &member.value)?;
-    Ok(servers.find(name)?.map(|(_, member)| member.tree.value()))
+    let found = servers.find(name)?;
+    Ok(found.map(|(_, member)| (member.tree.value(), text[member.value.clone()].to_owned())))
+}
+
+/// Returns the position of the last value on a path of names that the text has.
+pub fn position(text: &str, path: &[&str]) -> Option<Range<usize>> {
+    let mut object = root(text).ok()??;
+    let mut found = object.open..object.open + 1;
+    for name in path {
+        let Ok(Some((_, member))) = object.find(name) else {
+            break;
+        };
+        found = member.start..member.value.end;
+        match object_at(text, name, &member.value) {
+            Ok(inner) => object = inner,
+            Err(_) => break,
+        }
+    }
+    Some(found)
 }
 
 /// Sets `name` to `value` in the object `servers` of the root, creating that object if it is missing.
@@ -75,6 +98,27 @@ pub fn entry(text: &str, servers: &str, name: &str) -> Result<Option<Value>, Edi
 /// The text is not such JSON, or is written in a way that cannot be edited.
 pub fn put(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, EditError> {
     write(text, &[servers, name], JsonLeaf::Value(value))
+}
+
+/// Sets `name` in the object `servers` of the root to a value that is given as text, to the byte.
+///
+/// # Errors
+/// As for [`put`].
+pub fn put_text(text: &str, servers: &str, name: &str, value: &str) -> Result<String, EditError> {
+    write(text, &[servers, name], JsonLeaf::Text(value))
+}
+
+/// Sets a member of the object `name` in the object `servers` of the root, unless it has that value.
+///
+/// # Errors
+/// As for [`put`].
+pub fn put_member(text: &str, path: &[&str; 3], value: &Value) -> Result<String, EditError> {
+    let [servers, name, key] = path;
+    let before = entry(text, servers, name)?;
+    match before {
+        Some((before, _)) if before.get(key) == Some(value) => Ok(text.to_owned()),
+        _ => write(text, path, JsonLeaf::Value(value)),
+    }
 }
 
 /// Adds a member to the root if it has none of that name: for what a new file must start with.
@@ -150,7 +194,13 @@ pub fn take(text: &str, path: &[JsonPathSegment<'_>]) -> Result<String, EditErro
         Some(JsonPathSegment::Key(name)) => name,
         _ => "the file",
     };
+    let names = path.iter().map_while(|step| match step {
+        JsonPathSegment::Key(name) => Some(*name),
+        JsonPathSegment::Item(_) => None,
+    });
+    let names: Vec<&str> = names.collect();
     check(without(text, &object, nth), &expected, place)
+        .map_err(|wrong| wrong.or_at(position(text, &names)))
 }
 
 fn child<'o>(
@@ -170,11 +220,12 @@ fn write(text: &str, path: &[&str], leaf: JsonLeaf<'_>) -> Result<String, EditEr
         .iter()
         .fold(&mut expected, |tree, name| tree.entry(name));
     match leaf {
-        JsonLeaf::Value(value) => *place = own(value)?,
-        JsonLeaf::Item(item) => place.push(own(item)?),
+        JsonLeaf::Value(value) => *place = own(&value.to_string())?,
+        JsonLeaf::Text(value) => *place = own(value)?,
+        JsonLeaf::Item(item) => place.push(own(&item.to_string())?),
     }
     let after = write_unchecked(text, path, leaf)?;
-    check(after, &expected, &path.join("."))
+    check(after, &expected, &path.join(".")).map_err(|wrong| wrong.or_at(position(text, path)))
 }
 
 fn write_unchecked(text: &str, path: &[&str], leaf: JsonLeaf<'_>) -> Result<String, EditError> {
@@ -192,21 +243,23 @@ fn write_unchecked(text: &str, path: &[&str], leaf: JsonLeaf<'_>) -> Result<Stri
             JsonLeaf::Value(value) if rest.is_empty() => {
                 return Ok(replace_value(text, member, value, &style));
             }
+            JsonLeaf::Text(value) if rest.is_empty() => {
+                let (head, tail) = (&text[..member.value.start], &text[member.value.end..]);
+                return Ok(format!("{head}{value}{tail}"));
+            }
             JsonLeaf::Item(_) if rest.is_empty() => array_at(text, name, &member.value)?,
             _ => object_at(text, name, &member.value)?,
         };
     }
     match leaf {
         JsonLeaf::Item(item) => Ok(insert_item(text, &object, item, &style)),
-        JsonLeaf::Value(_) => Ok(text.to_owned()),
+        JsonLeaf::Value(_) | JsonLeaf::Text(_) => Ok(text.to_owned()),
     }
 }
 
 /// Returns a value as it will be in the file. Only an object is a document by itself.
-fn own(value: &Value) -> Result<JsoncTree, EditError> {
-    Ok(tree(&json!({ "own": value }).to_string())?
-        .entry("own")
-        .clone())
+fn own(value: &str) -> Result<JsoncTree, EditError> {
+    Ok(tree(&format!("{{\"own\": {value}}}"))?.entry("own").clone())
 }
 
 /// Parses the result of an edit and fails unless it is exactly what it should be: a file that a client cannot read, or with another

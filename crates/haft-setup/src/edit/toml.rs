@@ -1,8 +1,12 @@
 //! Edits TOML in place: appends or removes tables and leaves every other byte as it is. The name of a table is dotted: `mcp.servers`.
 
+use std::ops::Range;
+
 use toml::{Table, Value};
 
 use crate::edit::{EditError, newline_of};
+
+use sections::document;
 
 pub use sections::{TomlSection, cut, sections};
 
@@ -11,15 +15,20 @@ mod sections;
 /// Maximum size of a text: it is parsed several times, and takes a hundred times its size in memory.
 const MAX_BYTES: usize = 8 << 20;
 
-/// Appends a table with its header, replacing one with its name.
+/// Appends a table with its header, or puts it in the place of one with its name.
 ///
 /// # Errors
 /// The text is not TOML, or is written in a way that cannot be edited.
 pub fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<String, EditError> {
     let before = parse(text)?;
-    let rest = remove(text, servers, name)?;
-    let mut out = rest.unwrap_or_else(|| text.to_owned());
-    append(&mut out, own);
+    let is_there = table_at(&before, servers).is_some_and(|all| all.contains_key(name));
+    let out = if is_there {
+        replace(text, servers, name, own)?
+    } else {
+        let mut out = text.to_owned();
+        append(&mut out, own);
+        out
+    };
     let mut expected = strip(before, servers, name);
     let new = parse(own)?;
     let new = table_at(&new, servers).and_then(|all| all.get(name));
@@ -29,8 +38,112 @@ pub fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Result<Str
     if let Some(at) = get_or_create_table(&mut expected, servers) {
         at.insert(name.to_owned(), new);
     }
-    check(&out, &expected, servers)?;
+    check(&out, &expected, servers).map_err(|wrong| wrong.or_at(position(text, servers, name)))?;
     Ok(out)
+}
+
+/// Writes a table over the one with its name.
+fn replace(text: &str, servers: &str, name: &str, own: &str) -> Result<String, EditError> {
+    let sections = sections(text)?;
+    let is_own = |one: &TomlSection| is_below(&one.names, servers, name);
+    let Some(first) = sections.iter().position(is_own) else {
+        return Err(not_tables(text, servers, name));
+    };
+    let others = sections.iter().enumerate();
+    let others: Vec<bool> = others
+        .map(|(nth, one)| nth != first && is_own(one))
+        .collect();
+    let rest = cut(text, &sections, &others);
+    let lines = &sections[first].lines;
+    let mut out = rest[..lines.start].to_owned();
+    out.push_str(&with_breaks_of(text, own));
+    let tail = &rest[lines.end..];
+    if !tail.is_empty() && !out.ends_with('\n') {
+        out.push_str(newline_of(text));
+    }
+    out.push_str(tail);
+    Ok(out)
+}
+
+fn not_tables(text: &str, servers: &str, name: &str) -> EditError {
+    let path = format!("{servers}.{name}");
+    let wrong = EditError::new(format!(
+        "`{path}` is not written as a table with a header, `[{path}]`, so it cannot be edited"
+    ));
+    wrong.or_at(position(text, servers, name))
+}
+
+/// Sets values of the table `name`, each where it stands, and leaves its other values as they are. A value is given as text.
+///
+/// # Errors
+/// As for [`put_table`].
+pub fn put_values(
+    text: &str,
+    servers: &str,
+    name: &str,
+    values: &[(&str, String)],
+) -> Result<String, EditError> {
+    let path: Vec<&str> = servers.split('.').chain([name]).collect();
+    let mut expected = parse(text)?;
+    let mut out = text.to_owned();
+    for (key, value) in values {
+        let new = parse(&format!("{key} = {value}"))?.remove(*key);
+        let table = get_or_create_table(&mut expected, servers)
+            .and_then(|all| all.get_mut(name)?.as_table_mut());
+        let (Some(new), Some(table)) = (new, table) else {
+            return Err(not_tables(text, servers, name));
+        };
+        if table.get(*key) == Some(&new) {
+            continue;
+        }
+        table.insert((*key).to_owned(), new);
+        out = put_value(&out, &path, key, value)
+            .map_err(|wrong| wrong.or_at(position(text, servers, name)))?;
+    }
+    check(&out, &expected, servers).map_err(|wrong| wrong.or_at(position(text, servers, name)))?;
+    Ok(out)
+}
+
+fn put_value(text: &str, path: &[&str], key: &str, value: &str) -> Result<String, EditError> {
+    let document = document(text)?;
+    let table = path
+        .iter()
+        .try_fold(document.as_item(), |at, name| at.get(name));
+    let old = table.and_then(|table| table.get(key)?.as_value()?.span());
+    if let Some(old) = old {
+        return Ok(format!("{}{value}{}", &text[..old.start], &text[old.end..]));
+    }
+    let sections = sections(text)?;
+    let Some(section) = sections.iter().find(|one| one.names == path) else {
+        return Err(match path {
+            [servers @ .., name] => not_tables(text, &servers.join("."), name),
+            [] => EditError::new("the table has no name"),
+        });
+    };
+    let newline = newline_of(text);
+    let lines = &text[section.lines.clone()];
+    let header = lines.find('\n').map_or(lines.len(), |end| end + 1);
+    let (head, tail) = text.split_at(section.lines.start + header);
+    let gap = if head.ends_with('\n') { "" } else { newline };
+    Ok(format!("{head}{gap}{key} = {value}{newline}{tail}"))
+}
+
+/// Returns the position of a table, or of the last one above it that the text has.
+pub fn position(text: &str, servers: &str, name: &str) -> Option<Range<usize>> {
+    let document = document(text).ok()?;
+    let mut item = document.as_item();
+    let mut found = None;
+    for name in servers.split('.').chain([name]) {
+        let Some(table) = item.as_table_like() else {
+            break;
+        };
+        let Some((key, inner)) = table.get_key_value(name) else {
+            break;
+        };
+        found = inner.span().or_else(|| key.span()).or(found);
+        item = inner;
+    }
+    found
 }
 
 /// Appends tables to a text, after a blank line and with its line breaks.
@@ -44,12 +157,19 @@ pub fn append(text: &mut String, own: &str) {
     if !is_empty {
         text.push_str(newline);
     }
+    let own = with_breaks_of(text, own);
+    text.push_str(&own);
+}
+
+/// Returns tables with the line breaks of a text.
+fn with_breaks_of(text: &str, own: &str) -> String {
+    let newline = newline_of(text);
     // In a string of several lines, a line break is part of the value.
     let has_long_string = own.contains("\"\"\"") || own.contains("'''");
-    if newline == "\n" || has_long_string {
-        text.push_str(own);
+    if newline == "\n" || has_long_string || own.contains(newline) {
+        own.to_owned()
     } else {
-        text.push_str(&own.replace('\n', newline));
+        own.replace('\n', newline)
     }
 }
 
@@ -68,11 +188,11 @@ pub fn remove(text: &str, servers: &str, name: &str) -> Result<Option<String>, E
     let own: Vec<bool> = own.map(|one| is_below(&one.names, servers, name)).collect();
     let out = cut(text, &sections, &own);
     let expected = strip(before, servers, name);
-    check(&out, &expected, servers)?;
+    check(&out, &expected, servers).map_err(|wrong| wrong.or_at(position(text, servers, name)))?;
     Ok(Some(out))
 }
 
-/// Returns the entry of `name` in the table of servers: as JSON, and as a table that can be added again.
+/// Returns the entry of `name` in the table of servers: as JSON, and its text as the file has it, if it is written as tables.
 ///
 /// # Errors
 /// The text is not TOML.
@@ -86,12 +206,17 @@ pub fn entry(
         return Ok(None);
     };
     let json = serde_json::to_value(own).map_err(|e| EditError::new(e.to_string()))?;
-    let mut all = Table::new();
-    if let Some(at) = get_or_create_table(&mut all, servers) {
-        at.insert(name.to_owned(), own.clone());
+    let sections = sections(text)?;
+    let own = sections.iter();
+    let own = own.filter(|one| is_below(&one.names, servers, name));
+    let mut tables = String::new();
+    for section in own {
+        if !tables.is_empty() && !tables.ends_with('\n') {
+            tables.push_str(newline_of(text));
+        }
+        tables.push_str(&text[section.lines.clone()]);
     }
-    let text = toml::to_string(&all).map_err(|e| EditError::new(e.to_string()))?;
-    Ok(Some((json, text)))
+    Ok(Some((json, tables)))
 }
 
 /// Returns the table with this dotted name.
@@ -141,8 +266,8 @@ pub fn parse(text: &str) -> Result<Table, EditError> {
     let plain = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mark = text.len() - plain.len();
     toml::from_str::<Table>(plain).map_err(|e| {
-        let at = e.span().unwrap_or(0..0);
-        EditError::at(e.message(), at.start + mark..at.end + mark)
+        let at = e.span().unwrap_or(plain.len()..plain.len());
+        EditError::at(e.message().trim_end(), at.start + mark..at.end + mark)
     })
 }
 
@@ -169,6 +294,7 @@ pub(crate) fn same(one: &Table, other: &Table) -> bool {
 
 /// Fails unless the edited text is exactly what it should be.
 fn check(text: &str, expected: &Table, servers: &str) -> Result<(), EditError> {
+    // The position would be one in a text that is not written.
     let mut now = parse(text).map_err(|wrong| {
         let what = wrong.what;
         EditError::new(format!("`{servers}` is not written as a table: {what}"))

@@ -10,8 +10,10 @@ use haft_hook::Agent;
 use serde_json::Value;
 
 use crate::clients::InstallScope;
+use crate::hook_settings::format::HookFormat;
 use crate::hook_settings::program::HookLauncher;
 use crate::problem::Problem;
+use crate::program::HookRegistration;
 use crate::programs::registrations;
 use crate::site::SetupSite;
 
@@ -27,24 +29,16 @@ pub(crate) struct HookTarget {
 /// The form of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum HookFileFormat {
-    /// JSON with a list for each event.
-    Json(HookLayout),
-    /// TOML with a list of tables for each event.
-    Toml(Vec<HookRegistration>),
+    /// Settings with a list for each event.
+    Shared(HookLayout),
     /// A file that belongs to haft as a whole.
     Whole { text: String, is_program: bool },
 }
 
-/// The entry of one event.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HookRegistration {
-    pub(crate) event: String,
-    pub(crate) value: Value,
-}
-
-/// The layout of hooks in a JSON file.
+/// The layout of hooks in a file of settings.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HookLayout {
+    pub(crate) format: HookFormat,
     /// The names above the events.
     pub(crate) parent: &'static [&'static str],
     /// The members at the top that must be there.
@@ -115,15 +109,16 @@ fn form(agent: Agent, file: &AgentFile, program: &HookLauncher) -> HookFileForma
                 value: with_options(&entry.value, agent, program),
             });
             let is_below = entries.first().is_some_and(|entry| entry.keys.len() > 1);
-            match format {
-                SettingsFormat::Toml => HookFileFormat::Toml(own.collect()),
-                _ => HookFileFormat::Json(HookLayout {
-                    parent: if is_below { &["hooks"] } else { &[] },
-                    root: root.clone(),
-                    entries: own.collect(),
-                    is_own: false,
-                }),
-            }
+            HookFileFormat::Shared(HookLayout {
+                format: match format {
+                    SettingsFormat::Toml => HookFormat::Toml,
+                    SettingsFormat::Json | SettingsFormat::Jsonc => HookFormat::Json,
+                },
+                parent: if is_below { &["hooks"] } else { &[] },
+                root: root.clone(),
+                entries: own.collect(),
+                is_own: false,
+            })
         }
         AgentFileContent::Own { text, executable } => own_json(agent, text, program)
             .unwrap_or_else(|| {
@@ -159,7 +154,8 @@ fn own_json(agent: Agent, text: &str, program: &HookLauncher) -> Option<HookFile
     let version = root
         .get("version")
         .map(|version| ("version", version.clone()));
-    Some(HookFileFormat::Json(HookLayout {
+    Some(HookFileFormat::Shared(HookLayout {
+        format: HookFormat::Json,
         parent: &["hooks"],
         root: version.into_iter().collect(),
         entries,

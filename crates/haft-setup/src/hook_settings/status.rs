@@ -197,11 +197,9 @@ impl<'a> StatusBuilder<'a> {
                 Ok(found) if found.is_empty() => {}
                 Ok(found) => self.add(level, &place, found),
                 Err(wrong) => {
-                    self.warnings.push(format!(
-                        "{} is not understood: {}",
-                        place.path.display(),
-                        wrong.what
-                    ));
+                    let wrong = wrong.problem("is not understood", &place.path, &text);
+                    let at = wrong.place().map(ToString::to_string).unwrap_or_default();
+                    self.warnings.push(format!("{at} {}", wrong.what()));
                     self.unreadable.push(place.path);
                 }
             }

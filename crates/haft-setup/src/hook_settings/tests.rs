@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use haft_hook::Agent;
 
 use super::{HookEditOptions, HookLauncher, InstallEdit, install, target, uninstall};
-use crate::clients::InstallScope;
 use crate::clients::install::step::EditStep;
 use crate::clients::install::trial::{read, stopping, walk};
+use crate::clients::{ClientProgram, InstallScope, Launch, install as client};
 use crate::environment::Environment;
 use crate::problem::Problem;
 use crate::site::{SetupSite, StateFolder};
@@ -183,7 +183,7 @@ fn every_agent_s_file_gets_haft_and_its_own_bytes_back() {
         lab.uninstall(agent).unwrap();
         assert_eq!(read(&path).as_deref(), Some(text), "{agent}");
         assert_eq!(lab.names("user"), before, "{agent}");
-        assert!(lab.names("state/hooks").is_empty(), "{agent}");
+        assert!(lab.names("state/settings").is_empty(), "{agent}");
     }
 }
 
@@ -246,6 +246,31 @@ fn an_agent_without_files_gets_them_and_loses_them_again() {
             uninstall(order).unwrap();
             assert_eq!(lab.names(root), Vec::<PathBuf>::new(), "{agent}");
         }
+    }
+}
+
+#[test]
+fn a_file_of_haft_s_own_from_elsewhere_is_replaced_and_then_removed() {
+    for agent in [Agent::Cline, Agent::OpenCode, Agent::Amp, Agent::Goose] {
+        let lab = Lab::new();
+        let order = lab.order(agent, InstallScope::Project);
+        let edits = install(order, &program()).unwrap();
+        // As a repository brings it: with the program of another machine, and no record here.
+        for edit in &edits {
+            let text = edit
+                .after
+                .clone()
+                .unwrap()
+                .replace("/opt/haft", "/usr/bin/haft");
+            fs::write(&edit.file, text).unwrap();
+        }
+        fs::remove_dir_all(&lab.state).unwrap();
+        install(order, &program()).unwrap();
+        uninstall(order).unwrap();
+        for edit in &edits {
+            assert!(!edit.file.exists(), "{agent}: {}", edit.file.display());
+        }
+        assert!(lab.names("state/settings").is_empty(), "{agent}");
     }
 }
 
@@ -335,6 +360,10 @@ fn what_is_not_understood_is_refused_and_left_alone() {
                 .advice()
                 .is_some_and(|advice| advice.contains("by hand"))
         );
+        // A program or plugin of the user's is wrong as a whole.
+        let is_whole = why.contains("haft did not make it");
+        let place = refused.place().unwrap();
+        assert_eq!(place.spot.is_none(), is_whole, "{agent}: {place}");
         assert_eq!(read(&path).as_deref(), Some(text), "{agent}");
         // No other file of the agent was made either.
         assert_eq!(lab.names("user"), before, "{agent}");
@@ -389,6 +418,50 @@ fn an_install_that_is_killed_at_any_step_is_repaired_by_the_next_command() {
                 let at = format!("{agent}, after {stop}, {repair}");
                 assert_eq!(read(&path).as_deref(), text, "{at}");
                 assert_eq!(path.parent().unwrap().exists(), text.is_some(), "{at}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hooks_that_are_killed_beside_a_server_leave_nothing_once_both_are_removed() {
+    let gemini = ClientProgram::find("gemini").unwrap();
+    let launch = Launch {
+        command: "/opt/haft".into(),
+        args: vec!["serve".into()],
+    };
+    let level = InstallScope::User;
+    for text in [None, Some("{}"), Some("{ \"a\": 1 // c\n}")] {
+        for (stop, removes) in (0..8).flat_map(|stop| [(stop, false), (stop, true)]) {
+            for server_first in [false, true] {
+                let lab = Lab::new();
+                let path = lab.user().join(".gemini/settings.json");
+                if let Some(text) = text {
+                    lab.write(".gemini/settings.json", text);
+                }
+                client::install(gemini, level, lab.site(), &launch, false).unwrap();
+                let order = lab.order(Agent::Gemini, level);
+                let places = super::places::places(Agent::Gemini, level, lab.site(), &program());
+                let places = places.unwrap();
+                let target = target(order, &places[0]).unwrap();
+                if removes {
+                    lab.install(Agent::Gemini).unwrap();
+                    let _ = target.uninstall(&mut stopping(stop));
+                } else {
+                    let put = |text: &str| super::put(Agent::Gemini, &places[0], text);
+                    let _ = target.install(&put, &mut stopping(stop));
+                }
+                for is_server in [server_first, !server_first] {
+                    if is_server {
+                        client::uninstall(gemini, level, lab.site(), false).unwrap();
+                    } else {
+                        lab.uninstall(Agent::Gemini).unwrap();
+                    }
+                }
+                let at = format!("{text:?} {stop} {removes} {server_first}");
+                assert_eq!(read(&path).as_deref(), text, "{at}");
+                assert_eq!(path.parent().unwrap().exists(), text.is_some(), "{at}");
+                assert!(lab.names("state/settings").is_empty(), "{at}");
             }
         }
     }

@@ -1,29 +1,14 @@
-//! `TomlHooks`: hooks in Codex's `config.toml`. haft's entries go to the end of the file and are removed alone; every other byte stays.
+//! Hooks in TOML, written as tables: a group is appended to the end of the file, and the tables of an entry are removed alone.
 
 use std::path::Path;
 
-use crate::edit::EditError;
-use crate::edit::toml::{TomlSection, append, cut, parse, same, sections};
-use haft_hook::Agent;
+use serde_json::{Value as Json, json};
 use toml::{Table, Value};
 
-use crate::clients::install::record::InstallRecord;
-use crate::clients::install::target::{InstallContent, InstalledEntry};
-use crate::hook_settings::by_hand;
-use crate::hook_settings::json_hooks::JsonHooks;
-use crate::hook_settings::places::{HookLayout, HookRegistration as HookEntry};
+use crate::edit::EditError;
+use crate::edit::toml::{TomlSection, append, cut, parse, position, same, sections};
 use crate::plain_file;
-use crate::program::HookPosition;
-
-/// Maximum size of a settings file, in bytes: larger than any real one.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
-
-/// The hooks of Codex in a file of TOML.
-#[derive(Debug, Clone)]
-pub(crate) struct TomlHooks {
-    pub(crate) agent: Agent,
-    pub(crate) entries: Vec<HookEntry>,
-}
+use crate::program::{HookPosition, HookRegistration, MAX_BYTES};
 
 /// Whether the file has hooks, that is, a list of groups for an event. Codex's list of reviews is in the same table and is not a hook.
 pub(crate) fn has_hooks(path: &Path) -> bool {
@@ -35,100 +20,67 @@ pub(crate) fn has_hooks(path: &Path) -> bool {
     hooks.is_some_and(|hooks| hooks.values().any(Value::is_array))
 }
 
-fn wrong<T>(what: &str) -> Result<T, EditError> {
-    Err(EditError {
-        what: what.to_owned(),
-        at: 0..0,
-    })
-}
-
-impl TomlHooks {
-    /// Returns haft's entries in a text.
-    pub(crate) fn spots(&self, text: &str) -> Result<Vec<HookPosition>, EditError> {
-        let table = parse(text)?;
-        let hooks = match table.get("hooks") {
-            None => return Ok(Vec::new()),
-            Some(hooks) if hooks.is_table() => hooks,
-            Some(_) => return wrong("`hooks` is not a table"),
-        };
-        let json = serde_json::to_string(&serde_json::json!({ "hooks": hooks }));
-        let json = json.map_err(|e| EditError {
-            what: format!("`hooks` cannot be read: {e}"),
-            at: 0..0,
-        })?;
-        self.as_json().spots(&json)
-    }
-
-    fn as_json(&self) -> JsonHooks {
-        JsonHooks {
-            agent: self.agent,
-            layout: HookLayout {
-                parent: &["hooks"],
-                root: Vec::new(),
-                entries: self.entries.clone(),
-                is_own: false,
-            },
-        }
-    }
-
-    /// Adds haft at the end, for every event that lacks it.
-    pub(crate) fn put(&self, text: &str) -> Result<String, EditError> {
-        let spots = self.spots(text)?;
-        let mut expected = parse(text)?;
-        let mut out = text.to_owned();
-        for entry in &self.entries {
-            if spots.iter().any(|spot| spot.event == entry.event) {
-                continue;
-            }
-            let own = tables(&entry.event, &entry.value["hooks"][0])?;
-            append(&mut out, &own);
-            push(&mut expected, &own, &entry.event)?;
-        }
-        check(out, &expected)
+/// Reads the hooks of a text, and nothing else of it, as JSON.
+pub(super) fn read(text: &str) -> Result<Json, EditError> {
+    match parse(text)?.get("hooks") {
+        None => Ok(json!({})),
+        Some(hooks) => serde_json::to_value(hooks)
+            .map(|hooks| json!({ "hooks": hooks }))
+            .map_err(|e| EditError::new(format!("`hooks` cannot be read: {e}"))),
     }
 }
 
-/// Writes a group of one hook as tables.
-fn tables(event: &str, handler: &serde_json::Value) -> Result<String, EditError> {
-    let body = toml::to_string(handler).map_err(|e| EditError {
-        what: format!("write the hook as TOML: {e}"),
-        at: 0..0,
-    })?;
-    Ok(format!(
-        "[[hooks.{event}]]\n[[hooks.{event}.hooks]]\n{body}"
-    ))
-}
-
-/// Adds the group to the table that the text must parse to.
-fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), EditError> {
-    let own = parse(own)?;
-    let group = own
+/// Appends a group of one hook to the list of an event, as tables at the end of the text.
+pub(super) fn append_group(text: &str, entry: &HookRegistration) -> Result<String, EditError> {
+    let HookRegistration { event, value } = entry;
+    let mut expected = parse(text)?;
+    let body = toml::to_string(&value["hooks"][0])
+        .map_err(|e| EditError::new(format!("the hook cannot be written as TOML: {e}")))?;
+    let own = format!("[[hooks.{event}]]\n[[hooks.{event}.hooks]]\n{body}");
+    let group = parse(&own)?;
+    let group = group
         .get("hooks")
-        .and_then(|hooks| hooks.get(event)?.get(0))
-        .cloned();
-    let hooks = expected
+        .and_then(|hooks| hooks.get(event)?.get(0));
+    let list = expected
         .entry("hooks")
-        .or_insert_with(|| Value::Table(Table::new()));
-    let list = hooks.as_table_mut().map(|hooks| {
-        hooks
-            .entry(event)
-            .or_insert_with(|| Value::Array(Vec::new()))
-    });
-    match (list.and_then(Value::as_array_mut), group) {
-        (Some(list), Some(group)) => {
-            list.push(group);
-            Ok(())
-        }
-        _ => wrong("`hooks` is not written as tables"),
-    }
+        .or_insert_with(|| Value::Table(Table::new()))
+        .as_table_mut()
+        .map(|hooks| {
+            hooks
+                .entry(event)
+                .or_insert_with(|| Value::Array(Vec::new()))
+        });
+    let (Some(list), Some(group)) = (list.and_then(Value::as_array_mut), group) else {
+        return Err(not_tables(text, event));
+    };
+    list.push(group.clone());
+    let mut out = text.to_owned();
+    append(&mut out, &own);
+    check(out, &expected).ok_or_else(|| not_tables(text, event))
 }
 
-/// Fails unless the edited text parses to just what it should.
-fn check(out: String, expected: &Table) -> Result<String, EditError> {
-    if parse(&out).is_ok_and(|now| same(&now, expected)) {
-        return Ok(out);
-    }
-    wrong("`hooks` is not written in a way that can be edited")
+/// Removes an entry: its group, or only its own table if the group has other hooks.
+pub(super) fn take(text: &str, spot: &HookPosition) -> Result<String, EditError> {
+    let mut expected = parse(text)?;
+    let sections = sections(text)?;
+    let own = sections_of(&sections, spot);
+    let own = own.ok_or_else(|| not_tables(text, &spot.event))?;
+    let out = cut(text, &sections, &own);
+    remove(&mut expected, spot);
+    check(out, &expected).ok_or_else(|| not_tables(text, &spot.event))
+}
+
+fn not_tables(text: &str, event: &str) -> EditError {
+    let wrong = EditError::new(format!(
+        "`hooks.{event}` is not written as tables, so it cannot be edited"
+    ));
+    wrong.or_at(position(text, "hooks", event))
+}
+
+/// Returns the edited text if it parses to just what it should.
+fn check(out: String, expected: &Table) -> Option<String> {
+    let is_same = parse(&out).is_ok_and(|now| same(&now, expected));
+    is_same.then_some(out)
 }
 
 /// Returns which sections are an entry's: those of its group, or only that of its own table and what is below it if the group has other
@@ -153,54 +105,6 @@ fn sections_of(sections: &[TomlSection], spot: &HookPosition) -> Option<Vec<bool
     });
     let is_own: Vec<bool> = is_own.collect();
     is_own.contains(&true).then_some(is_own)
-}
-
-impl InstallContent for TomlHooks {
-    fn owner(&self) -> &'static str {
-        self.agent.title()
-    }
-
-    fn by_hand(&self) -> String {
-        by_hand(self.agent)
-    }
-
-    fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
-        let is_there = !self.spots(text)?.is_empty();
-        Ok(is_there.then(|| InstalledEntry::unrecorded(true)))
-    }
-
-    fn has_parent(&self, text: &str) -> bool {
-        parse(text).is_ok_and(|table| table.contains_key("hooks"))
-    }
-
-    fn without(
-        &self,
-        text: &str,
-        _record: Option<&InstallRecord>,
-    ) -> Result<Option<String>, EditError> {
-        let spots = self.spots(text)?;
-        if spots.is_empty() {
-            return Ok(None);
-        }
-        let mut out = text.to_owned();
-        let mut expected = parse(text)?;
-        let mut gone: Option<&HookPosition> = None;
-        for spot in spots.iter().rev() {
-            if gone.is_some_and(|gone| gone.event == spot.event && gone.item == spot.item) {
-                continue;
-            }
-            let sections = sections(&out)?;
-            let Some(own) = sections_of(&sections, spot) else {
-                return wrong("`hooks` is not written as tables");
-            };
-            out = cut(&out, &sections, &own);
-            if spot.is_alone {
-                gone = Some(spot);
-            }
-            remove(&mut expected, spot);
-        }
-        check(out, &expected).map(Some)
-    }
 }
 
 /// Removes an entry from the table that the text must parse to, with the list and the table that are then empty.
@@ -232,18 +136,26 @@ mod tests {
     use haft_hook::Agent;
     use serde_json::json;
 
-    use super::TomlHooks;
     use crate::clients::install::target::InstallContent as _;
-    use crate::hook_settings::places::HookRegistration;
+    use crate::hook_settings::entries::HookEntries;
+    use crate::hook_settings::format::HookFormat;
+    use crate::hook_settings::places::HookLayout;
+    use crate::program::HookRegistration;
 
-    fn codex() -> TomlHooks {
+    fn codex() -> HookEntries {
         let entry = |event: &str| HookRegistration {
             event: event.to_owned(),
             value: json!({"hooks": [{"type": "command", "command": "haft hook codex", "timeout": 600}]}),
         };
-        TomlHooks {
+        HookEntries {
             agent: Agent::Codex,
-            entries: vec![entry("PreToolUse"), entry("PostToolUse")],
+            layout: HookLayout {
+                format: HookFormat::Toml,
+                parent: &["hooks"],
+                root: Vec::new(),
+                entries: vec![entry("PreToolUse"), entry("PostToolUse")],
+                is_own: false,
+            },
         }
     }
 

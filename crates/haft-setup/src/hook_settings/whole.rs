@@ -7,10 +7,10 @@ use crate::registration;
 use haft_hook::Agent;
 use haft_shell::plain_words;
 
-use crate::clients::install::record::InstallRecord;
-use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::install::record::InstalledPart;
+use crate::clients::install::target::{ContentRole, InstallContent, InstalledEntry};
 use crate::edit::EditError;
-use crate::hook_settings::by_hand;
+use crate::hook_settings::role;
 use crate::program::HookPosition;
 
 /// The event that represents all events of a plugin.
@@ -61,10 +61,7 @@ impl WholeFile {
         if text.is_empty() || self.is_ours(text) {
             return Ok(self.text.clone());
         }
-        Err(EditError {
-            what: "the file is there and haft did not make it".to_owned(),
-            at: 0..0,
-        })
+        Err(EditError::new("the file is there and haft did not make it"))
     }
 }
 
@@ -75,26 +72,22 @@ fn command_in(text: &str) -> Vec<String> {
 }
 
 impl InstallContent for WholeFile {
-    fn owner(&self) -> &'static str {
-        self.agent.title()
-    }
-
-    fn by_hand(&self) -> String {
-        by_hand(self.agent)
+    fn role(&self) -> ContentRole {
+        role(self.agent)
     }
 
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
         Ok((!text.is_empty()).then(|| InstalledEntry::unrecorded(self.is_ours(text))))
     }
 
-    fn has_parent(&self, _text: &str) -> bool {
-        true
+    fn missing(&self, _text: &str) -> Vec<String> {
+        Vec::new()
     }
 
     fn without(
         &self,
         text: &str,
-        _record: Option<&InstallRecord>,
+        _known: Option<&InstalledPart>,
     ) -> Result<Option<String>, EditError> {
         Ok(self.is_ours(text).then(String::new))
     }

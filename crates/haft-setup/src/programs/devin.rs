@@ -3,10 +3,7 @@
 use haft_hook::Agent;
 
 use crate::program::{HookProgram, SettingsProgram, in_home};
-use crate::registration::{
-    AgentFile, HookEntry, RegistrationPlace, RegistrationScope, SettingsFormat, Setup,
-    plain_entries,
-};
+use crate::registration::{HookEntry, RegistrationPlace, RegistrationScope, Setup, plain_file};
 
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
     client: None,
@@ -21,10 +18,7 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
 
 /// Where haft is registered. The events are at the top of a project's file, and below `hooks` in the user's.
 fn setup(program: &str) -> Setup {
-    let file = |path, entry| {
-        let entries = plain_entries(Agent::Devin, program, entry);
-        AgentFile::shared(path, SettingsFormat::Json, entries)
-    };
+    let file = |path, entry| plain_file(Agent::Devin, program, path, entry);
     Setup::new(
         vec![
             RegistrationPlace::new(

@@ -4,8 +4,7 @@ use haft_hook::Agent;
 
 use crate::program::{HookProgram, SettingsProgram, in_home};
 use crate::registration::{
-    AgentFile, HookEntry, PlaceCondition, RegistrationPlace, RegistrationScope, SettingsFormat,
-    Setup, plain_entries,
+    HookEntry, PlaceCondition, RegistrationPlace, RegistrationScope, Setup, plain_file,
 };
 
 pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
@@ -21,10 +20,7 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
 
 /// Where haft is registered: in the settings, unless there is a hooks file, which hides the settings' hooks.
 fn setup(program: &str) -> Setup {
-    let file = |path, entry| {
-        let entries = plain_entries(Agent::Droid, program, entry);
-        AgentFile::shared(path, SettingsFormat::Json, entries)
-    };
+    let file = |path, entry| plain_file(Agent::Droid, program, path, entry);
     let mut places = Vec::new();
     for scope in [RegistrationScope::User, RegistrationScope::Project] {
         let hooks = file(".factory/hooks.json", HookEntry::at_the_top);

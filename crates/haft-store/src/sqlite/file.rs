@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
+use crate::sqlite::holder::writer_of;
+
 /// Name of the database file in haft's state folder.
 pub(crate) const FILE: &str = "haft.db";
 
@@ -135,15 +137,7 @@ impl DbFile {
 
     /// Describes the error and says what to do.
     pub(crate) fn reason(&self, error: &rusqlite::Error) -> String {
-        let path = self.path.display();
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => format!("{path}: the disk is full; make room"),
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-                format!("{path} is locked by another process for over 5 s")
-            }
-            Some(ErrorCode::ReadOnly) => format!("{path} cannot be written"),
-            _ => format!("{path}: {error}"),
-        }
+        reason(&self.path, error)
     }
 
     /// Like [`DbFile::reason`], with the original error as the source.
@@ -154,6 +148,26 @@ impl DbFile {
     fn identity(&self) -> Option<(u64, u64)> {
         let meta = fs::metadata(&self.path).ok()?;
         Some((meta.dev(), meta.ino()))
+    }
+}
+
+/// Describes an error and says what to do.
+fn reason(path: &Path, error: &rusqlite::Error) -> String {
+    let shown = path.display();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => format!("{shown}: the disk is full; make room"),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            let holder = writer_of(path);
+            let holder = holder.as_deref().unwrap_or("another process");
+            let seconds = BUSY_TIMEOUT.as_secs();
+            format!(
+                "{shown} has been locked by {holder} for more than {seconds} s; wait until that process is done, or end it, then try again"
+            )
+        }
+        Some(ErrorCode::ReadOnly) => {
+            format!("{shown} cannot be written; make the file and its folder writable")
+        }
+        _ => format!("{shown}: {error}"),
     }
 }
 
@@ -193,7 +207,7 @@ fn open(path: &Path, commit: CommitDurability) -> Result<OpenDatabase, HostFailu
             "version {version} of a newer haft, this one knows {}",
             MIGRATIONS.len()
         ))),
-        Err(error) => Err(named(&error).with_source(error)),
+        Err(error) => Err(HostFailure::new(reason(path, &error)).with_source(error)),
     }
 }
 

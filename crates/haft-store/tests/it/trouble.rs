@@ -102,7 +102,9 @@ async fn a_lock_that_does_not_end_is_said_and_then_it_goes_on() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = inbox.decide(&id("a"), &yes("bob")).await.unwrap_err();
     assert!(
-        error.to_string().contains("locked by another process"),
+        error
+            .to_string()
+            .contains("locked by another process for more than 5 s; wait"),
         "{error}"
     );
     let driver = error.source().and_then(Error::source);

@@ -99,6 +99,14 @@ impl QuestionForm {
         answers.iter().filter_map(refused).collect()
     }
 
+    /// Returns answers that fit, to show what answers look like: the defaults, else the first options.
+    pub fn sample_answers(&self) -> Map<String, Value> {
+        let questions = self.questions.iter();
+        questions
+            .map(|question| (question.id.clone(), question.sample_answer()))
+            .collect()
+    }
+
     /// Fills in the defaults of unanswered questions; also returns the ids of questions with neither answer nor default.
     pub fn with_defaults(
         &self,
@@ -119,6 +127,17 @@ impl QuestionForm {
 }
 
 impl Question {
+    fn sample_answer(&self) -> Value {
+        let option = || self.options.first().map_or("…", String::as_str);
+        self.default.clone().unwrap_or_else(|| match self.kind {
+            QuestionKind::Single => option().into(),
+            QuestionKind::Multiple => vec![option()].into(),
+            QuestionKind::Text => "…".into(),
+            QuestionKind::Number => 0.into(),
+            QuestionKind::Confirm => true.into(),
+        })
+    }
+
     /// Returns why a value is not a valid answer; `None` if it is.
     fn refuses(&self, value: &Value) -> Option<&'static str> {
         let known = |text: &str| {
@@ -182,6 +201,9 @@ mod tests {
             (&confirm, json!(true), true),
             (&confirm, json!("yes"), false),
         ] {
+            let sample = form(question).sample_answers();
+            assert!(sample.contains_key("a"), "{question}");
+            assert!(form(question).validate_answers(&sample).is_empty());
             let answers = json!({"a": value}).as_object().unwrap().clone();
             let refused = form(question).validate_answers(&answers);
             assert_eq!(refused.is_empty(), fits, "{question} {answers:?}");

@@ -427,7 +427,9 @@ pub(super) fn unknown(error: &InboxError) -> EarlyEnd {
         format!("cannot tell whether this call was made before: {error}"),
     )
     .advise("nothing ran; call again later")
-    .for_operator("`haft doctor` says what is wrong with the database")
+    .for_operator(
+        "do what the error says, then make the call again; `haft doctor` checks the state folder",
+    )
 }
 
 /// The end of a call that waits for what an earlier one waits for: says what that is, and what the user can do.
@@ -442,7 +444,7 @@ async fn still_pending(parts: &ExecutorParts, call: &SuspendedCall) -> EarlyEnd 
     let (now, operator) = match undecided {
         Some(entry) if entry.request.is_question() => (
             "waits for an answer of the user",
-            format!("`haft approvals answer {id}`"),
+            entry.request.decision_advice(),
         ),
         Some(entry) => {
             let is_within = entry.request.parent.is_some();
@@ -451,7 +453,7 @@ async fn still_pending(parts: &ExecutorParts, call: &SuspendedCall) -> EarlyEnd 
             } else {
                 parts.phrases(&entry.request).waits
             };
-            (waits, format!("`haft approvals approve {id}`"))
+            (waits, entry.request.decision_advice())
         }
         None if entry.is_some_and(|entry| entry.claimed) => (
             "is decided, and another process acts on the decision",
@@ -461,7 +463,10 @@ async fn still_pending(parts: &ExecutorParts, call: &SuspendedCall) -> EarlyEnd 
             "is decided, but no process has acted on the decision yet",
             format!("`haft runs resume {}` acts on it", call.run),
         ),
-        None => ("has not finished yet", String::new()),
+        None => (
+            "has not finished yet",
+            format!("`haft runs show {}` shows what it did so far", call.run),
+        ),
     };
     let once = undecided.map_or("it has finished", |_| "it is decided");
     let words = format!(

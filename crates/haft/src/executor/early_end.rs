@@ -54,11 +54,6 @@ impl EarlyEnd {
 
     /// Creates the end of a suspended call: its request is pending and nothing waits for it in this process.
     pub(super) fn suspended(request: &ApprovalRequest) -> Self {
-        let what = if request.is_question() {
-            "answer"
-        } else {
-            "approve"
-        };
         Self::pending_elsewhere(
             &request.id,
             format!(
@@ -66,7 +61,7 @@ impl EarlyEnd {
                 request.tool, request.reason
             ),
         )
-        .for_operator(format!("`haft approvals {what} {}`", request.id))
+        .for_operator(request.decision_advice())
     }
 
     /// Creates the end of a call that waits for a request of another call.

@@ -225,5 +225,5 @@ fn not_withdrawn(error: impl fmt::Display) -> EarlyEnd {
     );
     EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("nothing ran now; call again when requests can be stored")
-        .for_operator("free disk space or repair the database: `haft doctor` shows what is wrong")
+        .for_operator("do what the error says, then make the call again; `haft doctor` checks the state folder")
 }

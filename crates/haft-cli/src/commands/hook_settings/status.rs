@@ -40,6 +40,16 @@ pub(super) fn run(at: &Invocation, name: Option<&str>) -> ExitResult {
     Ok(Exit::Done)
 }
 
+/// Returns what to do about an agent that haft is not registered with.
+fn first_step(status: &AgentStatus) -> String {
+    let install = format!("haft hook install {}", status.agent);
+    if status.unreadable.is_empty() {
+        install
+    } else {
+        format!("correct that file, then: {install}")
+    }
+}
+
 /// Describes one agent; `is_whole` tells whether to list what its hooks do not see, or only to count it.
 fn describe(status: &AgentStatus, is_whole: bool) -> String {
     let mut out = String::new();
@@ -63,7 +73,7 @@ fn describe(status: &AgentStatus, is_whole: bool) -> String {
         line("look", warning);
     }
     if status.files.is_empty() {
-        line("to do", &format!("haft hook install {}", status.agent));
+        line("to do", &first_step(status));
         return out;
     }
     if !status.missing.is_empty() {

@@ -194,8 +194,10 @@ pub(crate) fn added_lines(server: &NewServer) -> String {
 pub(crate) fn say_scope(at: &Invocation, typed: &SettingsFileArgs) -> Result<(), Problem> {
     let trusts = at.options.trust || at.site.trust()?.trusts(&at.site.workspace);
     if typed.here && !trusts {
-        at.screen
-            .warn("this folder is not trusted, so its haft.toml is not used: haft trust");
+        at.screen.warn(&format!(
+            "this folder is not trusted, so its haft.toml is not used: {}",
+            at.trust_command()
+        ));
     }
     Ok(())
 }

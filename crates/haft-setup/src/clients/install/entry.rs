@@ -6,8 +6,8 @@ use std::path::Path;
 use crate::edit::{EditError, jsonc, toml};
 use serde_json::Value;
 
-use crate::clients::install::record::InstallRecord;
-use crate::clients::install::target::{InstallContent, InstalledEntry};
+use crate::clients::install::record::InstalledPart;
+use crate::clients::install::target::{ContentRole, InstallContent, InstalledEntry};
 use crate::clients::{ClientProgram, Launch, SERVER};
 use crate::program::ClientFileFormat;
 
@@ -15,49 +15,57 @@ use crate::program::ClientFileFormat;
 #[derive(Debug)]
 pub(super) struct ClientEntry(pub(super) &'static ClientProgram);
 
-impl InstallContent for ClientEntry {
-    fn owner(&self) -> &'static str {
-        self.0.name
-    }
+/// The members of an entry that say how haft is started. Others may be the user's: haft only adds those that are missing.
+const LAUNCH: [&str; 3] = ["type", "command", "args"];
 
-    fn by_hand(&self) -> String {
-        format!(
-            "nothing was changed; correct the file, or paste the settings yourself: haft mcp snippet {}",
-            self.0.name
-        )
+impl InstallContent for ClientEntry {
+    fn role(&self) -> ContentRole {
+        let name = self.0.name;
+        ContentRole {
+            part: format!("server of {name}"),
+            owner: name,
+            by_hand: format!(
+                "nothing was changed; correct the file, or paste the settings yourself: haft mcp snippet {name}"
+            ),
+        }
     }
 
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
         entry(self.0, text)
     }
 
-    fn has_parent(&self, text: &str) -> bool {
-        matches!(self.0.format, ClientFileFormat::Json) && jsonc::has(text, self.0.servers)
+    fn missing(&self, text: &str) -> Vec<String> {
+        let servers = self.0.servers;
+        // In TOML the table has no header of its own.
+        let is_missing = !is_toml(self.0) && !jsonc::has(text, servers);
+        is_missing.then(|| servers.to_owned()).into_iter().collect()
     }
 
     fn without(
         &self,
         text: &str,
-        record: Option<&InstallRecord>,
+        known: Option<&InstalledPart>,
     ) -> Result<Option<String>, EditError> {
-        remove_entry(self.0, text, record)
+        remove_entry(self.0, text, known)
+    }
+}
+
+fn is_toml(client: &ClientProgram) -> bool {
+    matches!(client.format, ClientFileFormat::Toml)
+}
+
+/// Returns the entry with haft's name: its value, and its text.
+fn find(client: &ClientProgram, text: &str) -> Result<Option<(Value, String)>, EditError> {
+    if is_toml(client) {
+        toml::entry(text, client.servers, SERVER)
+    } else {
+        jsonc::entry(text, client.servers, SERVER)
     }
 }
 
 fn entry(client: &ClientProgram, text: &str) -> Result<Option<InstalledEntry>, EditError> {
-    let (value, text) = if matches!(client.format, ClientFileFormat::Toml) {
-        let Some(found) = toml::entry(text, client.servers, SERVER)? else {
-            return Ok(None);
-        };
-        found
-    } else {
-        let Some(value) = jsonc::entry(text, client.servers, SERVER)? else {
-            return Ok(None);
-        };
-        let text = value.to_string();
-        (value, text)
-    };
-    Ok(Some(InstalledEntry {
+    let found = find(client, text)?;
+    Ok(found.map(|(value, text)| InstalledEntry {
         text,
         is_ours: starts_haft(&value),
     }))
@@ -82,9 +90,8 @@ fn starts_haft(entry: &Value) -> bool {
 fn remove_entry(
     client: &ClientProgram,
     text: &str,
-    record: Option<&InstallRecord>,
+    known: Option<&InstalledPart>,
 ) -> Result<Option<String>, EditError> {
-    let known = record.filter(|record| !record.written.is_empty());
     let Some(entry) = entry(client, text)? else {
         return Ok(None);
     };
@@ -92,37 +99,47 @@ fn remove_entry(
         return Ok(None);
     }
     let Some(replaced) = known.and_then(|known| known.replaced.as_deref()) else {
-        let with_parent = known.is_some_and(|known| known.made_servers);
+        let with_parent = known.is_some_and(|known| known.has_made(client.servers));
         return take(client, text, with_parent);
     };
     if !entry.is_ours {
         // The user has replaced haft's entry with another since: it stays.
         return Ok(None);
     }
-    if matches!(client.format, ClientFileFormat::Toml) {
-        return toml::put_table(text, client.servers, SERVER, replaced).map(Some);
-    }
-    let value = serde_json::from_str(replaced).map_err(|e| EditError {
-        what: format!("the entry that haft replaced cannot be read: {e}"),
-        at: 0..0,
-    })?;
-    jsonc::put(text, client.servers, SERVER, &value).map(Some)
+    let restored = if is_toml(client) {
+        toml::put_table(text, client.servers, SERVER, replaced)
+    } else {
+        jsonc::put_text(text, client.servers, SERVER, replaced)
+    };
+    restored.map(Some)
 }
 
+/// Adds haft. Of an entry that is haft's, only the members that say how haft is started change, each where it stands.
 pub(super) fn put(
     client: &ClientProgram,
     text: &str,
     launch: &Launch,
 ) -> Result<String, EditError> {
-    match client.format {
-        ClientFileFormat::Toml => toml::put_table(
-            text,
-            client.servers,
-            SERVER,
-            &launch.to_toml(client.servers, SERVER),
-        ),
-        _ => jsonc::put(text, client.servers, SERVER, &(client.entry)(launch)),
+    let old = find(client, text)?.map(|(value, _)| value);
+    let own = old.filter(starts_haft);
+    if is_toml(client) {
+        let values = launch.to_toml_values();
+        let table = launch.to_toml(client.servers, SERVER);
+        return match own {
+            Some(_) => toml::put_values(text, client.servers, SERVER, &values),
+            None => toml::put_table(text, client.servers, SERVER, &table),
+        };
     }
+    let new = (client.entry)(launch);
+    let (Some(Value::Object(old)), Value::Object(new)) = (own, &new) else {
+        return jsonc::put(text, client.servers, SERVER, &new);
+    };
+    let is_set = |key: &&String| LAUNCH.contains(&key.as_str()) || !old.contains_key(*key);
+    let mut out = text.to_owned();
+    for key in new.keys().filter(is_set) {
+        out = jsonc::put_member(&out, &[client.servers, SERVER, key], &new[key])?;
+    }
+    Ok(out)
 }
 
 fn take(
@@ -130,7 +147,7 @@ fn take(
     text: &str,
     with_parent: bool,
 ) -> Result<Option<String>, EditError> {
-    if matches!(client.format, ClientFileFormat::Toml) {
+    if is_toml(client) {
         return toml::remove(text, client.servers, SERVER);
     }
     let removed = jsonc::remove(text, client.servers, SERVER)?;

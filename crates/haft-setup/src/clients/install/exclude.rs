@@ -1,10 +1,10 @@
 //! `.git/info/exclude`: keeps a file with paths of this machine out of commits, without a change to what the repository shares.
 
-use std::fs;
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use crate::clients::settings_file::EditableFile;
 use crate::plain_file;
+use crate::problem::Problem;
 
 /// Marks the line that haft added.
 const MARK: &str = "# haft: paths of this machine";
@@ -16,19 +16,21 @@ const MAX_BYTES: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// The exclude file cannot be read or written.
-pub fn hide(file: &Path) -> io::Result<Option<PathBuf>> {
+pub fn hide(file: &Path) -> Result<Option<PathBuf>, Problem> {
     let Some((exclude, pattern)) = place(file) else {
         return Ok(None);
     };
-    let text = read(&exclude)?;
-    if !text.lines().any(|line| line == pattern) {
-        let gap = if text.is_empty() || text.ends_with('\n') {
-            ""
+    rewrite(&exclude, |text| {
+        if text.lines().any(|line| line == pattern) {
+            return text.to_owned();
+        }
+        // Without a last line break before, there is none after: removing the lines restores every byte.
+        if text.is_empty() || text.ends_with('\n') {
+            format!("{text}{MARK}\n{pattern}\n")
         } else {
-            "\n"
-        };
-        write(&exclude, &format!("{text}{gap}{MARK}\n{pattern}\n"))?;
-    }
+            format!("{text}\n{MARK}\n{pattern}")
+        }
+    })?;
     Ok(Some(exclude))
 }
 
@@ -36,16 +38,19 @@ pub fn hide(file: &Path) -> io::Result<Option<PathBuf>> {
 ///
 /// # Errors
 /// The exclude file cannot be read or written.
-pub fn show(file: &Path) -> io::Result<()> {
+pub fn show(file: &Path) -> Result<(), Problem> {
     let Some((exclude, pattern)) = place(file) else {
         return Ok(());
     };
-    let text = read(&exclude)?;
-    let lines = format!("{MARK}\n{pattern}\n");
-    if text.contains(&lines) {
-        write(&exclude, &text.replacen(&lines, "", 1))?;
+    if !exclude.exists() {
+        return Ok(());
     }
-    Ok(())
+    rewrite(&exclude, |text| {
+        match text.strip_suffix(&format!("\n{MARK}\n{pattern}")) {
+            Some(rest) => rest.to_owned(),
+            None => text.replacen(&format!("{MARK}\n{pattern}\n"), "", 1),
+        }
+    })
 }
 
 /// Returns the exclude file of the file's repository, and the line for the file.
@@ -78,22 +83,16 @@ fn common_folder(git: &Path) -> Option<PathBuf> {
     }
 }
 
-fn read(exclude: &Path) -> io::Result<String> {
-    match plain_file::read(exclude, MAX_BYTES) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-        read => read,
-    }
-}
-
-fn write(exclude: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = exclude.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    fs::write(exclude, text)
+fn rewrite(exclude: &Path, edit: impl FnOnce(&str) -> String) -> Result<(), Problem> {
+    let advice = "edit it by hand, or make it and its folder writable".to_owned();
+    let file = EditableFile::locate(exclude, "git", advice, None)?;
+    file.rewrite(false, |text| Ok(edit(text))).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -112,6 +111,13 @@ mod tests {
         assert_eq!(text, format!("{MARK}\n/app/.mcp.json\n"));
         show(&file).unwrap();
         assert_eq!(fs::read_to_string(&exclude).unwrap(), "");
+        // A last line without a line break has none again.
+        fs::write(&exclude, "*.log").unwrap();
+        hide(&file).unwrap();
+        let text = fs::read_to_string(&exclude).unwrap();
+        assert_eq!(text, format!("*.log\n{MARK}\n/app/.mcp.json"));
+        show(&file).unwrap();
+        assert_eq!(fs::read_to_string(&exclude).unwrap(), "*.log");
         // What the user wrote stays.
         fs::write(&exclude, "*.log\n/app/.mcp.json").unwrap();
         hide(&file).unwrap();

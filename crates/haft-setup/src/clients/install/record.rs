@@ -1,63 +1,106 @@
 //! The record of an install in haft's state folder: the original file, and what haft wrote.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use haft::file_lock::FileLock;
-use haft::text::hex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use crate::clients::install::digest::digest;
+use crate::clients::install::reverse::ReverseEdit;
 use crate::plain_file;
 use crate::problem::{Problem, SourceLocation};
 use crate::site::StateFolder;
 
-/// Maximum size of a record, in bytes; it includes an entry that was replaced.
-const MAX_RECORD: u64 = 1024 * 1024;
+/// Maximum size of a record, in bytes; it includes an entry that was replaced, and texts that an edit removed.
+const MAX_RECORD: u64 = 16 * 1024 * 1024;
 
 /// Maximum size of a backup, in bytes.
 const MAX_BACKUP: u64 = 64 * 1024 * 1024;
 
-/// The record of an install.
+/// The folder of the records below the state folder.
+const FOLDER: &str = "settings";
+
+/// The record of what haft did to a settings file, whatever it added to it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InstallRecord {
-    pub(crate) v: u32,
-    /// Whether the file existed before.
+    v: u32,
+    /// Whether the saved text is one: `false` if there was no file.
     pub(crate) existed: bool,
-    /// SHA-256 of the text that is saved.
+    /// SHA-256 of the text that is saved, which is to be restored once the last of haft's parts is removed.
     pub(crate) before: Option<String>,
-    /// SHA-256 of what haft wrote over it, or was about to write: two if one install followed another.
+    /// SHA-256 of what haft wrote over it, or was about to write: two if one edit followed another.
     pub(crate) written: Vec<String>,
     /// The folders that haft created for the file, outermost first.
     pub(crate) made: Vec<PathBuf>,
-    /// Whether haft created the object of servers.
-    pub(crate) made_servers: bool,
-    /// The previous entry with haft's name, if it started something else.
+    /// What haft added, by the name of the part.
+    pub(crate) parts: BTreeMap<String, InstalledPart>,
+}
+
+/// Something that haft added to a settings file: itself as a server, or its hooks.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct InstalledPart {
+    /// Whether the saved text has it, too: the file was changed after it was added, and then haft added something else.
+    pub(crate) is_saved: bool,
+    /// The objects and lists that haft created to hold it, by name.
+    pub(crate) made: Vec<String>,
+    /// The text of the previous entry with haft's name, if it started something else.
     pub(crate) replaced: Option<String>,
+    /// What undoes the edit that added it.
+    pub(crate) reverse: Option<ReverseEdit>,
+}
+
+impl InstalledPart {
+    /// Whether haft created the object or list of this name.
+    pub(crate) fn has_made(&self, name: &str) -> bool {
+        self.made.iter().any(|made| made == name)
+    }
 }
 
 impl InstallRecord {
     /// Returns the record of an install that has created folders and written nothing.
     pub(crate) fn of_folders(made: &[PathBuf]) -> Self {
         Self {
-            v: 2,
+            v: 3,
             existed: false,
             before: None,
             written: Vec::new(),
             made: made.to_vec(),
-            made_servers: false,
-            replaced: None,
+            parts: BTreeMap::new(),
         }
     }
 
-    /// Returns whether haft wrote this text.
-    pub(crate) fn is_written_by_haft(&self, text: &str) -> bool {
-        self.written.contains(&digest(text))
+    /// Whether haft wrote this text, and the saved text is the one that this record refers to.
+    pub(crate) fn is_of(&self, text: &str, saved: Option<&str>) -> bool {
+        let fits = !self.existed || self.before == saved.map(digest);
+        self.written.contains(&digest(text)) && fits && self.existed == self.before.is_some()
     }
 
-    /// Returns whether the saved text is the one that this record refers to.
-    pub(crate) fn fits(&self, kept: Option<&str>) -> bool {
-        self.existed == self.before.is_some() && (!self.existed || self.before == kept.map(digest))
+    /// Sets the text to restore; `None` if there was no file.
+    pub(crate) fn restoring(mut self, text: Option<&str>) -> Self {
+        self.existed = text.is_some();
+        self.before = text.map(digest);
+        self
+    }
+
+    /// Sets the texts that haft writes over the saved one.
+    pub(crate) fn having_written(mut self, texts: &[&str]) -> Self {
+        self.written = texts.iter().map(|text| digest(text)).collect();
+        self
+    }
+
+    /// Returns the record without a part.
+    pub(crate) fn without(mut self, part: &str) -> Self {
+        self.parts.remove(part);
+        self
+    }
+
+    /// Whether all of haft's parts but this one are in the saved text: then that text is this file without the part.
+    pub(crate) fn is_last(&self, part: &str) -> bool {
+        let mut others = self.parts.iter().filter(|(name, _)| *name != part);
+        others.all(|(_, part)| part.is_saved)
     }
 }
 
@@ -70,11 +113,11 @@ pub(crate) struct SettingsBackup {
 }
 
 impl SettingsBackup {
-    /// Returns the paths for this file. Each kind of edit has a `folder` of its own below the state folder, so that two
-    /// kinds of edits of one file do not affect each other.
-    pub(crate) fn of(home: StateFolder<'_>, folder: &str, file: &Path) -> Self {
+    /// Returns the paths for this file. All edits of a file share a record, so that it has its bytes back after the last of them, in
+    /// whatever order they are undone.
+    pub(crate) fn of(home: StateFolder<'_>, file: &Path) -> Self {
         let name = digest(&file.to_string_lossy());
-        let folder = home.join(folder);
+        let folder = home.join(FOLDER);
         Self {
             before: folder.join(format!("{}.before", &name[..16])),
             record: folder.join(format!("{}.json", &name[..16])),
@@ -124,8 +167,14 @@ impl SettingsBackup {
     pub(crate) fn save_record(&self, record: &InstallRecord) -> Result<(), Problem> {
         let text = serde_json::to_string(record)
             .map_err(|e| Problem::failed(format!("cannot write the record of an install: {e}")))?;
-        plain_file::write_private(&self.record, &text)
-            .map_err(|e| failed("write", &self.record, &e))
+        let written = if text.len() as u64 > MAX_RECORD {
+            // A record that could not be read again would prevent all later edits.
+            let what = format!("it has more than {MAX_RECORD} bytes");
+            Err(std::io::Error::other(what))
+        } else {
+            plain_file::write_private(&self.record, &text)
+        };
+        written.map_err(|e| failed("write", &self.record, &e))
     }
 
     pub(crate) fn forget(&self) {
@@ -143,10 +192,9 @@ fn is_missing(error: &std::io::Error) -> bool {
 }
 
 fn failed(what: &str, path: &Path, error: &std::io::Error) -> Problem {
-    Problem::failed(format!("{what} the backup of a client's settings: {error}"))
-        .at(SourceLocation::file(path))
-}
-
-pub(crate) fn digest(text: &str) -> String {
-    hex(&Sha256::digest(text.as_bytes()))
+    Problem::failed(format!(
+        "cannot {what} haft's backup of a program's settings: {error}"
+    ))
+    .at(SourceLocation::file(path))
+    .advise("nothing was changed; make haft's state folder writable, or name another: --home DIR")
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use super::execute::StepRunner;
 use super::step::EditStep;
-use super::target::StepRunner;
 use super::trial::{read, stopping, walk};
 use super::{InstallScope, InstallTarget, Launch, entry, install, target, uninstall};
 use crate::clients::ClientProgram;
@@ -75,7 +75,7 @@ impl Lab {
         let mut found = Vec::new();
         for folder in [
             self.root.path().join("work"),
-            self.site().home.join("clients"),
+            self.site().home.join("settings"),
         ] {
             walk(&folder, &mut found);
         }
@@ -234,7 +234,7 @@ fn a_file_that_haft_made_and_a_user_filled_stays_and_a_folder_with_more_in_it_to
 }
 
 #[test]
-fn an_entry_of_haft_s_name_that_is_not_haft_s_comes_back() {
+fn an_entry_of_haft_s_name_that_is_not_haft_s_comes_back_as_it_was_written() {
     let rows = [
         (
             "cursor",
@@ -242,9 +242,24 @@ fn an_entry_of_haft_s_name_that_is_not_haft_s_comes_back() {
             "{\n  \"mcpServers\": {\n    \"haft\": {\"command\": \"mine\"}\n  }\n}\n",
         ),
         (
+            "vscode",
+            ".vscode/mcp.json",
+            "{ \"servers\": {\n\t\"haft\":   { // why\n\t\"command\" : \"mine\" /* c */, \"n\": 1.50e3,\n\n\t},},}",
+        ),
+        (
             "codex",
             ".codex/config.toml",
             "[mcp_servers.haft]\ncommand = \"mine\"\n",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "# mine\n[ mcp_servers . haft ] # why\n# how\ncommand = 'mine'   # what\n\nn = 1_000\n[mcp_servers.haft.env]\nX = \"1\"\n\n# of the next\n[tui]\nx = 1\n",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.haft]\r\ncommand = 'mine' # what\r\n[tui]\r\n",
         ),
     ];
     for (client, name, text) in rows {
@@ -259,13 +274,75 @@ fn an_entry_of_haft_s_name_that_is_not_haft_s_comes_back() {
             assert!(lab.install(client, "first").replaces, "{client}");
             assert!(!lab.install(client, "second").replaces, "{client}");
             let with = read(&file).unwrap();
-            assert!(!with.contains("mine"), "{with}");
+            assert!(!with.contains("mine\""), "{with}");
             fs::write(&file, with + change).unwrap();
             lab.install(client, "third");
             lab.uninstall(client);
-            assert!(read(&file).unwrap().contains("mine"), "{client}");
-            assert!(!read(&file).unwrap().contains("\"serve\""), "{client}");
+            assert_eq!(read(&file).unwrap(), format!("{text}{change}"), "{client}");
         }
+    }
+}
+
+#[test]
+fn what_a_user_adds_to_haft_s_entry_stays_when_haft_is_installed_again() {
+    let rows = [
+        (
+            "cursor",
+            ".cursor/mcp.json",
+            "{\"mcpServers\":{\"haft\":{\"env\":{\"T\":\"1\"},\"command\":\"/old/haft\",\"args\":[\"serve\",\"old\"],\"disabled\":true}}}",
+        ),
+        (
+            "claude-code",
+            ".mcp.json",
+            "{\n  \"mcpServers\": {\n    \"haft\": {\n      \"type\": \"stdio\",\n      \"command\": \"/old/haft\", // mine\n      \"args\": [\n        \"serve\",\n        \"old\"\n      ],\n      \"env\": { \"T\": \"1\" } // a token\n    }\n  }\n}\n",
+        ),
+        (
+            "opencode",
+            "opencode.json",
+            "{\"mcp\": {\"haft\": {\"type\": \"local\", \"enabled\": false, \"command\": [\"/old/haft\",\"serve\",\"old\"], \"environment\": {\"T\": \"1\"}}}}",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[mcp_servers.haft] # mine\nstartup_timeout_sec = 20\ncommand = \"/old/haft\"   # why\nargs = [\"serve\", \"old\"]\nenv = { T = \"1\" }\n\n[mcp_servers.haft.tools.x]\nenabled = false # c\n",
+        ),
+    ];
+    for (client, name, text) in rows {
+        let lab = Lab::new();
+        let file = lab.file(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        assert!(!lab.install(client, "new").replaces, "{client}");
+        let expected = text.replace("/old/", "/opt/").replace("\"old\"", "\"new\"");
+        assert_eq!(read(&file).unwrap(), expected, "{client}");
+        assert!(!lab.install(client, "new").changes(), "{client}");
+    }
+}
+
+#[test]
+fn members_of_haft_s_entry_that_are_missing_are_added() {
+    let rows = [
+        (
+            "claude-code",
+            ".mcp.json",
+            "{\"mcpServers\": {\"haft\": {\"command\": \"haft\", \"args\": [\"serve\"], \"env\": {}}}}",
+            "{\"mcpServers\": {\"haft\": {\"command\": \"/opt/haft\", \"args\": [\"serve\",\"new\"], \"env\": {}, \"type\": \"stdio\"}}}",
+        ),
+        (
+            "opencode",
+            "opencode.json",
+            "{\"mcp\": {\"haft\": {\"command\": [\"haft\", \"serve\"]}}}",
+            "{\"mcp\": {\"haft\": {\"command\": [\"/opt/haft\",\"serve\",\"new\"], \"type\": \"local\", \"enabled\": true}}}",
+        ),
+    ];
+    for (client, name, text, expected) in rows {
+        let lab = Lab::new();
+        fs::write(lab.file(name), text).unwrap();
+        lab.install(client, "new");
+        let members = |text: &str| crate::edit::jsonc::read(text).unwrap();
+        let now = read(&lab.file(name)).unwrap();
+        assert_eq!(members(&now), members(expected), "{now}");
+        assert_eq!(now.len(), expected.len(), "{now}");
     }
 }
 

@@ -222,10 +222,8 @@ pub(super) fn object_at(
     name: &str,
     value: &Range<usize>,
 ) -> Result<JsoncObject, EditError> {
-    container(text, value, '{')?.map_or_else(
-        || wrong(format!("`{name}` is not an object"), value.clone()),
-        Ok,
-    )
+    let object = container(text, value, '{')?;
+    object.ok_or_else(|| EditError::at(format!("`{name}` is not an object"), value.clone()))
 }
 
 /// Returns the array at this position, with its items as members without a key.
@@ -234,10 +232,8 @@ pub(super) fn array_at(
     name: &str,
     value: &Range<usize>,
 ) -> Result<JsoncObject, EditError> {
-    container(text, value, '[')?.map_or_else(
-        || wrong(format!("`{name}` is not a list"), value.clone()),
-        Ok,
-    )
+    let array = container(text, value, '[')?;
+    array.ok_or_else(|| EditError::at(format!("`{name}` is not a list"), value.clone()))
 }
 
 fn container(

@@ -22,8 +22,7 @@ pub struct TomlSection {
 /// # Errors
 /// The text is not TOML.
 pub fn sections(text: &str) -> Result<Vec<TomlSection>, EditError> {
-    let document =
-        Document::parse(text).map_err(|e| EditError::at(e.message(), e.span().unwrap_or(0..0)))?;
+    let document = document(text)?;
     let mut found = SectionReader {
         text,
         names: Vec::new(),
@@ -32,6 +31,12 @@ pub fn sections(text: &str) -> Result<Vec<TomlSection>, EditError> {
     found.read(document.as_table());
     found.sections.sort_by_key(|section| section.lines.start);
     Ok(found.sections)
+}
+
+/// Parses a text with the position of everything in it.
+pub(super) fn document(text: &str) -> Result<Document<&str>, EditError> {
+    let end = text.len();
+    Document::parse(text).map_err(|e| EditError::at(e.message(), e.span().unwrap_or(end..end)))
 }
 
 /// Removes those of a text's sections whose flag is set. Comments and blank lines before the next section belong to that one and stay; the

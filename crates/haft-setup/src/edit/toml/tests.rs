@@ -89,7 +89,7 @@ fn what_is_not_written_as_tables_is_refused() {
     let inline = "mcp_servers = {}\n";
     assert!(put(inline, "mcp_servers", "haft", &launch("/bin/haft")).is_err());
     let broken = put("a = \n", "mcp_servers", "haft", &launch("x")).unwrap_err();
-    assert_eq!(broken.at.start, 4);
+    assert_eq!(broken.at.unwrap().start, 4);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_text_that_is_not_toml_is_refused_with_its_place() {
         ("{\"a\": 1}", 0),
     ] {
         let refused = put_table(text, "m", "h", "[m.h]\n").unwrap_err();
-        assert_eq!(refused.at.start, at, "{text:?}: {refused}");
+        assert_eq!(refused.at.clone().unwrap().start, at, "{text:?}: {refused}");
     }
     let deep = format!("a = {}{}\n", "[".repeat(10_000), "]".repeat(10_000));
     assert!(put_table(&deep, "m", "h", "[m.h]\n").is_err());

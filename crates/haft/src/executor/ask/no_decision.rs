@@ -13,7 +13,7 @@ pub(in crate::executor) fn not_recorded(error: &InboxError) -> EarlyEnd {
     let message = format!("the call needs approval, and the request could not be stored: {error}");
     EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("nothing ran; call again when requests can be stored")
-        .for_operator("free disk space or repair the database: `haft doctor` shows what is wrong")
+        .for_operator("do what the error says, then make the call again; `haft doctor` checks the state folder")
 }
 
 pub(super) fn too_many_pending(request: &ApprovalRequest) -> EarlyEnd {

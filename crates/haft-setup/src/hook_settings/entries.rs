@@ -1,46 +1,39 @@
-//! `JsonHooks`: hooks in JSON. haft's entries go to the end of an agent's lists, are found by their command, and are removed alone.
+//! `HookEntries`: hooks in a settings file. haft's entries go to the end of an agent's lists, are found by their command, and are removed
+//! alone. Which text that changes is the matter of the file's format.
 
 use haft_hook::Agent;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::clients::install::record::InstallRecord;
-use crate::clients::install::target::{InstallContent, InstalledEntry};
-use crate::edit::EditError;
-use crate::edit::jsonc::{self, JsonPathSegment};
-use crate::hook_settings::by_hand;
+use crate::clients::install::record::InstalledPart;
+use crate::clients::install::target::{ContentRole, InstallContent, InstalledEntry};
+use crate::edit::{EditError, jsonc};
 use crate::hook_settings::places::HookLayout;
 use crate::hook_settings::program::is_ours;
+use crate::hook_settings::role;
 use crate::program::HookPosition;
 
-/// The hooks of an agent in a file of JSON.
+/// The hooks of an agent in a file that it shares with others.
 #[derive(Debug, Clone)]
-pub(crate) struct JsonHooks {
+pub(crate) struct HookEntries {
     pub(crate) agent: Agent,
     pub(crate) layout: HookLayout,
 }
 
-fn wrong<T>(what: String) -> Result<T, EditError> {
-    Err(EditError { what, at: 0..0 })
-}
-
-impl JsonHooks {
+impl HookEntries {
     /// Returns haft's entries in a text, in their order.
     pub(crate) fn spots(&self, text: &str) -> Result<Vec<HookPosition>, EditError> {
-        let root = jsonc::read(text)?;
-        self.check_root(&root)?;
+        let root = self.layout.format.read(text)?;
+        self.check_root(text, &root)?;
         let mut spots = Vec::new();
-        let Some(events) = self.events(&root)? else {
+        let Some(events) = self.events(text, &root)? else {
             return Ok(spots);
         };
         for (event, list) in events {
             let Some(items) = list.as_array() else {
-                if self
-                    .layout
-                    .entries
-                    .iter()
-                    .any(|known| known.event == *event)
-                {
-                    return wrong(format!("`{event}` is not a list"));
+                let mut known = self.layout.entries.iter();
+                if known.any(|known| known.event == *event) {
+                    let path = [self.layout.parent, &[event]].concat();
+                    return Err(self.wrong(text, format!("`{event}` is not a list"), &path));
                 }
                 continue;
             };
@@ -85,29 +78,36 @@ impl JsonHooks {
     /// Returns the lists of events; `None` if the object that holds them is missing.
     fn events<'v>(
         &self,
+        text: &str,
         root: &'v Value,
-    ) -> Result<Option<&'v serde_json::Map<String, Value>>, EditError> {
+    ) -> Result<Option<&'v Map<String, Value>>, EditError> {
         let mut at = root;
         for name in self.layout.parent {
             let Some(inner) = at.get(name) else {
                 return Ok(None);
             };
             if !inner.is_object() {
-                return wrong(format!("`{name}` is not an object"));
+                let what = format!("`{name}` is not {}", self.layout.format.object());
+                return Err(self.wrong(text, what, self.layout.parent));
             }
             at = inner;
         }
         Ok(at.as_object())
     }
 
-    fn check_root(&self, root: &Value) -> Result<(), EditError> {
+    fn check_root(&self, text: &str, root: &Value) -> Result<(), EditError> {
         for (name, known) in &self.layout.root {
             let found = root.get(name);
             if let Some(found) = found.filter(|found| *found != known) {
-                return wrong(format!("its {name} is {found}, and haft knows {known}"));
+                let what = format!("its {name} is {found}, and haft knows {known}");
+                return Err(self.wrong(text, what, &[name]));
             }
         }
         Ok(())
+    }
+
+    fn wrong(&self, text: &str, what: String, path: &[&str]) -> EditError {
+        EditError::new(what).or_at(self.layout.format.position(text, path))
     }
 
     fn is_grouped(&self) -> bool {
@@ -126,68 +126,50 @@ impl JsonHooks {
             for (name, value) in &self.layout.root {
                 out = jsonc::put_first(&out, name, value)?;
             }
-            let mut path = self.layout.parent.to_vec();
-            path.push(&entry.event);
-            out = jsonc::append(&out, &path, &entry.value)?;
+            let HookLayout { format, parent, .. } = &self.layout;
+            out = format.append(&out, parent, entry)?;
         }
         Ok(out)
     }
 
-    fn without_spots(&self, text: &str, spots: &[HookPosition]) -> Result<String, EditError> {
+    fn without_positions(
+        &self,
+        text: &str,
+        positions: &[HookPosition],
+        known: Option<&InstalledPart>,
+    ) -> Result<String, EditError> {
+        let HookLayout { format, parent, .. } = &self.layout;
         let mut out = text.to_owned();
         let mut gone: Option<&HookPosition> = None;
-        for spot in spots.iter().rev() {
-            let is_gone =
-                gone.is_some_and(|gone| gone.event == spot.event && gone.item == spot.item);
-            if is_gone {
+        for position in positions.iter().rev() {
+            let is_same =
+                |gone: &HookPosition| gone.event == position.event && gone.item == position.item;
+            if gone.is_some_and(is_same) {
                 continue;
             }
-            let mut path = self.list_of(&spot.event);
-            path.push(JsonPathSegment::Item(spot.item));
-            match spot.handler {
-                Some(nth) if !spot.is_alone => {
-                    path.extend([JsonPathSegment::Key("hooks"), JsonPathSegment::Item(nth)]);
-                }
-                _ => gone = Some(spot),
+            if position.handler.is_none() || position.is_alone {
+                gone = Some(position);
             }
-            out = jsonc::take(&out, &path)?;
+            out = format.take(&out, parent, position)?;
         }
-        self.without_empty(&out, spots)
-    }
-
-    /// Returns the path to the list of an event.
-    fn list_of<'a>(&'a self, event: &'a str) -> Vec<JsonPathSegment<'a>> {
-        let parent = self.layout.parent.iter();
-        parent
-            .copied()
-            .chain([event])
-            .map(JsonPathSegment::Key)
-            .collect()
-    }
-
-    /// Removes the lists that only haft was in.
-    fn without_empty(&self, text: &str, spots: &[HookPosition]) -> Result<String, EditError> {
-        let mut out = text.to_owned();
-        for spot in spots {
-            let root = jsonc::read(&out)?;
-            let list = self
-                .events(&root)?
-                .and_then(|events| events.get(&spot.event));
-            if list.and_then(Value::as_array).is_some_and(Vec::is_empty) {
-                out = jsonc::take(&out, &self.list_of(&spot.event))?;
+        // A list that the user had stays, also if it is empty.
+        let is_made =
+            |position: &&HookPosition| known.is_none_or(|part| part.has_made(&position.event));
+        for position in positions.iter().filter(is_made) {
+            let root = format.read(&out)?;
+            let list = self.events(&out, &root)?;
+            let list = list.and_then(|events| events.get(&position.event)?.as_array());
+            if list.is_some_and(Vec::is_empty) {
+                out = format.take_list(&out, parent, &position.event)?;
             }
         }
         Ok(out)
     }
 }
 
-impl InstallContent for JsonHooks {
-    fn owner(&self) -> &'static str {
-        self.agent.title()
-    }
-
-    fn by_hand(&self) -> String {
-        by_hand(self.agent)
+impl InstallContent for HookEntries {
+    fn role(&self) -> ContentRole {
+        role(self.agent)
     }
 
     fn entry(&self, text: &str) -> Result<Option<InstalledEntry>, EditError> {
@@ -195,33 +177,36 @@ impl InstallContent for JsonHooks {
         Ok(is_there.then(|| InstalledEntry::unrecorded(true)))
     }
 
-    fn has_parent(&self, text: &str) -> bool {
-        self.layout
-            .parent
-            .first()
-            .is_none_or(|name| jsonc::has(text, name))
+    fn missing(&self, text: &str) -> Vec<String> {
+        let root = self.layout.format.read(text).unwrap_or_default();
+        let parent = self.layout.parent.iter().map(|name| (*name).to_owned());
+        let parent = parent.filter(|name| root.get(name).is_none());
+        let events = self.events(text, &root).ok().flatten();
+        let entries = self.layout.entries.iter().map(|entry| entry.event.clone());
+        let lists = entries.filter(|event| events.is_none_or(|events| !events.contains_key(event)));
+        parent.chain(lists).collect()
     }
 
     fn without(
         &self,
         text: &str,
-        record: Option<&InstallRecord>,
+        known: Option<&InstalledPart>,
     ) -> Result<Option<String>, EditError> {
         let spots = self.spots(text)?;
         if spots.is_empty() {
             return Ok(None);
         }
-        let out = self.without_spots(text, &spots)?;
+        let out = self.without_positions(text, &spots, known)?;
         match self.layout.parent.first() {
-            Some(parent) if record.is_some_and(|record| record.made_servers) => {
-                jsonc::remove_empty(&out, parent).map(Some)
+            Some(parent) if known.is_some_and(|known| known.has_made(parent)) => {
+                self.layout.format.take_empty(&out, parent).map(Some)
             }
             _ => Ok(Some(out)),
         }
     }
 
     fn is_spent(&self, text: &str) -> bool {
-        let Ok(Value::Object(root)) = jsonc::read(text) else {
+        let Ok(Value::Object(root)) = self.layout.format.read(text) else {
             return false;
         };
         let is_rest = |(name, value): (&String, &Value)| {
