@@ -475,7 +475,7 @@ async fn execute(parts: &Arc<ExecutorParts>, session: &Session, incoming: Incomi
     let mut open = OpenCall::new(parts, session, incoming);
     let end = run_in_span(&mut open, &mut settlement).await;
     if settlement.needs_settling() {
-        let heard = open.how() == CallMode::ByClient;
+        let heard = open.mode() == CallMode::ByClient;
         // Boxed: few calls have anything to settle, and the future of every call would be as large.
         return Box::pin(settlement.settle(&mut open, end, heard)).await;
     }
@@ -543,9 +543,9 @@ async fn stages(
     }
     let mut resumed = None;
     if let Some(key) = key {
-        resumed = Box::pin(again::before(open, settlement, key)).await?;
+        resumed = Box::pin(again::find_suspended(open, settlement, key)).await?;
     }
-    if open.how() != CallMode::ByClient && open.resumption().is_none() {
+    if open.mode() != CallMode::ByClient && open.resumption().is_none() {
         return Err(
             EarlyEnd::failed(ErrorKind::Conflict, "this call cannot be resumed")
                 .advise("nothing ran; make the call again"),

@@ -20,8 +20,8 @@ use crate::executor::running;
 use crate::executor::settlement::Settlement;
 use crate::executor::{CallMode, ExecutorParts};
 use crate::session::Session;
-use crate::session::running_calls::RunningCallGuard;
 use crate::session::nest::RepeatKey;
+use crate::session::running_calls::RunningCallGuard;
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
@@ -40,7 +40,7 @@ enum EarlierCall {
 
 /// Checks whether a call of a resumable tool was suspended before. Returns the session in which it continues, if that is not this
 /// one.
-pub(super) async fn before(
+pub(super) async fn find_suspended(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     key: String,
@@ -83,8 +83,8 @@ async fn resume(
     let noted = noted.map_err(|e| unknown(&e))?;
     let ended = noted
         .as_ref()
-        .map_or(open.how() == CallMode::Resumed, |noted| {
-            noted.has_ended() && open.how() != CallMode::ByClient
+        .map_or(open.mode() == CallMode::Resumed, |noted| {
+            noted.has_ended() && open.mode() != CallMode::ByClient
         });
     if ended {
         let message = format!("{} has already been resumed and has ended", open.id());
@@ -104,7 +104,7 @@ async fn resume(
         .as_ref()
         .map_or(session.is_for_one_call(), |call| call.alone);
     let within = noted.filter(|call| call.within);
-    if within.is_some() || open.how() != CallMode::ByClient {
+    if within.is_some() || open.mode() != CallMode::ByClient {
         open.mark_resumable();
     }
     settlement.note(match within {
@@ -156,7 +156,7 @@ pub(super) async fn earlier_outcome(
 async fn is_alone(open: &OpenCall<'_>) -> Result<bool, EarlyEnd> {
     let session = open.session();
     let here = session.is_for_one_call();
-    if here || open.how() == CallMode::ByClient {
+    if here || open.mode() == CallMode::ByClient {
         return Ok(here);
     }
     let noted = open
@@ -195,7 +195,7 @@ async fn look_up(
     for entry in found.map_err(|e| unknown(&e))? {
         let is_here = entry.call.run == *session.run();
         let before = if is_here && suspension == Suspension::After {
-            after(parts, session, &entry.call).await?
+            find_started(parts, session, &entry.call).await?
         } else if is_here {
             from_this_run(parts, session, entry).await?
         } else {
@@ -222,7 +222,7 @@ pub(super) async fn same_calls(
         let is_own = call.run == *session.run() || call.run == *session.approval_run();
         let is_same = is_own
             || call.alone == session.is_for_one_call()
-                && match stands(session, call) {
+                && match run_state(session, call) {
                     OtherRun::InUse => call.alone && !is_attended(parts, &call.approval).await?,
                     OtherRun::Resumed | OtherRun::Abandoned | OtherRun::Closed => true,
                 };
@@ -239,7 +239,7 @@ async fn is_attended(parts: &ExecutorParts, id: &ApprovalId) -> Result<bool, Inb
     Ok(entry.is_some_and(|entry| entry.attended))
 }
 
-fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
+fn run_state(session: &Session, call: &SuspendedCall) -> OtherRun {
     let others = session.others();
     others.map_or(OtherRun::InUse, |others| others.look(&call.run))
 }
@@ -267,7 +267,7 @@ async fn from_this_run(
 }
 
 /// Looks up a call of this run that was suspended after it ran: the tool continues it unless its request has an outcome.
-async fn after(
+async fn find_started(
     parts: &ExecutorParts,
     session: &Session,
     call: &SuspendedCall,
@@ -305,11 +305,11 @@ async fn from_other_run(
         if noted.has_ended() || !waits && !known.within {
             return collect(parts, session, known).await;
         }
-        match stands(session, known) {
-            OtherRun::Closed if !waits => return over(parts, session, known).await,
+        match run_state(session, known) {
+            OtherRun::Closed if !waits => return find_ended(parts, session, known).await,
             // Nothing is stored to resume it from, whatever the decision.
             OtherRun::Abandoned if known.within && !can_be_resumed(session, known).await => {
-                return over(parts, session, known).await;
+                return find_ended(parts, session, known).await;
             }
             OtherRun::Abandoned if !waits => return Err(interrupted(known)),
             OtherRun::Closed | OtherRun::Abandoned | OtherRun::Resumed | OtherRun::InUse => {}
@@ -340,7 +340,7 @@ async fn now(
 }
 
 /// Handles a call that can neither continue nor be resumed. It may have ended in the meantime.
-async fn over(
+async fn find_ended(
     parts: &ExecutorParts,
     session: &Session,
     call: &SuspendedCall,

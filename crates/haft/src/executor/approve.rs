@@ -18,8 +18,8 @@ use crate::executor::draft::CallIdentity;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{ClearedCall, RuledCall, denied, judge, judgement, request};
-use crate::executor::settlement::{ResumeDecision, Settlement};
 use crate::executor::no_open_request::{self, EarlierRequest, NoOpenRequest};
+use crate::executor::settlement::{ResumeDecision, Settlement};
 use crate::judgement::Consent;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{PROPOSED_RULE, Policy, RuleSet, RuleText, Ruling};
@@ -57,7 +57,7 @@ pub(super) async fn ask_user(
                             reservation: Some(reservation),
                             unasked,
                         };
-                        settle(open, judged, decided, basis).await
+                        apply_decision(open, judged, decided, basis).await
                     }
                     EarlierRequest::Counts => ask_inbox(open, settlement, judged, request).await,
                 };
@@ -121,7 +121,7 @@ async fn ask_inbox(
         };
         stop.or_for_operator(&ruling.operator)
     })?;
-    take(open, settlement, judged, claimed).await
+    apply_claimed(open, settlement, judged, claimed).await
 }
 
 /// Returns the rule that a call proposes.
@@ -261,7 +261,7 @@ pub(super) async fn resumed(
         ResumeDecision::Claimed(claimed) => *claimed,
         ResumeDecision::Approved(shown) => claim(open.parts(), settlement, &shown.id).await?,
     };
-    take(open, settlement, judged, claimed).await
+    apply_claimed(open, settlement, judged, claimed).await
 }
 
 async fn claim(
@@ -279,7 +279,7 @@ async fn claim(
 }
 
 /// Acts on a decision that this call has claimed.
-async fn take(
+async fn apply_claimed(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     judged: RuledCall,
@@ -291,7 +291,7 @@ async fn take(
         unasked: NoOpenRequest::claimed(&claimed),
     };
     settlement.claim(claimed.claimed);
-    settle(open, judged, claimed.decided, basis).await
+    apply_decision(open, judged, claimed.decided, basis).await
 }
 
 /// What a call that was decided rests on.
@@ -302,7 +302,7 @@ struct DecisionProof {
 }
 
 /// Acts on a decision.
-async fn settle(
+async fn apply_decision(
     open: &mut OpenCall<'_>,
     judged: RuledCall,
     decided: DecidedRequest,

@@ -260,7 +260,7 @@ impl OpenRequest<'_> {
         // No approver in this process can answer, and the session waits for no others.
         let idle = !self.wait.alone && approvers(parts, self.session).next().is_none();
         loop {
-            if let Some(claimed) = self.look().await? {
+            if let Some(claimed) = self.try_claim().await? {
                 return Ok(claimed);
             }
             if self.inbox.is_durable() && (self.wait.at_once || idle) {
@@ -287,7 +287,7 @@ impl OpenRequest<'_> {
                 }
                 WakeReason::Answered(ApproverReply::Decided(decision)) => {
                     spoken = true;
-                    self.decided(&decision).await?;
+                    self.store_decision(&decision).await?;
                 }
                 WakeReason::TimedOut if self.suspends() => return self.suspend().await,
                 WakeReason::TimedOut => {
@@ -319,7 +319,7 @@ impl OpenRequest<'_> {
     }
 
     /// Reads the request: claims the decision if there is one, and returns an error if the request has ended.
-    async fn look(&mut self) -> Result<Option<ClaimedDecision>, EarlyEnd> {
+    async fn try_claim(&mut self) -> Result<Option<ClaimedDecision>, EarlyEnd> {
         let Some(entry) = self.read().await? else {
             let not_found = InboxError::NotFound(self.request.id.clone());
             return Err(not_recorded(&not_found));
@@ -327,10 +327,10 @@ impl OpenRequest<'_> {
         match entry.status {
             RequestStatus::Pending | RequestStatus::Running if entry.outcome.is_none() => Ok(None),
             RequestStatus::Expired => {
-                Err(self.over(decision_timeout(&self.request, self.wait.limit)))
+                Err(self.end_wait(decision_timeout(&self.request, self.wait.limit)))
             }
-            RequestStatus::Withdrawn => Err(self.over(withdrawn(&entry, self.phrases))),
-            RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id, self.phrases))),
+            RequestStatus::Withdrawn => Err(self.end_wait(withdrawn(&entry, self.phrases))),
+            RequestStatus::InDoubt => Err(self.end_wait(in_doubt(&self.request.id, self.phrases))),
             // The answer to a question goes to every call that asks it, however often.
             RequestStatus::Answered | RequestStatus::Denied if self.request.is_question() => {
                 let _ = self.inbox.claim(&self.request.id).await;
@@ -346,7 +346,7 @@ impl OpenRequest<'_> {
                 Ok(entry) => self.claim(entry).map(Some),
                 // Another call runs it and will deliver the outcome.
                 Err(InboxError::Claimed(_)) => Ok(None),
-                Err(error) => Err(self.over(not_recorded(&error))),
+                Err(error) => Err(self.end_wait(not_recorded(&error))),
             },
         }
     }
@@ -361,7 +361,7 @@ impl OpenRequest<'_> {
         ended.map_err(|error| not_recorded(&error))?;
         match self.read().await? {
             Some(entry) if entry.status != RequestStatus::Withdrawn => Ok(false),
-            Some(_) | None => Err(self.over(conflict)),
+            Some(_) | None => Err(self.end_wait(conflict)),
         }
     }
 
@@ -379,7 +379,7 @@ impl OpenRequest<'_> {
     }
 
     /// Ends the wait without withdrawing the request.
-    fn over(&mut self, stop: EarlyEnd) -> EarlyEnd {
+    fn end_wait(&mut self, stop: EarlyEnd) -> EarlyEnd {
         self.waits = false;
         stop
     }
@@ -417,14 +417,14 @@ impl OpenRequest<'_> {
             biased;
             () = self.session.waits_cancelled().cancelled() => WakeReason::SessionLeft,
             () = self.session.cancellation().cancelled() => WakeReason::Cancelled,
-            () = heard(&mut self.changes, &self.request.id) => WakeReason::Poll,
+            () = wait_for_change(&mut self.changes, &self.request.id) => WakeReason::Poll,
             answer = asking => WakeReason::Answered(answer),
             () = tokio::time::sleep_until(self.deadline) => WakeReason::TimedOut,
         }
     }
 
     /// Stores an approver's decision, unless another one came first.
-    async fn decided(&mut self, decision: &Decision) -> Result<(), EarlyEnd> {
+    async fn store_decision(&mut self, decision: &Decision) -> Result<(), EarlyEnd> {
         match self.inbox.decide(&self.request.id, decision).await {
             Ok(_) | Err(InboxError::Decided { .. } | InboxError::Over { .. }) => Ok(()),
             Err(error) => Err(self.withdraw(not_recorded(&error)).await),
@@ -437,7 +437,7 @@ impl OpenRequest<'_> {
         let left = self.inbox.set_attended(&self.request.id, false).await;
         left.map_err(|e| not_recorded(&e))?;
         self.deadline = Instant::now();
-        match self.look().await? {
+        match self.try_claim().await? {
             Some(taken) => Ok(taken),
             None => Err(EarlyEnd::suspended(&self.request)),
         }
@@ -453,17 +453,17 @@ impl OpenRequest<'_> {
         self.deadline = Instant::now();
         let entry = self.read().await?;
         if entry.is_none_or(|entry| entry.status == RequestStatus::Withdrawn) {
-            return Err(self.over(stop));
+            return Err(self.end_wait(stop));
         }
-        match self.look().await? {
+        match self.try_claim().await? {
             Some(taken) => Ok(taken),
-            None => Err(self.over(stop)),
+            None => Err(self.end_wait(stop)),
         }
     }
 
     async fn withdraw(&mut self, stop: EarlyEnd) -> EarlyEnd {
         let _ = self.end(RequestEnding::Withdrawn, GONE).await;
-        self.over(stop)
+        self.end_wait(stop)
     }
 
     /// Ends the request without its call: `why` says what ended it.
@@ -495,7 +495,7 @@ impl Drop for OpenRequest<'_> {
 }
 
 /// Completes when this request has changed, or when the receiver lagged and may have missed it.
-async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
+async fn wait_for_change(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
     loop {
         match changes.recv().await {
             Ok(changed) if changed != *id => {}

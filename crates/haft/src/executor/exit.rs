@@ -93,7 +93,7 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Returns who makes the call, and why.
-    pub(super) fn how(&self) -> CallMode {
+    pub(super) fn mode(&self) -> CallMode {
         self.how
     }
 
@@ -129,7 +129,7 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Returns when the call came in.
-    pub(super) fn begun(&self) -> Instant {
+    pub(super) fn received_at(&self) -> Instant {
         self.begun
     }
 
@@ -200,7 +200,7 @@ impl<'a> OpenCall<'a> {
                 summary: outcome.summary.clone(),
                 result: start_of_result(&outcome),
                 strength,
-                untrusted: self.noted(),
+                untrusted: self.new_untrusted_sources(),
             });
             outcome
         } else {
@@ -239,7 +239,7 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Returns the untrusted sources noted since the call came in, and those that no record holds yet.
-    fn noted(&self) -> Vec<String> {
+    fn new_untrusted_sources(&self) -> Vec<String> {
         let new = self.session.untrusted_for_record(self.untrusted);
         new.iter().map(ToString::to_string).collect()
     }
@@ -293,7 +293,7 @@ impl Drop for OpenCall<'_> {
                 summary: why.into(),
                 result: None,
                 strength: None,
-                untrusted: self.noted(),
+                untrusted: self.new_untrusted_sources(),
             });
         }
         self.leave_run();

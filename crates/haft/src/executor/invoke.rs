@@ -92,7 +92,7 @@ pub(super) async fn invoke(
     let _end = LiveOutputGuard(context.live.clone());
     // Time spent waiting for the user or for other calls does not count against the tool.
     let start_result = if !decided && !waited {
-        open.begun()
+        open.received_at()
     } else {
         Instant::now()
     };

@@ -9,8 +9,8 @@ use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::call::Origin;
 use crate::executor::ExecutorParts;
 use crate::result::{Outcome, Status};
-use crate::session::running_calls::RunningCallGuard;
 use crate::session::nest::{CallScope, RepeatKey, RepeatState};
+use crate::session::running_calls::RunningCallGuard;
 use crate::session::{Session, WaitMode};
 
 /// A call that is recognised when it is made again. Dropping this forgets a call that was cancelled with its client and is over; one that
