@@ -1,13 +1,14 @@
 //! The Gemini CLI: servers and hooks in `settings.json`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft_hook::Agent;
 use serde_json::json;
 
+use crate::environment::Environment;
 use crate::program::{
     ClientFileFormat, ClientProgram, HookProgram, HooksOff, ImportQuirks, InstallScope,
-    SettingsProgram, in_home, is_variable, moved_by, plain, read_json,
+    SettingsProgram, is_variable, moved_by, plain, read_json,
 };
 use crate::registration::{
     AgentFile, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope, SettingsFormat,
@@ -27,19 +28,14 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         servers: "mcpServers",
         entry: plain,
         project: Some(".gemini/settings.json"),
-        user: Some(|env| in_home(env, ".gemini/settings.json")),
+        user: Some(|env| Some(folder(env)?.join("settings.json"))),
         other_extension: None,
         default: InstallScope::Project,
     }),
     hooks: Some(HookProgram {
         since: |_| Some("0.26.0"),
         off,
-        ..HookProgram::new(
-            Agent::Gemini,
-            &["gemini"],
-            |env| Some(moved_by(env, "GEMINI_CLI_HOME", "")?.join(".gemini")),
-            setup,
-        )
+        ..HookProgram::new(Agent::Gemini, &["gemini"], folder, setup)
     }),
     imports: Some(ImportQuirks {
         package_names: &["extensionPath"],
@@ -49,6 +45,11 @@ pub(super) static PROGRAM: SettingsProgram = SettingsProgram {
         ..ImportQuirks::new("gemini", &["/.gemini/settings.json"])
     }),
 };
+
+/// Returns the folder of Gemini's settings.
+fn folder(environment: &Environment) -> Option<PathBuf> {
+    Some(moved_by(environment, "GEMINI_CLI_HOME", "")?.join(".gemini"))
+}
 
 /// Where haft is registered. Gemini's timeouts are in milliseconds.
 fn setup(program: &str) -> Setup {

@@ -16,25 +16,44 @@ const MAX_BYTES: usize = 64 * 1024;
 /// Something cannot be kept: the text says what.
 pub(super) fn keep(old: &File, draft: &File) -> io::Result<()> {
     let (was, is) = (old.metadata()?, draft.metadata()?);
-    let failed = |what: String, errno: io::Error| {
-        io::Error::new(errno.kind(), format!("cannot keep {what}: {errno}"))
-    };
     if (was.uid(), was.gid()) != (is.uid(), is.gid()) {
         fchown(draft, Some(was.uid()), Some(was.gid())).map_err(|e| {
             let owner = format!("its owner, user {} and group {}", was.uid(), was.gid());
-            failed(owner, e)
+            failed(&owner, &e)
         })?;
     }
+    let kept = names(old)?;
+    // A folder may have given the draft access rights that the file does not have.
+    let given = names(draft)?.into_iter();
+    for name in given.filter(|name| is_kept(name) && !kept.contains(name)) {
+        rustix::fs::fremovexattr(draft, &*name).map_err(|e| not_kept(&name, e))?;
+    }
     rustix::fs::fchmod(draft, Mode::from_raw_mode(was.mode() & 0o7777))?;
-    for name in names(old)? {
-        let copied = copy(old, draft, &name);
-        // The system labels a new file by itself, and lets few users do it.
-        if !name.starts_with(b"security.") && !name.starts_with(b"trusted.") {
-            let shown = String::from_utf8_lossy(&name).into_owned();
-            copied.map_err(|e| failed(format!("its attribute {shown}"), e.into()))?;
+    for name in &kept {
+        let copied = copy(old, draft, name);
+        if is_kept(name) {
+            copied.map_err(|e| not_kept(name, e))?;
         }
     }
     Ok(())
+}
+
+/// Whether the attribute is the user's, or says who has access. Of the others, the system labels a new file by itself and lets few users
+/// do it, or they are views of what the file system knows; what can be copied of them is.
+fn is_kept(name: &[u8]) -> bool {
+    let access: [&[u8]; 2] = [b"system.posix_acl_access", b"system.nfs4_acl"];
+    name.starts_with(b"user.") || access.contains(&name)
+}
+
+fn not_kept(name: &[u8], errno: Errno) -> io::Error {
+    failed(
+        &format!("its attribute {}", String::from_utf8_lossy(name)),
+        &errno.into(),
+    )
+}
+
+fn failed(what: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot keep {what}: {error}"))
 }
 
 /// Returns the names of a file's attributes.
