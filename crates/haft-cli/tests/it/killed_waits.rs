@@ -42,7 +42,7 @@ fn start_waiting(lab: &Lab, client: &str, tool: &str, arguments: &Value) -> Chil
 }
 
 /// One scene: the call is made, killed while it waits, decided about, and made again.
-fn scene(client: &str, (tool, arguments): (&str, &Value), decision: &str) {
+fn scene(client: &str, tool: &str, arguments: &Value, decision: &str) {
     let row = format!("{client} {tool} {decision}");
     let lab = Lab::new();
     let mut child = start_waiting(&lab, client, tool, arguments);
@@ -90,7 +90,7 @@ fn a_call_whose_client_was_killed_while_it_waited_is_collected_and_not_run_again
         for client in ["command", "stdio"] {
             for (tool, arguments) in &calls[..here] {
                 for decision in ["approve", "deny"] {
-                    scope.spawn(move || scene(client, (tool, arguments), decision));
+                    scope.spawn(move || scene(client, tool, arguments, decision));
                 }
             }
         }

@@ -315,9 +315,10 @@ fn call() -> ToolCall {
 
 #[test]
 fn a_call_made_again_after_its_process_ended_before_any_write_runs_at_most_once_and_is_answered() {
+    type Case = (&'static str, WaitMode, fn() -> ApproverReply);
     let approve = || ApproverReply::Decided(Decision::approve("ann", "terminal"));
     let deny = || ApproverReply::Decided(Decision::deny("ann", "terminal"));
-    let cases: [(&str, WaitMode, fn() -> ApproverReply); 3] = [
+    let cases: [Case; 3] = [
         ("approved", WaitMode::WaitThenSuspend, approve),
         ("denied", WaitMode::WaitThenSuspend, deny),
         ("suspended", WaitMode::SuspendAtOnce, || {
