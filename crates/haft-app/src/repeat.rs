@@ -21,12 +21,44 @@ impl App {
         options: RunOptions,
         call: ToolCall,
     ) -> Result<(RunHandle, ToolCall), Problem> {
+        self.follow_decided(&call, &options).await;
         if let Some(earlier) = self.suspended_before(&call).await
             && let Ok(run) = self.runs().resume(&earlier.run, 0, options.clone()).await
         {
             return Ok((run, call.with_id(earlier.call.as_str())));
         }
         Ok((self.runs().start(options).await?, call))
+    }
+
+    /// Acts on the decision about an earlier call like this one if nobody does: the process that stored it may have ended before it acted.
+    async fn follow_decided(&self, call: &ToolCall, options: &RunOptions) {
+        let is_left = |noted: &&SuspendedEntry| {
+            let decided = matches!(
+                noted.state.status,
+                RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+            );
+            noted.call.alone && !noted.has_ended() && decided && !noted.state.claimed
+        };
+        let noted = self.noted_calls(call).await;
+        let Some(left) = noted.iter().find(is_left) else {
+            return;
+        };
+        // If it fails, the call that is made now says how the decision stands.
+        if let Err(problem) = self.follow(&left.call.approval, options.clone()).await {
+            tracing::warn!(%problem, approval = %left.call.approval, "act on a decision that nobody acted on");
+        }
+    }
+
+    /// Returns the noted calls like this one, newest first. If the lookup fails, the executor reports the error.
+    async fn noted_calls(&self, call: &ToolCall) -> Vec<SuspendedEntry> {
+        let tools = self.tools().snapshot();
+        let executor = self.executor();
+        let key = tools.entry(&call.name).and_then(|entry| {
+            executor.key(entry, self.principal(), self.workspace(), &call.arguments)
+        });
+        let Some(key) = key else { return Vec::new() };
+        let found = executor.inbox().find_suspended(&key).await;
+        found.unwrap_or_default()
     }
 
     /// Returns the newest suspended call like this one that was alone in its run and can be resumed.
@@ -37,9 +69,6 @@ impl App {
         // Settings may now allow or deny it without asking: then it is a new call.
         let explained = executor.explain(entry, &call.arguments);
         let asks = explained.is_ok_and(|explained| explained.verdict == Verdict::Ask);
-        let key = executor.key(entry, self.principal(), self.workspace(), &call.arguments)?;
-        // If the lookup fails, the executor reports the error.
-        let found = executor.inbox().find_suspended(&key).await.ok()?;
         let resumes = |noted: &SuspendedEntry| {
             let waits = matches!(
                 noted.state.status,
@@ -49,7 +78,7 @@ impl App {
             let resumes = waits && asks || noted.call.within;
             noted.call.alone && !noted.has_ended() && resumes
         };
-        let newest = found.into_iter().find(resumes)?;
+        let newest = self.noted_calls(call).await.into_iter().find(resumes)?;
         Some(newest.call)
     }
 }

@@ -147,10 +147,10 @@ impl<'a> ChainRun<'a> {
             room::gone(self.worker).await;
         }
         let left_out = room.empty(self.worker).await;
-        if let ScriptEnd::Suspended { approval, words } = end {
+        if let ScriptEnd::Suspended(waits) = end {
             self.record.leave().await;
             self.output.close();
-            return Err(ToolError::suspended(approval.into(), words));
+            return Err(*waits);
         }
         if matches!(end, ScriptEnd::Cancelled) && self.record.is_left() {
             self.record.leave().await;
@@ -328,8 +328,9 @@ impl<'a> ChainRun<'a> {
         let FinishedCall { id, seq, outcome } = ended;
         if let Some(approval) = outcome.approval.clone() {
             // The script gets no answer: it will run again from its start, and make this call again.
-            let words = outcome.text();
-            return Err(ScriptEnd::Suspended { approval, words });
+            let waits = ToolError::suspended(approval.into(), outcome.text());
+            let waits = waits.for_operator(outcome.operator.unwrap_or_default());
+            return Err(ScriptEnd::Suspended(Box::new(waits)));
         }
         // A call may be cancelled a moment before the chain around it: the script must not see that.
         if self.context.is_cancelled() {
@@ -363,7 +364,7 @@ impl<'a> ChainRun<'a> {
     /// Waits briefly for running calls if the script ended by itself; calls still running then are dropped, and the executor
     /// records them as cancelled.
     async fn settle(&mut self, end: ScriptEnd) -> ScriptEnd {
-        let suspended = matches!(end, ScriptEnd::Suspended { .. });
+        let suspended = matches!(end, ScriptEnd::Suspended(_));
         if suspended {
             // Other approval requests stay pending without the script, too.
             self.scope.suspend();

@@ -44,9 +44,9 @@ mod wire;
 
 pub use error::ClientError;
 pub use haft_http::dial::{Dial, Io};
-pub use server_change::ServerChange;
 pub use offers::OwnCapabilities;
 pub use respond::{Respond, Responder, default_values};
+pub use server_change::ServerChange;
 pub use tools::{CallReply, ToolRecord};
 pub use wire::Wire;
 

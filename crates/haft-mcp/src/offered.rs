@@ -11,13 +11,13 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
+use crate::call_follow_up::CallFollowUp;
 use crate::job::CallJob;
 use crate::offer::{MAX_ENTRIES, OfferEntry, OfferKinds, OfferRequest, Reference};
 use crate::page::page;
 use crate::required;
 use crate::resource_entry::missing;
 use crate::run::{ClientCall, ClientCallEnd, ClientRun};
-use crate::call_follow_up::CallFollowUp;
 use crate::wire::RpcError;
 use crate::wire::reply;
 

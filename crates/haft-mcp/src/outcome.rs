@@ -8,11 +8,11 @@ use haft::result::{Artifact, Content, Outcome, Status, TracedCall};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::call_follow_up::CallFollowUp;
 use crate::client_caller::InputRequest;
 use crate::era::Era;
 use crate::own::artifact_uri;
 use crate::required;
-use crate::call_follow_up::CallFollowUp;
 use crate::wire::reply;
 
 mod original;

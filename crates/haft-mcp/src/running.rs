@@ -11,8 +11,8 @@ use haft::result::Outcome;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::Instant;
 
-use crate::client_caller::{BatchedRequestsCall, ClientCaller};
 use crate::carrier::ClientApprover;
+use crate::client_caller::{BatchedRequestsCall, ClientCaller};
 use crate::progress::ProgressLine;
 use crate::wire::RpcError;
 

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use crate::call_follow_up::CallFollowUp;
 use crate::client_caller::{ClientCaller, InputRequest};
 use crate::limits::{ServerLimits, shares};
 use crate::outcome;
@@ -23,7 +24,6 @@ use crate::owner::Owner;
 use crate::required::RequestsByName;
 use crate::running::{Running, WaitConditions, WaitResult};
 use crate::seal::random_name;
-use crate::call_follow_up::CallFollowUp;
 use crate::wire::{RpcError, reply};
 
 /// How often a client should poll.

@@ -56,8 +56,8 @@ pub use pages::ListedEntry;
 pub use remote_tool::RemoteTool;
 
 use bridge::Bridge;
-use following::{SubscriptionLease, UpstreamSubscriptions};
 use change_receivers::ChangeReceivers;
+use following::{SubscriptionLease, UpstreamSubscriptions};
 use link::UpstreamLink;
 use links::UpstreamLinks;
 

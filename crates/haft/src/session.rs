@@ -446,7 +446,10 @@ impl Session {
                     &self.parts.scope.budget,
                     limits.max_calls,
                 ));
+                // Its caller waits no longer.
+                let patience = child.limits.approval_timeout;
                 child.limits = limits;
+                child.limits.approval_timeout = child.limits.approval_timeout.min(patience);
             }
         })
     }

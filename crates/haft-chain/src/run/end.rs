@@ -25,12 +25,7 @@ pub(super) enum ScriptEnd {
     /// The session was cancelled.
     Cancelled,
     /// One of its calls waits for an approval, but no client waits here: the chain resumes once that is decided.
-    Suspended {
-        /// The id of the approval request.
-        approval: String,
-        /// The call's text about it.
-        words: String,
-    },
+    Suspended(Box<ToolError>),
 }
 
 impl ScriptEnd {
@@ -40,7 +35,7 @@ impl ScriptEnd {
             Self::Done(ScriptReport { error: None, .. }) => Status::Ok,
             Self::Late(_) => Status::Timeout,
             Self::Cancelled => Status::Cancelled,
-            Self::Suspended { .. } => Status::Suspended,
+            Self::Suspended(_) => Status::Suspended,
             Self::Done(_) | Self::Silent | Self::Broken(_) | Self::Stopped(_) => Status::Error,
         }
     }
@@ -76,9 +71,7 @@ impl ScriptEnd {
             Self::Broken(why) => error = Some(broken(&why)),
             Self::Stopped(why) => error = Some(why),
             Self::Late(limit) => error = Some(late(limit)),
-            Self::Suspended { approval, words } => {
-                error = Some(ToolError::suspended(approval.into(), words));
-            }
+            Self::Suspended(waits) => error = Some(*waits),
             Self::Cancelled => {
                 error = Some(ToolError::new(
                     ErrorKind::Cancelled,

@@ -41,13 +41,17 @@ fn start_waiting(lab: &Lab, client: &str, tool: &str, arguments: &Value) -> Chil
     child
 }
 
-/// One scene: the call is made, killed while it waits, decided about, and made again.
+/// One scene: the call is made, its client ends while it waits, it is decided about, and made again.
 fn scene(client: &str, tool: &str, arguments: &Value, decision: &str) {
     let row = format!("{client} {tool} {decision}");
     let lab = Lab::new();
+    let (client, leaves) = client.split_once(' ').unwrap_or((client, ""));
     let mut child = start_waiting(&lab, client, tool, arguments);
     let id = wait("the request", || pending(&lab).pop());
-    child.kill().unwrap();
+    match leaves {
+        "leaves" => drop(child.stdin.take()),
+        _ => child.kill().unwrap(),
+    }
     child.wait().unwrap();
     let again = |times: usize| {
         let mut client = Client::new(&lab, client);
@@ -87,7 +91,7 @@ fn a_call_whose_client_was_killed_while_it_waited_is_collected_and_not_run_again
     ];
     let here = if jailed(&Lab::new()) { 3 } else { 2 };
     std::thread::scope(|scope| {
-        for client in ["command", "stdio"] {
+        for client in ["command", "stdio", "stdio leaves"] {
             for (tool, arguments) in &calls[..here] {
                 for decision in ["approve", "deny"] {
                     scope.spawn(move || scene(client, tool, arguments, decision));
@@ -95,6 +99,67 @@ fn a_call_whose_client_was_killed_while_it_waited_is_collected_and_not_run_again
             }
         }
     });
+}
+
+#[test]
+fn a_decision_whose_approver_was_killed_is_acted_on_by_the_call_made_again() {
+    for (decision, status) in [("approve", "ok"), ("deny", "denied")] {
+        let lab = Lab::new();
+        let mut child = start_waiting(&lab, "command", "write_file", &write());
+        let id = wait("the request", || pending(&lab).pop());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // It leaves the request to its client for some seconds, since the lease of that process is not over yet.
+        let mut approver = lab.command(&["approvals", decision, &id]).spawn().unwrap();
+        wait("the decision", || pending(&lab).is_empty().then_some(()));
+        approver.kill().unwrap();
+        approver.wait().unwrap();
+        let told = Client::new(&lab, "command").call(&lab, "write_file", &write());
+        assert_eq!(told.status, status, "{told:?}");
+        let runs = usize::from(decision == "approve");
+        assert_eq!(read_asked(&lab), "asked\n".repeat(runs), "{decision}");
+    }
+}
+
+#[test]
+fn a_question_whose_server_was_killed_is_answered_for_the_next() {
+    let lab = Lab::new();
+    let question =
+        json!({"title": "Which?", "questions": [{"id": "a", "type": "text", "text": "Name?"}]});
+    let mut child = start_waiting(&lab, "stdio", "ask_user", &question);
+    let id = wait("the question", || pending(&lab).pop());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let answers = ["approvals", "answer", &id, "--answers", "{\"a\":\"this\"}"];
+    let ran = lab.run(&answers);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let mut next = Client::new(&lab, "stdio");
+    let told = next.call(&lab, "ask_user", &question);
+    assert!(told.whole.to_string().contains("this"), "{told:?}");
+    assert_eq!(pending(&lab), [""; 0]);
+    next.end();
+}
+
+#[test]
+fn a_suspended_call_says_how_it_is_decided_whatever_waits_within_it() {
+    let lab = Lab::new();
+    let here = if jailed(&lab) { 3 } else { 2 };
+    let script = json!({"code": ASKS}).to_string();
+    let write = write().to_string();
+    let calls = [
+        ("write_file", write.as_str()),
+        ("tool_chain", script.as_str()),
+        ("run_command", r#"{"command": "echo asked >> asked.txt"}"#),
+    ];
+    for (tool, arguments) in &calls[..here] {
+        let ran = lab.run(&["call", tool, "--args", arguments]);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, 4, "{tool}: {said}");
+        assert!(
+            said.contains("haft approvals approve ap-"),
+            "{tool}: {said}"
+        );
+    }
 }
 
 #[test]

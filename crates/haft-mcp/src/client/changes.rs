@@ -10,8 +10,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinHandle;
 
 use crate::client::error::ClientError;
-use crate::client::server_change::ServerChange;
 use crate::client::respond::Inquiry;
+use crate::client::server_change::ServerChange;
 use crate::client::wire::WireRequest;
 use crate::client::{Client, ClientRequest, speech};
 use crate::era::Era;

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot, watch};
 
 use crate::client::error::ClientError;
-use crate::client::server_change::{ChangeBroadcast, ServerChange};
 use crate::client::respond::Inquiry;
+use crate::client::server_change::{ChangeBroadcast, ServerChange};
 use crate::client::speech::{self, ServerMessage, ServerRequest};
 use crate::client::wire::WireRequest;
 

@@ -11,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::{broadcast, mpsc, watch};
 
 use crate::client::error::ClientError;
-use crate::client::server_change::ServerChange;
 use crate::client::pending::AwaitedResponses;
+use crate::client::server_change::ServerChange;
 use crate::client::speech;
 use crate::client::wire::{Wire, WireRequest};
 use crate::era::Era;

@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use crate::client::ClientRequest;
 use crate::client::error::ClientError;
-use crate::client::server_change::ServerChange;
 use crate::client::offers::OwnCapabilities;
+use crate::client::server_change::ServerChange;
 use crate::era::{Era, MODERN};
 use crate::wire::params::text;
 use crate::wire::reply;

@@ -8,8 +8,8 @@ use haft::progress::Progress;
 use tokio::sync::{broadcast, watch};
 
 use crate::client::error::ClientError;
-use crate::client::server_change::ServerChange;
 use crate::client::respond::Inquiry;
+use crate::client::server_change::ServerChange;
 use crate::era::Era;
 
 /// A request to be sent.

@@ -191,8 +191,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::value::RawValue;
 
-    use crate::era::{Era, Revision};
     use crate::call_follow_up::CallFollowUp;
+    use crate::era::{Era, Revision};
 
     fn raw(text: &str) -> Box<RawValue> {
         RawValue::from_string(text.to_owned()).unwrap()

@@ -13,11 +13,12 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::ClientRun;
+use crate::call_follow_up::CallFollowUp;
+use crate::capabilities::undeclared;
+use crate::carrier::{ClientApprover, PendingQuestion, ReturnedReplies};
 use crate::client_caller::{
     BatchedRequestsCall, ClientCaller, ClientCallerConfig, InputRequest, NO_LOG_LEVEL,
 };
-use crate::capabilities::undeclared;
-use crate::carrier::{ClientApprover, PendingQuestion, ReturnedReplies};
 use crate::elicit::ElicitReply;
 use crate::job::CallJob;
 use crate::owner::Owner;
@@ -25,7 +26,6 @@ use crate::progress::ProgressLine;
 use crate::running::{Running, WaitConditions, WaitResult};
 use crate::seal::{CallBinding, RequestState, random_name};
 use crate::tasks::CallTask;
-use crate::call_follow_up::CallFollowUp;
 use crate::wire::RpcError;
 
 /// How much longer than its requests a call waits for its client.

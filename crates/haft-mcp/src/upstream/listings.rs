@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 
 use crate::client::{Client, ClientError};
 use crate::upstream::bridge::Bridge;
-use crate::upstream::upstream_request::UpstreamRequest;
 use crate::upstream::link::LiveConnection;
 use crate::upstream::manifest::{Manifest, PinnedExtras, PinnedTool};
 use crate::upstream::pages::{self, ListKind};
+use crate::upstream::upstream_request::UpstreamRequest;
 use crate::upstream::{ListedEntry, Upstream};
 
 /// Returns the pages that tools name (`_meta.ui.resourceUri`, MCP Apps): resources that need not be in a list.

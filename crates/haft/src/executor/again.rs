@@ -233,10 +233,10 @@ pub(super) async fn same_calls(
     Ok(same)
 }
 
-/// Returns whether the process that made a request lives, and waits for it or acts on it.
+/// Returns whether the process that made a request lives, and waits for it or acts on it; also true for one that is about to be stored.
 async fn is_attended(parts: &ExecutorParts, id: &ApprovalId) -> Result<bool, InboxError> {
     let entry = parts.inbox.get(id).await?;
-    Ok(entry.is_some_and(|entry| entry.attended))
+    Ok(entry.is_none_or(|entry| entry.attended))
 }
 
 fn run_state(session: &Session, call: &SuspendedCall) -> OtherRun {

@@ -198,6 +198,7 @@ pub(super) async fn ask(
     let mut open_request = OpenRequest {
         inbox,
         session,
+        nest,
         phrases: parts.phrases(&request),
         request,
         changes,
@@ -229,6 +230,8 @@ pub(super) async fn ask(
 struct OpenRequest<'a> {
     inbox: &'a Arc<dyn WaitingCalls>,
     session: &'a Session,
+    /// The state of the call.
+    nest: &'a CallScope,
     request: ApprovalRequest,
     /// What is said of the call where it did not run.
     phrases: CallPhrases,
@@ -480,6 +483,7 @@ impl Drop for OpenRequest<'_> {
         }
         let (inbox, id) = (Arc::clone(self.inbox), self.request.id.clone());
         let left = self.session.waits_cancelled().is_cancelled() && self.stays_pending();
+        self.nest.outermost().repeat().is_left |= left;
         let gone = because(GONE, self.phrases);
         // Without a runtime the process is exiting: the request stays, and expires in its time.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {

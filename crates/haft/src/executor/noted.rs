@@ -14,7 +14,7 @@ use crate::session::running_calls::RunningCallGuard;
 use crate::session::{Session, WaitMode};
 
 /// A call that is recognised when it is made again. Dropping this forgets a call that was cancelled with its client and is over; one that
-/// can be resumed stays noted.
+/// can be resumed, or whose request stays pending, stays noted.
 #[derive(Debug)]
 pub(super) struct NotedCall {
     store: Arc<dyn WaitingCalls>,
@@ -29,7 +29,9 @@ impl Drop for NotedCall {
         if self.settled || self.nest.is_resumable() {
             return;
         }
-        let Some(noted) = self.nest.repeat().noted.take() else {
+        let RepeatState { noted, is_left, .. } = self.nest.repeat().clone();
+        // The outcome of a request that stays pending is owed to the call that is made again.
+        let Some(noted) = noted.filter(|_| !is_left) else {
             return;
         };
         // Without a runtime the process is exiting; the note stays, and what it owes is collected.
@@ -89,6 +91,7 @@ impl NotedCall {
             }),
             has_begun: true,
             noted: Some(noted),
+            is_left: false,
         };
         Self {
             store: Arc::clone(&parts.inbox),

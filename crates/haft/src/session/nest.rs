@@ -56,6 +56,8 @@ pub(crate) struct RepeatState {
     pub(crate) has_begun: bool,
     /// As what it is noted while it waits for a decision.
     pub(crate) noted: Option<SuspendedCall>,
+    /// Whether the request that it waited for stays pending without it.
+    pub(crate) is_left: bool,
 }
 
 /// Why a running call must end.

@@ -16,10 +16,10 @@ use haft::result::{Outcome, Status, ToolResult};
 use haft::workspace::GitFolders;
 
 use crate::command::changes::apply::{ApplyChangesInput, ChangeSelection};
+use crate::command::changes::change_outcomes::ChangeOutcomes;
 use crate::command::changes::data::UnappliedChange;
 use crate::command::changes::explain::explain;
 use crate::command::changes::fate_table::{Fate, FateTable};
-use crate::command::changes::change_outcomes::ChangeOutcomes;
 use crate::command::changes::note::{CommandNote, CommandReport};
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::unread::repositories_with_hidden_files;
@@ -223,10 +223,8 @@ async fn ask(
         let notice = format!(
             "The command has ended. The changes on its copy need approval (approval {approval}) and are not in the workspace yet. Call again with the same arguments to get the result once it is decided."
         );
-        return Err(ToolError::suspended(
-            ApprovalId::new(approval.clone()),
-            notice,
-        ));
+        let waits = ToolError::suspended(ApprovalId::new(approval.clone()), notice);
+        return Err(waits.for_operator(outcome.operator.unwrap_or_default()));
     }
     changes.keep(false);
     if changes.has_any(&Fate::Asked) {

@@ -1,4 +1,5 @@
-//! A question that a command asks again: each of its calls is a run of its own, and the inbox identifies questions by run.
+//! A question that is asked again in another run, where the inbox, which identifies questions by run, does not find it: by a command, each of
+//! whose calls is a run of its own, or by a client whose server was killed.
 
 use crate::approval::inbox::RequestStatus;
 use crate::approval::{ApprovalRequest, Decision};
@@ -12,10 +13,8 @@ use crate::executor::noted::forget_noted;
 use crate::session::Session;
 use crate::session::nest::{CallScope, RepeatKey};
 
-/// The key that identifies a question when it is asked again; `None` if its own run finds it.
-pub(super) struct QuestionKey {
-    key: Option<String>,
-}
+/// What identifies a question when it is asked again; `None` if the call around it is found.
+pub(super) struct QuestionKey(Option<RepeatKey>);
 
 /// The state of the question from an earlier call.
 pub(super) enum EarlierQuestion {
@@ -31,9 +30,14 @@ impl QuestionKey {
     /// Creates the key of this call's question.
     pub(super) fn of(parts: &ExecutorParts, context: &CallContext, arguments: &Arguments) -> Self {
         let session = &context.session;
-        let alone = session.is_for_one_call() && session.nest().is_none();
-        let key = alone.then(|| of(parts, session, &context.entry, arguments.as_str()));
-        Self { key }
+        // A host that resumes the call finds the question in its run, and collects nothing in place of the client.
+        let is_clients = session.is_for_one_call() || !session.is_resumed();
+        let is_outermost = session.nest().is_none() && is_clients;
+        let key = || of(parts, session, &context.entry, arguments.as_str());
+        Self(is_outermost.then(|| RepeatKey {
+            key: key(),
+            alone: session.is_for_one_call(),
+        }))
     }
 
     /// Returns the newest identical question that is pending or decided. A decision is returned once.
@@ -42,12 +46,12 @@ impl QuestionKey {
         parts: &ExecutorParts,
         session: &Session,
     ) -> Result<EarlierQuestion, EarlyEnd> {
-        let Some(key) = &self.key else {
+        let Some(RepeatKey { key, .. }) = &self.0 else {
             return Ok(EarlierQuestion::None);
         };
         let found = same_calls(parts, session, key).await;
         let found = found.map_err(|e| unknown(&e))?;
-        for noted in found.into_iter().filter(|noted| noted.call.alone) {
+        for noted in found {
             let approval = &noted.call.approval;
             let entry = parts.inbox.get(approval).await;
             let entry = entry.map_err(|e| not_recorded(&e))?;
@@ -77,16 +81,14 @@ impl QuestionKey {
 
     /// Notes under which key the question is found when it is asked again; whoever waits for its answer is noted by that.
     pub(super) fn add_to(&self, nest: &CallScope) {
-        if let Some(key) = &self.key {
-            let key = key.clone();
-            let mut repeat = nest.repeat();
-            repeat.key.get_or_insert(RepeatKey { key, alone: true });
+        if let Some(key) = &self.0 {
+            nest.repeat().key.get_or_insert_with(|| key.clone());
         }
     }
 
     /// Forgets the question once it is over: asked again, it is a new question.
     pub(super) async fn forget(&self, parts: &ExecutorParts, nest: &CallScope) {
-        if self.key.is_some() {
+        if self.0.is_some() {
             forget_noted(parts, nest).await;
         }
     }
