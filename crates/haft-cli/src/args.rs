@@ -239,7 +239,7 @@ pub(crate) struct Chain {
     /// Stop it after this many seconds [default: chain.total_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// Wait for an approval decision [default: limits.approval_timeout_s]
+    /// Wait for approval decisions, at most chain.approval_timeout_s each
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     #[expect(
         clippy::option_option,
