@@ -274,9 +274,10 @@ impl CollectedChanges {
         last: &dyn Fn(&Path) -> bool,
     ) -> Vec<FileChange> {
         let each = self.changes.paths().enumerate();
-        let selected = each.filter(|(_, path)| select(path));
-        let (rest, others): (Vec<_>, Vec<_>) = selected.partition(|(_, path)| last(path));
-        let ordered = others.into_iter().chain(rest).map(|(at, _)| at);
+        let selected = each.filter(|(_, path)| select(path)).map(|(at, _)| at);
+        let is_last = |at: &usize| last(self.changes.path(*at));
+        let (rest, others): (Vec<usize>, Vec<usize>) = selected.partition(is_last);
+        let ordered = others.into_iter().chain(rest);
         let first = |path: &Path| first(path) && !last(path);
         let sources = preview::PreviewSources {
             changes: &self.changes,

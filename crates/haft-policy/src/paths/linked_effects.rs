@@ -254,10 +254,13 @@ fn under_names(call: &JudgedCall<'_>, names: &[&LinkedNames]) -> Vec<Permission>
 /// and those of files that settings of a repository name. Says so if these are not all known.
 /// What a command changed on its copy is found together with all of its changes.
 fn in_repositories(call: &JudgedCall<'_>, workspace: &Workspace) -> Vec<Permission> {
+    if applies(call) {
+        return Vec::new();
+    }
     let each = call.permissions.iter();
     let changed = each.filter_map(|one| Some((one, place_of(one.effect.changed_path()?)?)));
     let changed: Vec<(&Permission, PathBuf)> = changed.collect();
-    if changed.is_empty() || applies(call) {
+    if changed.is_empty() {
         return Vec::new();
     }
     let places = changed.iter().map(|(_, place)| place);

@@ -1,6 +1,7 @@
 //! `FateTable`: the fate of each change of a command, as a number beside the change: there may be 200,000 of them.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,8 +34,8 @@ pub(super) enum Fate {
 #[derive(Debug)]
 pub(super) struct FateTable {
     changes: Arc<ChangeList>,
-    /// For each change, the number of its fate.
-    numbers: Vec<Option<u32>>,
+    /// For each change, the number of its fate, counted from 1.
+    numbers: Vec<Option<NonZeroU32>>,
     fates: Vec<Fate>,
     /// The fates of paths that no longer differ.
     others: BTreeMap<PathText, Fate>,
@@ -81,7 +82,7 @@ impl FateTable {
     /// Returns the fate of the change with this number.
     pub(super) fn at(&self, at: usize) -> Option<&Fate> {
         let number = (*self.numbers.get(at)?)?;
-        self.fates.get(number as usize)
+        self.fates.get(number.get() as usize - 1)
     }
 
     /// Sets the fate of a change.
@@ -126,7 +127,7 @@ impl FateTable {
             self.fates.len() - 1
         });
         if let Some(place) = self.numbers.get_mut(at) {
-            *place = u32::try_from(number).ok();
+            *place = u32::try_from(number + 1).ok().and_then(NonZeroU32::new);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! The files of a command's changes, as they were and as the command left them.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
@@ -27,11 +26,6 @@ pub(super) fn sides<'a>(
     workspace: &'a Workspace,
     collected: &'a CollectedChanges,
 ) -> ChangeSides<'a> {
-    let all = collected.changes.iter().map(|change| PathChange {
-        path: change.path,
-        before: change.before.map(Cow::Owned),
-        after: change.after.map(Cow::Owned),
-    });
     let open = |change: &PathChange<'_>, side| open(workspace, collected, change.path, side);
-    ChangeSides::new(workspace, all, open)
+    ChangeSides::of_command(workspace, &collected.changes, open)
 }

@@ -10,6 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use haft::change::EntryState;
+use haft::change::collect::{ChangeList, ViewChange};
 use haft::workspace::{EntryKind, Workspace};
 
 /// Before or after the changes.
@@ -30,6 +31,16 @@ pub struct PathChange<'a> {
     pub before: Option<Cow<'a, EntryState>>,
     /// What is there; `None` for something deleted.
     pub after: Option<Cow<'a, EntryState>>,
+}
+
+impl<'a> From<ViewChange<'a>> for PathChange<'a> {
+    fn from(change: ViewChange<'a>) -> Self {
+        Self {
+            path: change.path,
+            before: change.before.map(Cow::Owned),
+            after: change.after.map(Cow::Owned),
+        }
+    }
 }
 
 impl PathChange<'_> {
@@ -106,18 +117,64 @@ impl PathContent {
 /// Opens the content of a changed path on one side.
 type ContentOpener<'a> = dyn Fn(&PathChange<'_>, Side) -> io::Result<PathContent> + 'a;
 
+/// The changes of a set, sorted by path.
+enum SortedChanges<'a> {
+    /// Those of any set.
+    Whole(Vec<PathChange<'a>>),
+    /// Those of a command: there may be very many, so each is read when it is needed.
+    OfCommand(&'a ChangeList),
+}
+
+impl SortedChanges<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Whole(changes) => changes.len(),
+            Self::OfCommand(changes) => changes.len(),
+        }
+    }
+
+    fn get(&self, at: usize) -> Option<PathChange<'_>> {
+        match self {
+            Self::Whole(changes) => changes.get(at).map(|change| PathChange {
+                path: change.path,
+                before: change.before.as_deref().map(Cow::Borrowed),
+                after: change.after.as_deref().map(Cow::Borrowed),
+            }),
+            Self::OfCommand(changes) => changes.get(at).map(PathChange::from),
+        }
+    }
+
+    /// Returns the number of the change at a path.
+    fn position(&self, path: &Path) -> Option<usize> {
+        match self {
+            Self::Whole(changes) => changes
+                .binary_search_by_key(&path, |change| change.path)
+                .ok(),
+            Self::OfCommand(changes) => changes.position(path),
+        }
+    }
+
+    /// Returns the number of the first change that is not before a path.
+    fn first_from(&self, path: &Path) -> usize {
+        match self {
+            Self::Whole(changes) => changes.partition_point(|change| change.path < path),
+            Self::OfCommand(changes) => changes.first_from(path),
+        }
+    }
+}
+
 /// The files of a workspace before and after a change set. Paths that are not in the set are read from the workspace.
 pub struct ChangeSides<'a> {
     workspace: &'a Workspace,
-    /// Sorted by path.
-    changes: Vec<PathChange<'a>>,
+    changes: SortedChanges<'a>,
     open: Box<ContentOpener<'a>>,
 }
 
 impl fmt::Debug for ChangeSides<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changes: Vec<_> = self.changes().collect();
         f.debug_struct("ChangeSides")
-            .field("changes", &self.changes)
+            .field("changes", &changes)
             .finish_non_exhaustive()
     }
 }
@@ -133,7 +190,20 @@ impl<'a> ChangeSides<'a> {
         changes.sort_by_key(|change| change.path);
         Self {
             workspace,
-            changes,
+            changes: SortedChanges::Whole(changes),
+            open: Box::new(open),
+        }
+    }
+
+    /// Creates the sides of a command's changes; `open` reads the changed files.
+    pub(in crate::command) fn of_command(
+        workspace: &'a Workspace,
+        changes: &'a ChangeList,
+        open: impl Fn(&PathChange<'_>, Side) -> io::Result<PathContent> + 'a,
+    ) -> Self {
+        Self {
+            workspace,
+            changes: SortedChanges::OfCommand(changes),
             open: Box::new(open),
         }
     }
@@ -144,25 +214,22 @@ impl<'a> ChangeSides<'a> {
     }
 
     /// Returns the changes, sorted by path.
-    pub(super) fn changes(&self) -> impl Iterator<Item = &PathChange<'a>> {
-        self.changes.iter()
+    pub(super) fn changes(&self) -> impl Iterator<Item = PathChange<'_>> {
+        self.changes_from(0)
+    }
+
+    fn changes_from(&self, first: usize) -> impl Iterator<Item = PathChange<'_>> {
+        (first..self.changes.len()).filter_map(|at| self.changes.get(at))
     }
 
     /// Returns the change of a path.
-    fn change(&self, path: &Path) -> Option<&PathChange<'a>> {
-        let at = self
-            .changes
-            .binary_search_by_key(&path, |change| change.path);
-        self.changes.get(at.ok()?)
+    fn change(&self, path: &Path) -> Option<PathChange<'_>> {
+        self.changes.get(self.changes.position(path)?)
     }
 
     /// Returns the changes at and below a folder.
-    pub(super) fn below<'s>(
-        &'s self,
-        folder: &'s Path,
-    ) -> impl Iterator<Item = &'s PathChange<'a>> {
-        let from = self.changes.partition_point(|change| change.path < folder);
-        let from = self.changes.get(from..).unwrap_or_default().iter();
+    pub(super) fn below<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = PathChange<'s>> {
+        let from = self.changes_from(self.changes.first_from(folder));
         from.take_while(move |change| change.path.starts_with(folder))
     }
 
@@ -170,7 +237,7 @@ impl<'a> ChangeSides<'a> {
     pub(super) fn open(&self, side: Side, path: &Path) -> Option<PathContent> {
         if let Some(change) = self.change(path) {
             return match change.state(side)? {
-                EntryState::File { .. } => (self.open)(change, side).ok(),
+                EntryState::File { .. } => (self.open)(&change, side).ok(),
                 _ => None,
             };
         }
@@ -243,5 +310,53 @@ fn kind_of(state: &EntryState) -> EntryKind {
         EntryState::Folder { .. } => EntryKind::Directory,
         EntryState::Link { .. } => EntryKind::Link,
         EntryState::Other => EntryKind::Device,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use haft::change::collect::{CollectedChanges, ViewCreation};
+
+    use super::*;
+
+    #[test]
+    fn changes_of_a_command_when_read_one_by_one_are_those_of_the_set_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for (name, text) in [
+            ("work/a/changed", "1"),
+            ("work/a/other", "1"),
+            ("work/a-b", "4"),
+            ("work/b/kept", "1"),
+            ("upper/a/changed", "22"),
+            ("upper/a/new", "3"),
+            ("upper/a-b", "5"),
+            ("upper/c/d/new", "3"),
+        ] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink("changed", at("upper/a/link")).unwrap();
+        let (workspace, upper) = (Workspace::open(&at("work")).unwrap(), at("upper"));
+        let since = ViewCreation::of(&upper).unwrap();
+        let collected = CollectedChanges::collect(&workspace, &upper, since).unwrap();
+        let list = &collected.changes;
+        assert_eq!(list.len(), 7);
+        let open = |_: &PathChange<'_>, _| Err(io::ErrorKind::NotFound.into());
+        let whole = ChangeSides::new(&workspace, list.iter().map(PathChange::from), open);
+        let single = ChangeSides::of_command(&workspace, list, open);
+        assert!(single.changes().eq(list.iter().map(PathChange::from)));
+        for path in ["", "a", "a/changed", "a/none", "a-b", "b", "c", "c/d", "z"] {
+            let path = Path::new(path);
+            assert!(whole.below(path).eq(single.below(path)), "{path:?}");
+            assert_eq!(whole.change(path), single.change(path));
+            for side in [Side::Before, Side::After] {
+                assert_eq!(whole.kind(side, path), single.kind(side, path));
+                let names = |sides: &ChangeSides<'_>| sides.names(side, path, 10);
+                assert_eq!(names(&whole), names(&single), "{path:?}");
+            }
+        }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn files(
     let mut unread: Vec<String> = Vec::new();
     for change in sides.changes() {
         let path = change.path.to_string_lossy();
-        if !is_candidate(change, &path) || !select(change.path) {
+        if !is_candidate(&change, &path) || !select(change.path) {
             continue;
         }
         // One that would be left out takes no time and no memory.
@@ -49,7 +49,7 @@ pub(super) fn files(
             if is_left_out {
                 Err(())
             } else {
-                content(sides, change, side, budget)
+                content(sides, &change, side, budget)
             }
         };
         let [Ok(before), Ok(after)] = [read(Side::Before), read(Side::After)] else {

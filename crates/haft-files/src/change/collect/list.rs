@@ -75,7 +75,7 @@ impl ChangeList {
     }
 
     /// Returns the number of the first change that is not before a path.
-    pub(super) fn first_from(&self, path: &Path) -> usize {
+    pub fn first_from(&self, path: &Path) -> usize {
         self.entries
             .partition_point(|entry| self.path_of(*entry) < path)
     }

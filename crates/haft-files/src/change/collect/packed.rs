@@ -1,4 +1,5 @@
-//! `Packed`: a change without its path, as few bytes: small numbers take one byte, and a hash takes 32.
+//! `Packed`: a change without its path, as few bytes: small numbers take one byte, a hash takes 32, and a stamp says only how it differs
+//! from its state and from the first stamp.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -24,11 +25,27 @@ const OTHER: u8 = 3;
 const HASH: u8 = 1 << 2;
 const MODE: u8 = 1 << 3;
 
+/// Bits of the first number of a stamp, below that of its file system, if these parts are as usual and so not written.
+const SIZE_OF_STATE: u64 = 1;
+const CHANGED_WHEN_MODIFIED: u64 = 1 << 1;
+const ONE_NAME: u64 = 1 << 2;
+/// Number of these bits.
+const STAMP_BITS: u32 = 3;
+
 /// What several changes share.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Packed {
     /// The file systems of the files.
-    devices: Vec<u64>,
+    devices: Vec<DeviceStamps>,
+}
+
+/// What the stamps of a file system are written relative to: the first of them.
+#[derive(Debug, Clone, Copy, Default)]
+struct DeviceStamps {
+    device: u64,
+    inode: u64,
+    /// The seconds when it was modified.
+    seconds: i64,
 }
 
 impl Packed {
@@ -47,8 +64,10 @@ impl Packed {
         for state in states.into_iter().flatten() {
             write_state(state, to);
         }
-        for stamp in stamps.into_iter().flatten() {
-            self.write_stamp(stamp, to);
+        for (stamp, state) in stamps.into_iter().zip(states) {
+            if let Some(stamp) = stamp {
+                self.write_stamp(stamp, size(state.as_ref()), to);
+            }
         }
     }
 
@@ -59,40 +78,97 @@ impl Packed {
     ) -> (ChangeKind, [Option<EntryState>; 2], [Option<FileStamp>; 2]) {
         let first = from.byte();
         let states = [BEFORE, AFTER].map(|bit| (first & bit != 0).then(|| read_state(from)));
-        let stamps = [LOWER, UPPER].map(|bit| (first & bit != 0).then(|| self.read_stamp(from)));
+        let [before, after] = &states;
+        let stamps = [(LOWER, before), (UPPER, after)].map(|(bit, state)| {
+            let read = || self.read_stamp(size(state.as_ref()), from);
+            (first & bit != 0).then(read)
+        });
         (action(first), states, stamps)
     }
 
-    fn write_stamp(&mut self, stamp: &FileStamp, to: &mut PackedWriter) {
-        let known = self.devices.iter().position(|one| *one == stamp.device);
-        let device = known.unwrap_or_else(|| {
-            self.devices.push(stamp.device);
+    /// Writes a stamp. `size` is that of its state.
+    fn write_stamp(&mut self, stamp: &FileStamp, size: Option<u64>, to: &mut PackedWriter) {
+        let known = self
+            .devices
+            .iter()
+            .position(|one| one.device == stamp.device);
+        let number = known.unwrap_or_else(|| {
+            self.devices.push(DeviceStamps {
+                device: stamp.device,
+                inode: stamp.inode,
+                seconds: stamp.modified.0,
+            });
             self.devices.len() - 1
         });
-        to.number(device as u64);
-        to.number(stamp.inode);
-        to.number(stamp.bytes);
-        for (seconds, nanoseconds) in [stamp.modified, stamp.changed] {
-            to.number(zigzag(seconds));
+        let shared = self.shared(number as u64);
+        let usual = [
+            (size == Some(stamp.bytes), SIZE_OF_STATE),
+            (stamp.changed == stamp.modified, CHANGED_WHEN_MODIFIED),
+            (stamp.links == 1, ONE_NAME),
+        ];
+        let usual = usual.iter().filter(|(is_usual, _)| *is_usual);
+        let usual = usual.fold(0, |all, (_, bit)| all | bit);
+        to.number((number as u64) << STAMP_BITS | usual);
+        to.number(zigzag(stamp.inode.wrapping_sub(shared.inode).cast_signed()));
+        let mut time = |(seconds, nanoseconds): (i64, i64)| {
+            to.number(zigzag(seconds.wrapping_sub(shared.seconds)));
             to.number(zigzag(nanoseconds));
+        };
+        time(stamp.modified);
+        if usual & CHANGED_WHEN_MODIFIED == 0 {
+            time(stamp.changed);
         }
-        to.number(stamp.links);
+        if usual & SIZE_OF_STATE == 0 {
+            to.number(stamp.bytes);
+        }
+        if usual & ONE_NAME == 0 {
+            to.number(stamp.links);
+        }
     }
 
-    fn read_stamp(&self, from: &mut PackedReader<'_>) -> FileStamp {
-        let device = usize::try_from(from.number()).ok();
-        let device = device.and_then(|device| self.devices.get(device));
-        let (inode, bytes) = (from.number(), from.number());
-        let mut time = || (unzigzag(from.number()), unzigzag(from.number()));
-        let (modified, changed) = (time(), time());
+    /// Reads a stamp. `size` is that of its state.
+    fn read_stamp(&self, size: Option<u64>, from: &mut PackedReader<'_>) -> FileStamp {
+        let first = from.number();
+        let is_usual = |bit: u64| first & bit != 0;
+        let shared = self.shared(first >> STAMP_BITS);
+        let inode = unzigzag(from.number()).cast_unsigned();
+        let time = |from: &mut PackedReader<'_>| {
+            let seconds = unzigzag(from.number()).wrapping_add(shared.seconds);
+            (seconds, unzigzag(from.number()))
+        };
+        let modified = time(from);
+        let changed = if is_usual(CHANGED_WHEN_MODIFIED) {
+            modified
+        } else {
+            time(from)
+        };
         FileStamp {
-            device: device.copied().unwrap_or_default(),
-            inode,
-            bytes,
+            device: shared.device,
+            inode: shared.inode.wrapping_add(inode),
             modified,
             changed,
-            links: from.number(),
+            bytes: if is_usual(SIZE_OF_STATE) {
+                size.unwrap_or_default()
+            } else {
+                from.number()
+            },
+            links: if is_usual(ONE_NAME) { 1 } else { from.number() },
         }
+    }
+
+    /// Returns what the stamps of the file system with this number share.
+    fn shared(&self, number: u64) -> DeviceStamps {
+        let number = usize::try_from(number).ok();
+        let shared = number.and_then(|number| self.devices.get(number));
+        shared.copied().unwrap_or_default()
+    }
+}
+
+/// Returns the size of a file.
+fn size(state: Option<&EntryState>) -> Option<u64> {
+    match state {
+        Some(EntryState::File { bytes, .. }) => Some(*bytes),
+        _ => None,
     }
 }
 
@@ -354,6 +430,119 @@ mod tests {
             assert_eq!(list.position(change.path), Some(at));
         }
         assert_eq!(list.position(Path::new("0")), None);
+    }
+
+    /// Returns stamps with all combinations of usual and extreme numbers; `bytes` is one of the sizes.
+    fn stamps(bytes: u64) -> Vec<FileStamp> {
+        let mut all = Vec::new();
+        for (device, inode) in [
+            (7, 12),
+            (7, u64::MAX),
+            (0, 0),
+            (u64::MAX, u64::MAX),
+            (u64::MAX, 0),
+        ] {
+            for seconds in [i64::MIN, -1, 0, 1_764_400_000, i64::MAX] {
+                for nanoseconds in [i64::MIN, 0, 999_999_999, i64::MAX] {
+                    for (bytes, links) in [(bytes, 1), (bytes, 0), (0, 1), (u64::MAX, u64::MAX)] {
+                        let modified = (seconds, nanoseconds);
+                        let later = (seconds.wrapping_add(1), nanoseconds);
+                        for changed in [modified, later, (0, 0)] {
+                            all.push(FileStamp {
+                                device,
+                                inode,
+                                bytes,
+                                modified,
+                                changed,
+                                links,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn stamps_when_packed_and_read_are_the_same_beside_any_state() {
+        const BYTES: u64 = 4_321;
+        let file = Some(EntryState::File {
+            sha256: Some(HASH),
+            bytes: BYTES,
+            mode: Some(0o644),
+        });
+        let states = [None, file, Some(EntryState::Other)];
+        let all = stamps(BYTES);
+        let each = all.iter().zip(all.iter().rev()).enumerate();
+        let all: Vec<_> = each
+            .map(|(at, (lower, upper))| {
+                let state = |nth: usize| states[nth % states.len()].clone();
+                let states = [state(at), state(at / states.len())];
+                (format!("{at:04}"), states, [Some(*lower), Some(*upper)])
+            })
+            .collect();
+        let changes = all.iter().map(|(path, [before, after], [lower, upper])| {
+            let stamps = Stamps {
+                lower: *lower,
+                upper: *upper,
+            };
+            ViewChange {
+                path: Path::new(path),
+                action: ChangeKind::Modify,
+                before: before.clone(),
+                after: after.clone(),
+                conflict: None,
+                stamps,
+            }
+        });
+        let mut list = ChangeList::default();
+        for change in changes.clone() {
+            list.add(&change).unwrap();
+        }
+        for (found, change) in list.iter().zip(changes) {
+            assert_eq!(found, change);
+        }
+    }
+
+    #[test]
+    fn changed_file_with_usual_stamps_takes_few_bytes_beside_its_hashes() {
+        let mut packed = Packed::default();
+        for at in 0..1_000_i64 {
+            let file = |bytes| {
+                Some(EntryState::File {
+                    sha256: Some(HASH),
+                    bytes,
+                    mode: Some(0o644),
+                })
+            };
+            let stamp = |device, bytes| {
+                let time = (1_764_400_000 + at / 10, 999_999_999 - at);
+                Some(FileStamp {
+                    device,
+                    inode: u64::MAX / 2 - at.cast_unsigned(),
+                    bytes,
+                    modified: time,
+                    changed: time,
+                    links: 1,
+                })
+            };
+            let change = ViewChange {
+                path: Path::new("a"),
+                action: ChangeKind::Modify,
+                before: file(100),
+                after: file(10_000),
+                conflict: None,
+                stamps: Stamps {
+                    lower: stamp(u64::MAX, 100),
+                    upper: stamp(1 << 40, 10_000),
+                },
+            };
+            let mut bytes = PackedWriter::default();
+            packed.write(&change, &mut bytes);
+            let beside = bytes.into_bytes().len() - 2 * HASH.as_bytes().len();
+            assert!(beside <= 31, "{beside} bytes");
+        }
     }
 
     #[test]

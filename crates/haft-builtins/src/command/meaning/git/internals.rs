@@ -294,7 +294,7 @@ pub(super) fn internals(
     for change in sides.below(repository) {
         let inside = change.path.strip_prefix(repository).ok()?;
         if is_named && select(change.path) {
-            own.add(&check, change, inside);
+            own.add(&check, &change, inside);
         }
     }
     let (lines, warnings) = (own.lines(), own.warnings());
