@@ -46,8 +46,10 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::CallCommand) ->
     let (run, call) = app.start_for(options, call).await?;
     let outcome = cancellable(run.call(call), run.session(), &mut signals).await;
     let known = run.session().tools().entry(&args.tool).is_some();
+    // First the outcome: it is not owed any more, and closing the run takes a while.
+    let printed = print_watched(at, &outcome, Some(&live));
     run.release().await;
-    print_watched(at, &outcome, Some(&live))?;
+    printed?;
     let wrong = outcome.error.as_ref();
     if wrong.is_some_and(|error| error.kind == ErrorKind::InvalidArguments)
         && let Some(entry) = tools.entry(&args.tool)

@@ -36,8 +36,10 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> ExitR
     let (run, script) = app.start_for(options, script).await?;
     let outcome = call::cancellable(run.call(script), run.session(), &mut signals).await;
     let known = run.session().tools().entry(TOOL_CHAIN).is_some();
+    // First the outcome: it is not owed any more, and closing the run takes a while.
+    let printed = call::print_outcome(at, &outcome);
     run.release().await;
-    call::print_outcome(at, &outcome)?;
+    printed?;
     Ok(Exit::of(&outcome, known))
 }
 
