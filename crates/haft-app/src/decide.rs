@@ -49,8 +49,14 @@ impl App {
         let entry = inbox.get(id).await.map_err(DecisionError::Inbox)?;
         let entry = entry.ok_or_else(|| DecisionError::Inbox(InboxError::NotFound(id.clone())))?;
         let decision = with_suggested_rule(&entry, decision);
-        if entry.is_open() {
-            self.check(&entry, &decision.choice).await?;
+        if entry.is_open()
+            && let Err(refused) = self.check(&entry, &decision.choice).await
+        {
+            // If the request has ended meanwhile, what it showed is gone with it: that says why.
+            let now = inbox.get(id).await.map_err(DecisionError::Inbox)?;
+            if now.is_some_and(|now| now.is_open()) {
+                return Err(refused);
+            }
         }
         inbox
             .decide(id, &decision)

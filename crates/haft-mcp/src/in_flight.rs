@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::oneshot;
 
 use crate::wire::RequestId;
+
+/// How long the work of a client that has gone may take to end by itself, as a call that waits for a decision does.
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The requests in progress.
 #[derive(Debug, Clone, Default)]
@@ -51,10 +55,12 @@ impl InFlightRequests {
         }
     }
 
-    pub(crate) fn cancel_all(&self) {
+    /// Cancels all requests because their client has gone: none is answered, and what waits for a decision may end suspended first.
+    pub(crate) fn leave_all(&self) {
         for cancel in self.lock().values_mut() {
             let (spent, _) = oneshot::channel();
-            drop(std::mem::replace(cancel, spent));
+            // One that was cancelled before does not listen any more.
+            let _cancelled = std::mem::replace(cancel, spent).send(());
         }
     }
 }
@@ -62,10 +68,16 @@ impl InFlightRequests {
 impl InFlightRequest {
     /// Runs the work to completion; `None` if it is cancelled first, which drops the work.
     pub(crate) async fn run<T>(mut self, work: impl Future<Output = T>) -> Option<T> {
+        tokio::pin!(work);
         tokio::select! {
             biased;
-            _ = &mut self.cancelled => None,
-            result = work => Some(result),
+            has_left = &mut self.cancelled => {
+                if has_left.is_ok() {
+                    let _late = tokio::time::timeout(LEAVE_TIMEOUT, work).await;
+                }
+                None
+            }
+            result = &mut work => Some(result),
         }
     }
 }
@@ -109,7 +121,7 @@ mod tests {
         assert_eq!(one.run(std::future::pending::<()>()).await, None);
         assert_eq!(two.run(async { 7 }).await, Some(7));
         let three = list.enter(&id("3")).unwrap();
-        list.cancel_all();
+        list.leave_all();
         assert_eq!(three.run(std::future::pending::<()>()).await, None);
     }
 }

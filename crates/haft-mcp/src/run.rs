@@ -33,9 +33,6 @@ pub(crate) use calling::{ClientCall, ClientCallEnd};
 /// How often a request is checked even though no change was reported.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How long the calls of a client that has gone may take to end suspended before they are cancelled.
-const LEAVE_TIMEOUT: Duration = Duration::from_millis(500);
-
 /// The resources that a client is subscribed to, with what keeps their updates coming.
 type ResourceSubscriptions = BTreeMap<String, Option<OfferSubscription>>;
 
@@ -253,11 +250,7 @@ impl ClientRun {
         if first {
             // Pending approvals remain pending without the client: calls that wait for them end suspended, which others can resume.
             self.session.suspend();
-            let (session, in_flight) = (self.session.clone(), self.in_flight.clone());
-            tokio::spawn(async move {
-                let _late = tokio::time::timeout(LEAVE_TIMEOUT, session.idle()).await;
-                in_flight.cancel_all();
-            });
+            self.in_flight.leave_all();
             self.subscribed().clear();
             self.shared.opener.release(&self.session);
         }

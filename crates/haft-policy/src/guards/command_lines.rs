@@ -51,8 +51,10 @@ impl Guard for CommandLines {
                 target(call, claim)
             }
             Effect::Run { command, .. } if is_too_long(command) => unread(ParseError::TooLong),
-            // The tool judged it within its line, which says more than the part.
-            Effect::Run { .. } if permission.risk == Risk::Critical => {
+            // The tool judged a removal within its line, which says more than the part. Other commands are critical for other reasons.
+            Effect::Run { command, .. }
+                if permission.risk == Risk::Critical && may_remove(command) =>
+            {
                 MinimumVerdict::ask(CRITICAL_REMOVAL)
             }
             Effect::Run {
@@ -79,7 +81,7 @@ pub(crate) fn is_critical_removal(
     let Effect::Run { command, argv, .. } = &permission.effect else {
         return false;
     };
-    if !(may_spell(command, "rm") || may_spell(command, "unlink")) {
+    if !may_remove(command) {
         return false;
     }
     let ground = RemovalContext::of(call, places);
@@ -87,6 +89,11 @@ pub(crate) fn is_critical_removal(
         Some(words) => removes_critical(words, &ground),
         None => line_removes_critical(command, &ground),
     }
+}
+
+/// Whether a command's text may name a program that removes files.
+fn may_remove(command: &str) -> bool {
+    may_spell(command, "rm") || may_spell(command, "unlink")
 }
 
 /// Returns the minimum verdict for running these words.
