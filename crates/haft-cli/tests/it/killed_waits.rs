@@ -90,15 +90,16 @@ fn a_call_whose_client_was_killed_while_it_waited_is_collected_and_not_run_again
         ("run_command", command),
     ];
     let here = if jailed(&Lab::new()) { 3 } else { 2 };
-    std::thread::scope(|scope| {
-        for client in ["command", "stdio", "stdio leaves"] {
-            for (tool, arguments) in &calls[..here] {
-                for decision in ["approve", "deny"] {
-                    scope.spawn(move || scene(client, tool, arguments, decision));
-                }
+    let rows = ["command", "stdio", "stdio leaves"].into_iter();
+    let rows = rows.flat_map(|client| calls[..here].iter().map(move |call| (client, call)));
+    for (client, (tool, arguments)) in rows {
+        // Each waits for the lease of the killed process to end.
+        std::thread::scope(|scope| {
+            for decision in ["approve", "deny"] {
+                scope.spawn(move || scene(client, tool, arguments, decision));
             }
-        }
-    });
+        });
+    }
 }
 
 #[test]
