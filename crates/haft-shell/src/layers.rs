@@ -21,14 +21,14 @@ pub struct Layers<'a, W> {
     /// The command itself, and what each known or likely wrapper would run.
     pub commands: Vec<Layer<'a, W>>,
     /// Texts passed to a shell.
-    pub scripts: Vec<Script<'a>>,
+    pub scripts: Vec<ShellText<'a>>,
     /// True if there are more commands than [`layers`] follows.
     pub truncated: bool,
 }
 
 /// A text passed to a shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Script<'a> {
+pub struct ShellText<'a> {
     /// The text.
     pub text: String,
     /// The folder in which the shell starts.
@@ -98,7 +98,7 @@ impl<'a, W: AsWord> Layers<'a, W> {
     }
 
     fn add_scripts(&mut self, texts: impl IntoIterator<Item = String>, folder: LayerFolder<'a>) {
-        let scripts = texts.into_iter().map(|text| Script { text, folder });
+        let scripts = texts.into_iter().map(|text| ShellText { text, folder });
         self.scripts.extend(scripts);
     }
 

@@ -60,7 +60,7 @@ pub use crate::each::Loop;
 pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 pub use crate::format::conversions;
 pub use crate::fragments::{Fragments, fragments};
-pub use crate::layers::{Layers, Script, is_shell, layers, script};
+pub use crate::layers::{Layers, ShellText, is_shell, layers, script};
 pub use crate::line::{Line, MOST_PARTS, parse};
 pub use crate::options::{Given, Operands, Options};
 pub use crate::path::{clean, cleaned};

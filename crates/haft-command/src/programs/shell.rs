@@ -8,7 +8,7 @@ use crate::word::CommandWord;
 pub(super) const PROGRAM: Program =
     Program::new(&[".", "ash", "dash", "ksh", "sh", "source"], meaning);
 
-/// The text behind `-c` is no file: its commands are judged by themselves.
+/// The text after `-c` does not name a file: its commands are judged by themselves.
 pub(super) fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     let gives_text = |word: &CommandWord<'_>| is_short(word.text) && word.text.contains('c');
     let before = call.words.iter().position(gives_text);

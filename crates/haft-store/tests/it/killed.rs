@@ -194,7 +194,7 @@ impl WaitingCalls for MortalInbox {
     }
 }
 
-/// Whoever else had a run is gone.
+/// No other process has a run.
 struct AllGone;
 
 impl OtherRuns for AllGone {

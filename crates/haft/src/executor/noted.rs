@@ -108,6 +108,8 @@ impl NotedCall {
 
     /// Notes how the call ended, for when it is made again.
     pub(super) async fn ended(mut self, session: &Session, outcome: &mut Outcome, end: NotedEnd) {
+        // From here on the note stays, even if this is dropped: what it owes is collected, and nothing runs again unseen.
+        self.settled = true;
         let waits = outcome.approval.as_deref();
         let waits = waits.filter(|_| outcome.status == Status::Suspended);
         let noted = self.nest.repeat().noted.clone();
@@ -123,11 +125,13 @@ impl NotedCall {
                 self.store.end_suspended(run, call, Some(&text)).await
             }
         };
-        // Being dropped while it notes the end, it still forgets the call.
-        self.settled = true;
         if let Err(error) = result {
-            tracing::error!(%error, call = %outcome.call, "note how a suspended call stands");
-            let what = "it could not be noted that this call waits: resume the run instead of calling again";
+            tracing::error!(%error, call = %outcome.call, "note how a call that waited stands");
+            let what = if outcome.status == Status::Suspended {
+                "it could not be noted that this call waits: resume the run instead of calling again"
+            } else {
+                "it could not be noted that you have this outcome: the same call, made again, may return it once more"
+            };
             outcome.notes.push(what.to_owned());
         }
     }

@@ -17,7 +17,7 @@ pub(super) enum ResumeDecision {
     Approved(Box<ApprovalRequest>),
 }
 
-/// The decision that a call acts on, and by what it is found when it is made again. The stages fill it in, and it is settled once the call is closed.
+/// The decision that a call acts on, and its note. The stages fill it in, and it is settled once the call is closed.
 /// Dropping it reports the call as cancelled.
 #[derive(Default)]
 pub(super) struct Settlement {
@@ -27,7 +27,7 @@ pub(super) struct Settlement {
     claimed: Option<RequestClaim>,
     /// Why the inbox refused the claim.
     refused: Option<InboxError>,
-    /// By what the call is found when it is made again, if it can be.
+    /// The note by which the call is found when it is made again, if it can be.
     noted_call: Option<NotedCall>,
 }
 
@@ -60,14 +60,14 @@ impl Settlement {
         self.claimed.is_some()
     }
 
-    /// Sets by what it is found when it is made again, in place of an earlier value.
+    /// Sets its note, in place of an earlier one.
     pub(super) fn note(&mut self, call: NotedCall) {
         if let Some(earlier) = self.noted_call.replace(call) {
             earlier.replace();
         }
     }
 
-    /// Returns whether it is found when it is made again.
+    /// Returns whether it has a note.
     pub(super) fn is_noted(&self) -> bool {
         self.noted_call.is_some()
     }

@@ -4,7 +4,7 @@ use crate::script_files::ScriptFiles;
 
 /// Returns the files that a script names; one that is not understood may read any.
 pub(super) fn files(script: &str) -> ScriptFiles {
-    let mut reader = Reader {
+    let mut reader = ScriptReader {
         rest: script,
         found: ScriptFiles::default(),
     };
@@ -18,12 +18,12 @@ pub(super) fn files(script: &str) -> ScriptFiles {
 }
 
 /// A cursor over a script. Each method returns `None` where the script is not understood.
-struct Reader<'a> {
+struct ScriptReader<'a> {
     rest: &'a str,
     found: ScriptFiles,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     fn run(&mut self) -> Option<()> {
         loop {
             self.skip(|c| c.is_whitespace() || matches!(c, ';' | '}'));

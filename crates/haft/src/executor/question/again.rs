@@ -79,7 +79,7 @@ impl QuestionKey {
         Ok(EarlierQuestion::None)
     }
 
-    /// Notes under which key the question is found when it is asked again; whoever waits for its answer is noted by that.
+    /// Sets the key by which the question is found when it is asked again: what waits for its answer is noted under that key.
     pub(super) fn add_to(&self, nest: &CallScope) {
         if let Some(key) = &self.0 {
             nest.repeat().key.get_or_insert_with(|| key.clone());
