@@ -62,6 +62,7 @@ pub use crate::format::conversions;
 pub use crate::fragments::{Fragments, fragments};
 pub use crate::layers::{Layers, ShellText, is_shell, layers, script};
 pub use crate::line::{Line, MOST_PARTS, parse};
+pub use crate::looks::FirstLook;
 pub use crate::options::{Given, Operands, Options};
 pub use crate::path::{clean, cleaned};
 pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words};

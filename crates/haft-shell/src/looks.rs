@@ -2,24 +2,24 @@
 
 /// A filter for a set of names.
 #[derive(Debug)]
-pub(crate) struct FirstLook {
+pub struct FirstLook {
     /// For each first letter, a bit set of the lengths of the names.
     lengths: [u32; 128],
 }
 
 impl FirstLook {
     /// The empty set.
-    pub(crate) const NONE: Self = Self { lengths: [0; 128] };
+    pub const NONE: Self = Self { lengths: [0; 128] };
 
     /// Adds a name. It must begin with an ASCII character and be shorter than 32 bytes; others do not compile in a constant.
-    pub(crate) const fn with_name(mut self, name: &str) -> Self {
+    pub const fn with_name(mut self, name: &str) -> Self {
         let name = name.as_bytes();
         self.lengths[name[0] as usize] |= 1 << name.len();
         self
     }
 
     /// Adds several names.
-    pub(crate) const fn with_names(mut self, names: &[&str]) -> Self {
+    pub const fn with_names(mut self, names: &[&str]) -> Self {
         let mut at = 0;
         while at < names.len() {
             self = self.with_name(names[at]);
@@ -29,7 +29,7 @@ impl FirstLook {
     }
 
     /// Returns false if the word is certainly none of the names.
-    pub(crate) fn may_be(&self, word: &str) -> bool {
+    pub fn may_be(&self, word: &str) -> bool {
         let first = word.bytes().next().map(usize::from);
         let lengths = first.and_then(|first| self.lengths.get(first));
         lengths.is_some_and(|lengths| word.len() < 32 && lengths & (1 << word.len()) != 0)

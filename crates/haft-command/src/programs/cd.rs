@@ -1,6 +1,6 @@
 //! `cd`, `pushd`, `popd`: change the folder.
 
-use haft_shell::{AsWord, Layer, Line, Options, alters_shell, layers, parse, script};
+use haft_shell::{AsWord, FirstLook, Layer, Line, Options, alters_shell, layers, parse, script};
 
 use crate::forms::each_file;
 use crate::meaning::CommandMeaning;
@@ -13,6 +13,7 @@ pub(super) const PROGRAM: Program =
 
 /// Builtins that may change the folder.
 const MOVING: &[&str] = &["cd", "chdir", "pushd", "popd", "eval", ".", "source"];
+const MOVING_LOOK: FirstLook = FirstLook::NONE.with_names(MOVING);
 /// Options of `cd`, which change nothing but how links count.
 const CD_OPTIONS: Options = Options {
     flags: "LPe@",
@@ -47,7 +48,10 @@ fn is_below(path: &str) -> bool {
 
 /// Returns where a command goes if it changes the shell's folder to a different one; empty where that is unknown.
 pub fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
-    let named = |word: &W| MOVING.contains(&word.text()) || word.text().starts_with("CDPATH");
+    let named = |word: &W| {
+        let text = word.text();
+        (MOVING_LOOK.may_be(text) && MOVING.contains(&text)) || text.starts_with("CDPATH")
+    };
     if !words.iter().any(named) {
         return None;
     }
