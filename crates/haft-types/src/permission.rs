@@ -101,6 +101,10 @@ pub enum Effect {
     Apply {
         /// The line of the command that made the changes.
         command: String,
+        /// The topmost folders that git ignores among the changes that are asked about, without build outputs. A rule for such a folder can
+        /// be kept: `Edit(/node_modules)`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ignored: Vec<String>,
     },
     /// Opens a connection to a host.
     Connect {
@@ -159,9 +163,11 @@ impl Permission {
 
     /// Creates the permission to apply a command's changes from a copy of the workspace. Safe, because each change is its own effect.
     pub fn apply(command: impl Into<String>) -> Self {
-        let command = command.into();
         Self {
-            effect: Effect::Apply { command },
+            effect: Effect::Apply {
+                command: command.into(),
+                ignored: Vec::new(),
+            },
             risk: Risk::Safe,
         }
     }
@@ -216,7 +222,7 @@ impl Effect {
         match self {
             Self::Call | Self::Question => "",
             Self::Read(path) | Self::Write(path) | Self::Remove(path) => &path.path,
-            Self::Run { command, .. } | Self::Apply { command } => command,
+            Self::Run { command, .. } | Self::Apply { command, .. } => command,
             Self::Connect { url, .. } => url,
             Self::Remember { scope, .. } => scope,
             Self::Other { value, .. } => value,

@@ -1,5 +1,6 @@
 //! How changes made by commands are handled, from settings.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,10 +11,12 @@ use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::command::CommandNetwork;
-use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
+use haft_builtins::command::changes::{
+    BuildOutputs, ChangeMode, ChangeOptions, CommandChanges, IgnoredChanges, OnPartial,
+};
 use haft_builtins::command::meaning::PictureReader;
 use haft_builtins::web::reader::JailedReader;
-use haft_sandbox::Sandbox;
+use haft_sandbox::{FoundToolchain, Sandbox, Toolchains};
 use tokio::task::AbortHandle;
 
 use crate::config::{Settings, typed};
@@ -24,14 +27,26 @@ use crate::site::Site;
 /// How often leftovers of commands are removed.
 const SWEEP_INTERVAL: Duration = Duration::from_hours(24);
 
+/// What the changes of commands are made with.
+pub(crate) struct ChangeParts<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) sandbox: &'a Sandbox,
+    pub(crate) toolchains: &'a Toolchains,
+    pub(crate) log: &'a Arc<ChangeLog>,
+}
+
 /// Builds what judges and applies the changes of commands.
 pub(crate) fn changes(
     at: &Site,
     settings: &Settings,
-    workspace: &Workspace,
-    sandbox: &Sandbox,
-    log: &Arc<ChangeLog>,
-) -> CommandChanges {
+    parts: &ChangeParts<'_>,
+) -> Result<CommandChanges, Problem> {
+    let ChangeParts {
+        workspace,
+        sandbox,
+        toolchains,
+        log,
+    } = *parts;
     let options = ChangeOptions {
         mode: mode(settings),
         // Each key takes two words; any other word means the strictest.
@@ -39,7 +54,13 @@ pub(crate) fn changes(
             "apply" => OnPartial::Apply,
             _ => OnPartial::Discard,
         },
-        ask_ignored: settings.get(typed::IGNORED_CHANGES) != "apply",
+        ignored: ignored(at, settings, workspace)?,
+        toolchains: toolchains
+            .all()
+            .iter()
+            .flat_map(FoundToolchain::folders)
+            .map(Path::to_owned)
+            .collect(),
         ask_before: commands(settings) == policy::CommandPolicy::Ask,
         home: at.environment.folder("HOME"),
         pictures: own_program().map(|program| {
@@ -48,7 +69,37 @@ pub(crate) fn changes(
         }),
         ..ChangeOptions::new(Arc::clone(log))
     };
-    CommandChanges::new(options, workspace.clone(), sandbox.clone())
+    Ok(CommandChanges::new(
+        options,
+        workspace.clone(),
+        sandbox.clone(),
+    ))
+}
+
+/// Returns what happens to changes to files that git ignores.
+fn ignored(
+    at: &Site,
+    settings: &Settings,
+    workspace: &Workspace,
+) -> Result<IgnoredChanges, Problem> {
+    Ok(match settings.get(typed::IGNORED_CHANGES).as_str() {
+        "apply" => IgnoredChanges::Apply,
+        "outputs" => {
+            let named = settings.items("policy.build_outputs");
+            // Settings are checked to be texts when they are loaded.
+            let names = named.iter().filter_map(|(name, _)| name.as_str());
+            let path = at.environment.get("PATH").unwrap_or_default();
+            let programs = std::env::split_paths(path);
+            let environment = at.environment.folder("VIRTUAL_ENV");
+            let programs = programs.chain(environment);
+            let outputs = BuildOutputs::new(names, workspace.root(), programs);
+            IgnoredChanges::Outputs(
+                outputs
+                    .map_err(|error| Problem::settings(format!("policy.build_outputs: {error}")))?,
+            )
+        }
+        _ => IgnoredChanges::Ask,
+    })
 }
 
 /// Removes unused leftovers of commands, now and every day, unless another process did.

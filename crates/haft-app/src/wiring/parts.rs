@@ -35,6 +35,7 @@ use crate::own_program::OwnProgramFiles;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
+use crate::wiring::changes::ChangeParts;
 use crate::wiring::memory::MemoryKeeper;
 use crate::wiring::offer::ToolOffer;
 #[cfg(feature = "testing")]
@@ -196,7 +197,16 @@ impl CommandConfinement {
         let log = Arc::new(ChangeLog::new(at.home.path()));
         Ok(Self {
             network: network::network(at, settings)?,
-            changes: changes::changes(at, settings, &ground.workspace, &sandbox, &log),
+            changes: changes::changes(
+                at,
+                settings,
+                &ChangeParts {
+                    workspace: &ground.workspace,
+                    sandbox: &sandbox,
+                    toolchains: &around.toolchains,
+                    log: &log,
+                },
+            )?,
             absent: surroundings::absent(at, settings),
             surroundings: around,
             sandbox,

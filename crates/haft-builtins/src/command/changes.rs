@@ -1,6 +1,7 @@
 //! The changes of commands, made on a copy-on-write view of the workspace, then judged and applied when the command has ended.
 
 mod apply;
+mod build_outputs;
 mod caches;
 mod data;
 mod effects;
@@ -9,6 +10,7 @@ mod fate_table;
 mod change_outcomes;
 mod folder;
 mod ignored;
+mod ignored_set;
 mod pending;
 mod note;
 mod opened_side;
@@ -34,6 +36,7 @@ use haft::workspace::Workspace;
 use haft_sandbox::Sandbox;
 use parking_lot::Mutex;
 
+pub use build_outputs::{BUILD_OUTPUTS, BuildOutputs};
 pub use data::{AppliedChange, UnappliedChange};
 pub use rest::open_changed;
 pub(crate) use settle::{EndedCommand, resume_decision, settle};
@@ -70,6 +73,17 @@ pub enum OnPartial {
     Discard,
 }
 
+/// What happens to a command's changes to files that git ignores (`policy.ignored_changes`).
+#[derive(Debug, Clone)]
+pub enum IgnoredChanges {
+    /// They are applied.
+    Apply,
+    /// Those of a build are applied; the user is asked about the others.
+    Outputs(BuildOutputs),
+    /// They are judged like all others.
+    Ask,
+}
+
 /// Options for handling the changes of commands.
 #[derive(Debug, Clone)]
 pub struct ChangeOptions {
@@ -79,8 +93,10 @@ pub struct ChangeOptions {
     pub mode: ChangeMode,
     /// What to do with the rest if some must not be applied.
     pub on_partial: OnPartial,
-    /// Ask about files that git ignores too (`policy.ignored_changes`).
-    pub ask_ignored: bool,
+    /// What to do with files that git ignores (`policy.ignored_changes`).
+    pub ignored: IgnoredChanges,
+    /// The folders of the user's toolchains: a link to a program there leads no further than the command saw.
+    pub toolchains: Vec<PathBuf>,
     /// The user's home, whose caches commands see as copies; `None` to show them nothing of it.
     pub home: Option<PathBuf>,
     /// Makes the thumbnails of changed pictures; `None` to show only their sizes.
@@ -90,13 +106,14 @@ pub struct ChangeOptions {
 }
 
 impl ChangeOptions {
-    /// Creates options with this log and the defaults.
+    /// Creates options with this log and the strictest defaults.
     pub fn new(log: Arc<ChangeLog>) -> Self {
         Self {
             log,
             mode: ChangeMode::default(),
             on_partial: OnPartial::default(),
-            ask_ignored: false,
+            ignored: IgnoredChanges::Ask,
+            toolchains: Vec::new(),
             home: None,
             pictures: None,
             ask_before: false,
@@ -190,7 +207,11 @@ impl Views {
             ChangeMode::Copy | ChangeMode::Direct => None,
             ChangeMode::Review => Some("all are asked about"),
         };
-        let ignored = self.options.ask_ignored.then_some("asked about");
+        let ignored = match self.options.ignored {
+            IgnoredChanges::Apply => Some("all are applied"),
+            IgnoredChanges::Outputs(_) => None,
+            IgnoredChanges::Ask => Some("asked about"),
+        };
         let discards = self.options.on_partial == OnPartial::Discard;
         let all = [
             ("changes", changes),

@@ -333,6 +333,9 @@ impl Commands {
             let mut spec = self.spec_in_workspace(program, input, line, confinement)?;
             spec.mounts.view = view.map(OpenView::layers);
             spec.mounts.home = view.map(OpenView::home).unwrap_or_default();
+            if view.is_some() {
+                spec = without_byte_code(spec);
+            }
             self.with_skills(spec, &context.active_skills())
         };
         let first = argv.as_ref().and_then(|argv| argv.first());
@@ -507,6 +510,15 @@ impl Checker for Commands {
     ) -> BoxFuture<'a, Result<CheckerFinding, ToolError>> {
         Box::pin(self.run_checker(argv, time, context))
     }
+}
+
+/// Keeps Python from writing byte code beside its sources, unless the call or the settings say otherwise: the user would be asked about
+/// each such file, as the host runs it in place of the source. A folder of its own (`PYTHONPYCACHEPREFIX`) would hide the byte code of
+/// installed packages, too.
+fn without_byte_code(mut spec: CommandSpec) -> CommandSpec {
+    let name = "PYTHONDONTWRITEBYTECODE".into();
+    spec.env.entry(name).or_insert("1".into());
+    spec
 }
 
 /// Sets the variables of the call.

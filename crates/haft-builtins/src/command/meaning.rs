@@ -21,4 +21,4 @@ pub(super) use git::stored;
 pub(in crate::command) use picture::{MAX_PIXELS, MAX_THUMBNAIL};
 pub use read::{ReadOptions, read};
 pub use sides::{ChangeSides, PathChange, PathContent, Side};
-pub(in crate::command) use words::one_line;
+pub(in crate::command) use words::{one_line, size};

@@ -74,8 +74,15 @@ fn ordinary() -> Vec<Row> {
         Row {
             changed: &["out/x=built\n"],
             ..row(
-                "what git ignores is applied unasked",
+                "a build output that git ignores is applied unasked",
                 "mkdir -p out; echo built > out/x",
+            )
+        },
+        Row {
+            changed: &["node_modules/.cache/x=built\n"],
+            ..row(
+                "a tool's cache in a folder of dependencies is applied unasked",
+                "mkdir node_modules/.cache; echo built > node_modules/.cache/x",
             )
         },
     ]
@@ -98,10 +105,9 @@ fn refused() -> Vec<Row> {
             },
             questions: 1,
             fails: Some(ErrorKind::Denied),
-            changed: &["out/x=built\n"],
-            left: &["tracked"],
+            left: &["out/x", "tracked"],
             ..row(
-                "what is allowed is applied although the rest is denied",
+                "what git ignores is denied with the rest",
                 "mkdir -p out; echo built > out/x; echo after > tracked",
             )
         },
@@ -125,6 +131,77 @@ fn refused() -> Vec<Row> {
             ..row(
                 "the profile trusted applies ordinary changes",
                 "echo after > tracked; rm keep/a",
+            )
+        },
+    ]
+}
+
+/// Files that git ignores and that programs of the user run or load.
+fn ignored() -> Vec<Row> {
+    let asked = |name, line| Row {
+        settings: Settings {
+            says_no: true,
+            ..Settings::default()
+        },
+        questions: 1,
+        fails: Some(ErrorKind::Denied),
+        ..row(name, line)
+    };
+    vec![
+        Row {
+            left: &["__pycache__", "__pycache__/a.cpython-311.pyc"],
+            ..asked(
+                "k2_byte_code_is_asked_about",
+                "mkdir __pycache__; echo evil > __pycache__/a.cpython-311.pyc",
+            )
+        },
+        Row {
+            left: &["out/pkg", "out/pkg/a.pyc"],
+            ..asked(
+                "k2_byte_code_in_a_build_output_is_asked_about",
+                "mkdir -p out/pkg; echo evil > out/pkg/a.pyc",
+            )
+        },
+        Row {
+            left: &["out/conftest.py"],
+            ..asked(
+                "k2_what_a_collector_of_tests_loads_is_asked_about",
+                "echo evil > out/conftest.py",
+            )
+        },
+        Row {
+            left: &["out/bin", "out/bin/ls"],
+            ..asked(
+                "k2_a_program_in_a_folder_of_path_is_asked_about",
+                "mkdir out/bin; echo evil > out/bin/ls",
+            )
+        },
+        Row {
+            left: &["node_modules/.bin", "node_modules/.bin/tool"],
+            ..asked(
+                "k2_a_program_of_a_dependency_is_asked_about",
+                "mkdir node_modules/.bin; echo evil > node_modules/.bin/tool",
+            )
+        },
+        Row {
+            left: &["node_modules/dist", "node_modules/dist/a.js"],
+            ..asked(
+                "k2_the_name_of_a_build_output_below_an_ignored_folder_says_nothing",
+                "mkdir node_modules/dist; echo evil > node_modules/dist/a.js",
+            )
+        },
+        Row {
+            left: &["ign", "ign/x", "tracked"],
+            ..asked(
+                "k2_what_git_ignores_is_not_left_behind_by_a_denial",
+                "mkdir ign; echo evil > ign/x; echo y > tracked",
+            )
+        },
+        Row {
+            left: &["node_modules/a"],
+            ..asked(
+                "k2_a_removed_dependency_is_asked_about",
+                "rm node_modules/a",
             )
         },
     ]
@@ -359,6 +436,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         attacks(),
         with_rules(),
         whatever_rules_allow(),
+        ignored(),
         others(),
     ]
     .into_iter()
@@ -375,7 +453,11 @@ async fn one(sandbox: &Sandbox, row: &Row) {
     scene.put("tracked", "before\n");
     scene.put("keep/a", "a\n");
     scene.put("config/app", "app\n");
-    scene.put(".gitignore", "/out/\n/data/\n");
+    scene.put(
+        ".gitignore",
+        "/out/\n/data/\n/ign/\n/node_modules/\n__pycache__/\n",
+    );
+    scene.put("node_modules/a", "a\n");
     scene.put("data", "own\n");
     scene.put("out/repo/.git/HEAD", "ref: refs/heads/main\n");
     scene.put("out/repo/file", "before\n");

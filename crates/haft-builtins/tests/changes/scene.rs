@@ -21,7 +21,9 @@ use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Outcome};
 use haft_builtins::Builtins;
-use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
+use haft_builtins::command::changes::{
+    BuildOutputs, ChangeMode, ChangeOptions, CommandChanges, IgnoredChanges, OnPartial,
+};
 use haft_builtins::files::undo::UndoChanges;
 use haft_sandbox::Sandbox;
 use serde_json::{Value, json};
@@ -119,7 +121,11 @@ impl Scene {
         prepare(dir.path());
         let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
         let log = Arc::new(ChangeLog::new(dir.path().join("home")));
+        // As if the user ran programs of `out/bin` by name.
+        let programs = [workspace.root().join("out/bin")];
+        let outputs = BuildOutputs::new([], workspace.root(), programs).unwrap();
         let options = ChangeOptions {
+            ignored: IgnoredChanges::Outputs(outputs),
             mode: settings.mode,
             on_partial: settings.on_partial,
             ask_before: settings.asks_before,

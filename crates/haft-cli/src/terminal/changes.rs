@@ -99,8 +99,16 @@ fn folded(meanings: &[Meaning], covered: &[&FileChange]) -> Vec<String> {
             .filter(|meaning| meaning.covers.contains(&file.path));
         covering.any(|meaning| is_git(meaning.kind))
     };
-    let (git, others): (Vec<&FileChange>, Vec<&FileChange>) =
-        covered.iter().copied().partition(of_git);
+    // What git ignores is counted in its title.
+    let counted: HashSet<&str> = meanings
+        .iter()
+        .filter(|meaning| meaning.kind == MeaningKind::Ignored)
+        .flat_map(|meaning| &meaning.covers)
+        .map(String::as_str)
+        .collect();
+    let covered = covered.iter().copied();
+    let covered = covered.filter(|file| !counted.contains(&*file.path));
+    let (git, others): (Vec<&FileChange>, Vec<&FileChange>) = covered.partition(of_git);
     let said = meanings
         .iter()
         .any(|meaning| meaning.kind == MeaningKind::GitInternals);

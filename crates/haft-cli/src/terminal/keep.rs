@@ -85,7 +85,7 @@ impl ApprovalPrompt {
         }
         let changes = request.snapshot.permissions.iter();
         let mut changes = changes.filter_map(|wanted| match &wanted.effect {
-            Effect::Apply { command } => Some(command),
+            Effect::Apply { command, .. } => Some(command),
             _ => None,
         });
         if let Some(command) = changes.next() {

@@ -45,6 +45,7 @@ mod gate;
 mod gateway;
 mod harness;
 mod inbox;
+mod ignored_changes;
 mod install;
 mod kept_rules;
 mod kill;

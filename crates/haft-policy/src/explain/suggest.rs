@@ -24,6 +24,9 @@ impl Policy {
     /// escaped, as narrow as possible (one path, one command, one host; a tool's name only for the bare call). Empty
     /// if rules cannot express it, and for a critical call or a removal, which need approval each time.
     pub fn suggest(&self, call: &JudgedCall<'_>) -> Vec<String> {
+        if let Some(folders) = ignored_folders(call) {
+            return self.suggest_folders(call, folders);
+        }
         let own = own_permission(call);
         let naming = self.rules.naming(call.spec);
         let asked_otherwise = |permission: &Permission| {
@@ -55,6 +58,26 @@ impl Policy {
         } else {
             Vec::new()
         }
+    }
+
+    /// Returns a rule for each of these folders, which git ignores: dependencies that are installed again and again. The rest of a change
+    /// set is asked about each time, and so is all of one with a critical change.
+    fn suggest_folders(&self, call: &JudgedCall<'_>, folders: &[String]) -> Vec<String> {
+        let critical = |permission: &Permission| permission.risk == Risk::Critical;
+        if self.profile == Profile::ReadOnly
+            || folders.len() > MAX_RULES
+            || call.permissions.iter().any(critical)
+        {
+            return Vec::new();
+        }
+        let rule = |folder: &String| {
+            (folder.trim() == folder).then(|| format!("Edit({})", escape_path(folder)))
+        };
+        folders
+            .iter()
+            .map(rule)
+            .collect::<Option<_>>()
+            .unwrap_or_default()
     }
 
     /// Whether the call would run with these rules limited to it.
@@ -103,6 +126,16 @@ fn is_private_place(permission: &Permission) -> bool {
         Effect::Connect { host, leads_to, .. } => check_host(host).is_err() || !leads_to.is_empty(),
         _ => false,
     }
+}
+
+/// Returns the folders that git ignores among the changes of a command, if there are any.
+fn ignored_folders<'c>(call: &JudgedCall<'c>) -> Option<&'c [String]> {
+    let of_effect = |permission: &'c Permission| match &permission.effect {
+        Effect::Apply { ignored, .. } => Some(ignored.as_slice()),
+        _ => None,
+    };
+    let folders = call.permissions.iter().find_map(of_effect)?;
+    (!folders.is_empty()).then_some(folders)
 }
 
 /// Whether a command gets input, a folder or variables that its words do not show. A rule for its words would say too little.

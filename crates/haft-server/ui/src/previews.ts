@@ -60,7 +60,7 @@ export interface ChangedLines {
 
 export type MeaningKind =
   | "commit" | "amend" | "merge" | "rebase" | "cherry_pick" | "tag" | "branch" | "stash" | "reset" | "checkout" | "staged"
-  | "lockfile" | "notebook" | "image" | "archive" | "generated" | "git_internals" | "command";
+  | "lockfile" | "notebook" | "image" | "archive" | "generated" | "ignored" | "git_internals" | "command";
 
 /** What part of a change set amounts to. */
 export interface Meaning {

@@ -42,6 +42,10 @@ impl ApprovalRequest {
         spec: &ToolSpec,
         rules: Vec<RuleText>,
     ) -> Result<bool, RulesError> {
+        if self.offers_folders() && rules.iter().all(|rule| self.suggested.contains(&rule.rule)) {
+            // They are about the folders that git ignores; what else the command changed is asked about again.
+            return Ok(!rules.is_empty());
+        }
         if self.snapshot.more_permissions.is_some() {
             // Nobody can tell about effects that are only counted.
             return Ok(false);
@@ -55,6 +59,13 @@ impl ApprovalRequest {
         Ok(policy.judge(&call).verdict == Verdict::Allow)
     }
 
+    /// Returns whether the suggested rules are about folders that git ignores, which a command changed.
+    fn offers_folders(&self) -> bool {
+        let ignores = |effect: &Effect| matches!(effect, Effect::Apply { ignored, .. } if !ignored.is_empty());
+        let mut effects = self.snapshot.permissions.iter().map(|p| &p.effect);
+        !self.suggested.is_empty() && effects.any(ignores)
+    }
+
     /// Returns the rule that the call proposes, if any.
     pub fn proposal(&self) -> Option<&str> {
         let mut effects = self.snapshot.permissions.iter().map(|p| &p.effect);
@@ -66,7 +77,8 @@ impl ApprovalRequest {
 
     /// Returns the rules that an approval for good keeps: the written one, unless it equals a suggested one; otherwise the suggested
     /// ones. Suggested rules apply only to calls like this one: the same tool, and the same value of each argument that the
-    /// call's permissions do not state. A rule for a connection applies to every command.
+    /// call's permissions do not state. A rule for a connection applies to every command, and one for a folder that git ignores to every
+    /// change in it.
     pub fn kept_rules(&self, written: Option<&str>) -> Vec<RuleText> {
         match written {
             Some(rule) if !self.suggested.iter().any(|known| known == rule) => {
@@ -75,8 +87,8 @@ impl ApprovalRequest {
             _ => {
                 let like_this = |rule: &String| {
                     let text = RuleText::new(rule);
-                    // It states a connection in full: every command may make it, and the user is told so.
-                    if rule.starts_with("Network(") {
+                    // It states a connection or a folder in full: every command may use it, and the user is told so.
+                    if rule.starts_with("Network(") || self.offers_folders() {
                         return text;
                     }
                     text.kept_for(self.tool.as_str(), &self.unstated)

@@ -41,6 +41,8 @@ pub enum MeaningKind {
     Archive,
     /// A generated or minified file changes.
     Generated,
+    /// Files that git ignores change.
+    Ignored,
     /// Files that git keeps for itself.
     GitInternals,
     /// How the command ended that left the changes, if not well.

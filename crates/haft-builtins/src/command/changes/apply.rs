@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::preview::FileChange;
+use haft::approval::preview::{Aspect, FileChange};
 use haft::call::RunId;
 use haft::change::Changer;
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::{Permission, Verdict};
+use haft::permission::{Effect, Permission, Verdict};
 use haft::policy::{EffectVerdict, protected_from_commands};
 use haft::result::{Failure, ToolResult};
 use haft::spec::{CallPhrases, Risk, ToolSpec};
@@ -22,6 +22,7 @@ use tokio::runtime::Handle;
 
 use crate::command::changes::effects::ChangeEffects;
 use crate::command::changes::fate_table::Fate;
+use crate::command::changes::ignored_set::IgnoredSet;
 use crate::command::changes::note;
 use crate::command::changes::pending::{PendingChanges, view_missing, without_applying};
 use crate::command::changes::{ChangeMode, Views};
@@ -93,10 +94,15 @@ impl ApplyChanges {
             let covers = note.meanings.iter().flat_map(|meaning| &meaning.covers);
             covers.map(PathBuf::from).collect()
         });
-        // What git keeps for itself must not take the room of files that somebody reads.
-        let last = |path: &Path| covered.contains(path);
-        kept.collected
-            .preview(&self.0.workspace, &selected, &first, &last)
+        let ignored = kept.with_note(|note| note.ignored.clone());
+        // What git keeps for itself or ignores must not take the room of files that somebody reads.
+        let last = |path: &Path| covered.contains(path) || ignored.holds(path);
+        let mut files = kept
+            .collected
+            .preview(&self.0.workspace, &selected, &first, &last);
+        // Executable files that git ignores are counted.
+        files.retain(|file| file.aspect != Aspect::Mode || !ignored.holds(Path::new(&file.path)));
+        files
     }
 }
 
@@ -256,11 +262,17 @@ impl Views {
     fn effects(&self, changes: &PendingChanges, part: ChangeSelection) -> ChangeEffects<'_> {
         let (approved, names) = changes.with_note(|note| (note.approved, note.names.clone()));
         // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
-        let ask_ignored = self.options.ask_ignored || part == ChangeSelection::Asked;
+        let ignored = (part == ChangeSelection::Allowed && !approved).then(|| self.ignored());
         let paths = changes.collected.changes.paths();
         let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
-        ChangeEffects::new(&self.workspace, approved, ask_ignored)
+        ChangeEffects::new(&self.workspace, approved, ignored.flatten())
+            .with_toolchains(&self.options.toolchains)
             .with_repositories(&self.workspace, paths)
+    }
+
+    /// Returns what git ignores, as far as settings treat it differently.
+    pub(super) fn ignored(&self) -> Option<IgnoredSet<'_>> {
+        IgnoredSet::of(&self.workspace, &self.options.ignored)
     }
 
     /// Returns the permission to apply any of the changes at all.
@@ -268,6 +280,9 @@ impl Views {
         let (command, unknown) =
             changes.with_note(|note| (note.command.clone(), note.names_unknown.is_some()));
         let mut apply = Permission::apply(command);
+        if let Effect::Apply { ignored, .. } = &mut apply.effect {
+            *ignored = changes.with_note(|note| note.ignored.folders());
+        }
         if self.options.mode == ChangeMode::Review || unknown {
             // No profile allows this.
             apply.risk = Risk::Critical;
@@ -310,7 +325,7 @@ impl Views {
         context: &CallContext,
     ) -> Vec<EffectVerdict> {
         let names = named.iter().map(|(_, name)| &**name);
-        let effects = ChangeEffects::new(&self.workspace, false, true);
+        let effects = ChangeEffects::new(&self.workspace, false, None);
         let effects = effects.with_repositories(&self.workspace, names);
         let each = named.iter();
         let list = &changes.collected.changes;

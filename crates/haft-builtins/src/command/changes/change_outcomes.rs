@@ -43,6 +43,20 @@ impl<'a> ChangeOutcomes<'a> {
         }
     }
 
+    /// Returns whether the user decides about any of the changes.
+    pub(super) fn has_asked(&self) -> bool {
+        self.fates.contains(&Fate::Asked)
+    }
+
+    /// Asks about allowed changes that are selected.
+    pub(super) fn ask_about(&mut self, mut select: impl FnMut(&ViewChange<'_>) -> bool) {
+        for (change, fate) in self.changes.iter().zip(&mut self.fates) {
+            if *fate == Fate::Allowed && select(&change) {
+                *fate = Fate::Asked;
+            }
+        }
+    }
+
     /// Makes a single decision for changes that only make sense together. `repository` returns the repository that a path belongs to.
     pub(super) fn decide_jointly(
         mut self,

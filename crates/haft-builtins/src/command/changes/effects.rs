@@ -1,6 +1,8 @@
 //! The permissions of a command's changes: each is judged like a write or deletion by a file tool.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use haft::change::EntryState;
@@ -10,7 +12,7 @@ use haft::policy::protected_from_commands;
 use haft::spec::Risk;
 use haft::workspace::Workspace;
 
-use crate::command::changes::ignored::Ignored;
+use crate::command::changes::ignored_set::IgnoredSet;
 use crate::command::git_changes::extra_protected;
 use crate::lexical::target_of_link;
 
@@ -18,25 +20,34 @@ use crate::lexical::target_of_link;
 pub(super) struct ChangeEffects<'a> {
     root: &'a Path,
     /// `None` if every file is asked about.
-    ignored: Option<Ignored>,
+    ignored: Option<IgnoredSet<'a>>,
     /// True if the command was approved before it ran.
     approved: bool,
+    /// The folders of the user's toolchains.
+    toolchains: &'a [PathBuf],
     /// Paths that are protected regardless of their names.
     protected: BTreeSet<String>,
-    seen: HashMap<PathBuf, bool>,
 }
 
 impl<'a> ChangeEffects<'a> {
-    pub(super) fn new(workspace: &'a Workspace, approved: bool, ask_ignored: bool) -> Self {
+    /// `ignored` is what git ignores, unless every file is asked about.
+    pub(super) fn new(
+        workspace: &'a Workspace,
+        approved: bool,
+        ignored: Option<IgnoredSet<'a>>,
+    ) -> Self {
         Self {
             root: workspace.root(),
-            ignored: (!ask_ignored && !approved)
-                .then(|| Ignored::of(workspace))
-                .flatten(),
+            ignored,
             approved,
+            toolchains: &[],
             protected: BTreeSet::new(),
-            seen: HashMap::new(),
         }
+    }
+
+    /// Sets the folders of the user's toolchains.
+    pub(super) fn with_toolchains(self, toolchains: &'a [PathBuf]) -> Self {
+        Self { toolchains, ..self }
     }
 
     /// Adds the changed paths and their further names, so that settings of repositories among them are protected.
@@ -49,8 +60,8 @@ impl<'a> ChangeEffects<'a> {
         self
     }
 
-    /// Returns the permission that applying a change needs. It is safe if the command was approved or git ignores the path; then only
-    /// rules and guards decide.
+    /// Returns the permission that applying a change needs. It is safe if the command was approved, or for an ignored path that is
+    /// applied unasked; then only rules and guards decide.
     pub(super) fn of(&mut self, change: &ViewChange<'_>) -> Permission {
         let path = change.path;
         let claim = PathClaim {
@@ -61,13 +72,8 @@ impl<'a> ChangeEffects<'a> {
             None => Permission::remove(claim),
             Some(_) => Permission::write(claim),
         };
-        let states = [&change.before, &change.after].into_iter().flatten();
-        let seen = &mut self.seen;
-        let ignored = self.ignored.as_ref().is_some_and(|ignored| {
-            // Both the old and the new state must be ignored.
-            let mut kinds = states.map(|state| matches!(state, EntryState::Folder { .. }));
-            kinds.all(|folder| ignored.covers(path, folder, seen))
-        });
+        let ignored = self.ignored.as_mut();
+        let ignored = ignored.is_some_and(|ignored| ignored.is_applied_unasked(change));
         if self.approved || ignored {
             permission.risk = Risk::Safe;
         }
@@ -107,11 +113,23 @@ impl<'a> ChangeEffects<'a> {
             || self.protected.contains(&claim.path)
     }
 
-    /// Returns the target of a new link if rules may apply to it.
+    /// Returns the target of a new link if rules may apply to it. An environment of Python links to its interpreter.
     fn target(&self, change: &ViewChange<'_>) -> Option<String> {
-        match &change.after {
-            Some(EntryState::Link { target }) => target_of_link(self.root, change.path, &target.0),
-            _ => None,
-        }
+        let Some(EntryState::Link { target }) = &change.after else {
+            return None;
+        };
+        let target = target_of_link(self.root, change.path, &target.0)?;
+        let of = |folder: &PathBuf| is_program_below(folder, Path::new(&target));
+        (!self.toolchains.iter().any(of)).then_some(target)
     }
+}
+
+/// Returns whether a path is that of a program, below a folder by its real name, too.
+fn is_program_below(folder: &Path, target: &Path) -> bool {
+    let executable = |meta: Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
+    target.starts_with(folder)
+        && target.metadata().is_ok_and(executable)
+        && target
+            .canonicalize()
+            .is_ok_and(|real| real.starts_with(folder))
 }

@@ -37,6 +37,7 @@ pub(super) async fn explain(views: &Arc<Views>, changes: &Arc<PendingChanges>) {
         _ => vec![unexplained()],
     };
     let refused = changes.with_note(|note| [refused(&note.fates), dropped(&note.dropped)].concat());
+    meanings.extend(changes.with_note(|note| note.ignored.meanings()));
     meanings.splice(0..0, refused);
     let failure = changes.with_note(|note| failure(&note.said));
     meanings.splice(0..0, failure);
@@ -128,6 +129,7 @@ fn unexplained() -> Meaning {
 
 fn meanings(workspace: &Workspace, changes: &PendingChanges) -> Vec<Meaning> {
     let sides = sides(workspace, &changes.collected);
-    let asked = |path: &Path| changes.has_fate(path, &Fate::Asked);
+    let ignored = changes.with_note(|note| note.ignored.clone());
+    let asked = |path: &Path| changes.has_fate(path, &Fate::Asked) && !ignored.holds(path);
     read(&sides, ReadOptions::default(), &asked)
 }

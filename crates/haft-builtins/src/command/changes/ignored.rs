@@ -38,12 +38,7 @@ impl Ignored {
     }
 
     /// Returns true if git ignores a file or folder and tracks nothing there. `seen` caches the results for parent folders.
-    pub(super) fn covers(
-        &self,
-        path: &Path,
-        folder: bool,
-        seen: &mut HashMap<PathBuf, bool>,
-    ) -> bool {
+    fn covers(&self, path: &Path, folder: bool, seen: &mut HashMap<PathBuf, bool>) -> bool {
         let in_git = path
             .components()
             .any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
@@ -51,6 +46,25 @@ impl Ignored {
             return false;
         }
         self.is_below(path.parent(), seen) || self.matches(path, folder)
+    }
+
+    /// Returns the highest path at or above this one that git ignores; `None` if it does not ignore this one.
+    pub(super) fn top<'p>(
+        &self,
+        path: &'p Path,
+        folder: bool,
+        seen: &mut HashMap<PathBuf, bool>,
+    ) -> Option<&'p Path> {
+        if !self.covers(path, folder, seen) {
+            return None;
+        }
+        let mut top = path;
+        for above in path.ancestors().skip(1) {
+            if self.is_below(Some(above), seen) {
+                top = above;
+            }
+        }
+        Some(top)
     }
 
     /// Returns true if a path belongs to another repository, which may track it.

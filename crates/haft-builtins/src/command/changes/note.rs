@@ -20,6 +20,7 @@ use crate::command::CommandData;
 use crate::command::changes::data::{self, AppliedChange, UnappliedChange};
 use crate::command::changes::failed;
 use crate::command::changes::fate_table::{Fate, FateTable};
+use crate::command::changes::ignored_set::IgnoredSummary;
 
 /// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";
@@ -45,6 +46,9 @@ pub(super) struct CommandNote<F = FateTable> {
     /// Why there may be more of these names, if there may: then everything is asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) names_unknown: Option<String>,
+    /// What the user decides about of that which git ignores.
+    #[serde(default, skip_serializing_if = "IgnoredSummary::is_empty")]
+    pub(super) ignored: IgnoredSummary,
     /// Changes that were applied so far, as far as a result names them.
     pub(super) applied: Vec<AppliedChange>,
     /// Number of other changes that were applied so far.
@@ -128,6 +132,7 @@ impl StoredNote {
             said: self.said,
             names: self.names,
             names_unknown: self.names_unknown,
+            ignored: self.ignored,
             applied: self.applied,
             more_applied: self.more_applied,
             meanings: self.meanings,

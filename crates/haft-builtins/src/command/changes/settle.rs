@@ -1,13 +1,13 @@
 //! Settles the changes of an ended command: applies the allowed ones and asks the user about the others.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::ErrorKind;
 use haft::approval::ApprovalId;
-use haft::change::PathText;
 use haft::change::collect::{CollectedChanges, DroppedEntry};
+use haft::change::{EntryState, PathText};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::Verdict;
@@ -20,6 +20,7 @@ use crate::command::changes::change_outcomes::ChangeOutcomes;
 use crate::command::changes::data::UnappliedChange;
 use crate::command::changes::explain::explain;
 use crate::command::changes::fate_table::{Fate, FateTable};
+use crate::command::changes::ignored_set::{IgnoredSet, IgnoredSummary};
 use crate::command::changes::note::{CommandNote, CommandReport};
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::unread::repositories_with_hidden_files;
@@ -132,6 +133,7 @@ async fn collect(
             fates: FateTable::new(Arc::clone(&collected.changes), []),
             names: BTreeMap::new(),
             names_unknown: None,
+            ignored: IgnoredSummary::default(),
             applied: Vec::new(),
             more_applied: 0,
             meanings: Vec::new(),
@@ -175,11 +177,39 @@ async fn judge(
     ) {
         fates.refuse_below(&repository, &why);
     }
+    let mut ignored = views.ignored();
+    if fates.has_asked()
+        && let Some(ignored) = &mut ignored
+    {
+        fates.ask_about(|change| ignored.top(change).is_some());
+    }
     let paths = changes.collected.changes.paths();
     let mut repositories = GitFolders::find(&views.workspace, paths);
     let fates = fates.decide_jointly(views.options.on_partial, |path| repositories.unit(path));
     changes.with_note(|note| note.fates = fates);
+    if let Some(ignored) = &mut ignored {
+        summarize(views, changes, ignored);
+    }
     Ok(())
+}
+
+/// Notes what the user decides about of that which git ignores.
+fn summarize(views: &Views, changes: &PendingChanges, ignored: &mut IgnoredSet<'_>) {
+    let mut summary = IgnoredSummary::default();
+    for change in changes.changes_of(Fate::Asked) {
+        ignored.count(&change, &mut summary);
+    }
+    let all = &changes.collected.changes;
+    let is_folder = |path: &Path| match all.position(path).and_then(|at| all.get(at)) {
+        Some(change) => [change.after, change.before]
+            .iter()
+            .flatten()
+            .any(|state| matches!(state, EntryState::Folder { .. })),
+        // It did not change itself.
+        None => views.workspace.root().join(path).is_dir(),
+    };
+    let summary = summary.with_folders(is_folder);
+    changes.with_note(|note| note.ignored = summary);
 }
 
 /// Judges the further names of changed files; each change gets the strictest verdict of all its names. Notes the names that the

@@ -52,7 +52,7 @@ pub(super) fn count(number: usize, noun: &str) -> String {
 }
 
 /// Returns a size for people: "512 bytes", "3.4 MB".
-pub(super) fn size(bytes: u64) -> String {
+pub(in crate::command) fn size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     match UNITS.into_iter().find(|(_, unit)| bytes >= *unit) {
         Some((name, unit)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),

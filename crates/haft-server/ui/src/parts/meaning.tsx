@@ -11,7 +11,7 @@ import { SafeText, useFold } from "./text";
 
 const KINDS: Record<MeaningKind, string> = {
   commit: "commit", amend: "amend", merge: "merge", rebase: "rebase", cherry_pick: "cherry-pick", tag: "tag", branch: "branch", stash: "stash", reset: "reset", checkout: "checkout", staged: "staged",
-  lockfile: "packages", notebook: "notebook", image: "picture", archive: "archive", generated: "generated file", git_internals: "git", command: "command",
+  lockfile: "packages", notebook: "notebook", image: "picture", archive: "archive", generated: "generated file", ignored: "ignored by git", git_internals: "git", command: "command",
 };
 
 /** Kinds of which a title in monospace would be wrong: their lines are sentences or messages. */

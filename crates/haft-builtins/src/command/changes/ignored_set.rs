@@ -1,0 +1,240 @@
+//! `IgnoredSet`: the changes of a command to what git ignores: which are applied unasked, and what a request says about the others.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use haft::approval::meaning::{Meaning, MeaningKind};
+use haft::change::EntryState;
+use haft::change::collect::ViewChange;
+use haft::text::visible::short_path;
+use haft::workspace::Workspace;
+use serde::{Deserialize, Serialize};
+
+use crate::command::changes::IgnoredChanges;
+use crate::command::changes::ignored::Ignored;
+use crate::command::meaning::size;
+
+/// Maximum number of ignored folders and files that a request names; the others are counted.
+const MAX_NAMED: usize = 20;
+/// Maximum length of a path in a request, in bytes.
+const MAX_PATH: usize = 300;
+/// Maximum number of paths that screens fold: more than a request lists.
+const MAX_FOLDED: usize = 5_000;
+
+/// What git ignores of a command's changes, and what settings say about it.
+pub(super) struct IgnoredSet<'a> {
+    ignored: Ignored,
+    settings: &'a IgnoredChanges,
+    seen: HashMap<PathBuf, bool>,
+}
+
+impl<'a> IgnoredSet<'a> {
+    /// Returns `None` if settings or the workspace treat all files alike.
+    pub(super) fn of(workspace: &Workspace, settings: &'a IgnoredChanges) -> Option<Self> {
+        if matches!(settings, IgnoredChanges::Ask) {
+            return None;
+        }
+        Some(Self {
+            ignored: Ignored::of(workspace)?,
+            settings,
+            seen: HashMap::new(),
+        })
+    }
+
+    /// Returns the highest path at or above a change that git ignores, both as it was and as it is.
+    pub(super) fn top<'c>(&mut self, change: &ViewChange<'c>) -> Option<&'c Path> {
+        let states = [&change.before, &change.after].into_iter().flatten();
+        let mut top = None;
+        for state in states {
+            let folder = matches!(state, EntryState::Folder { .. });
+            top = Some(self.ignored.top(change.path, folder, &mut self.seen)?);
+        }
+        top
+    }
+
+    /// Returns whether a change is to something that git ignores, and is applied unasked unless a rule or guard says otherwise.
+    pub(super) fn is_applied_unasked(&mut self, change: &ViewChange<'_>) -> bool {
+        let Some(top) = self.top(change) else {
+            return false;
+        };
+        match self.settings {
+            IgnoredChanges::Apply => true,
+            IgnoredChanges::Outputs(outputs) => {
+                outputs.is_output(top, change.path) && !outputs.is_run(change)
+            }
+            IgnoredChanges::Ask => false,
+        }
+    }
+
+    /// Returns whether a change, of which the highest ignored path is known, is to a build output by its name.
+    fn is_output(&self, top: &Path, path: &Path) -> bool {
+        match self.settings {
+            IgnoredChanges::Outputs(outputs) => outputs.is_output(top, path),
+            IgnoredChanges::Apply | IgnoredChanges::Ask => false,
+        }
+    }
+
+    /// Adds a change to the summary if git ignores it.
+    pub(super) fn count(&mut self, change: &ViewChange<'_>, summary: &mut IgnoredSummary) {
+        let Some(top) = self.top(change) else {
+            return;
+        };
+        let output = self.is_output(top, change.path);
+        let top = top.to_string_lossy();
+        let Some(counted) = summary.entry(&top) else {
+            summary.more += 1;
+            return;
+        };
+        counted.add(change, output);
+        if let IgnoredChanges::Outputs(outputs) = self.settings
+            && outputs.is_run(change)
+        {
+            counted.run += 1;
+        }
+        if summary.folded.len() < MAX_FOLDED {
+            summary
+                .folded
+                .push(change.path.to_string_lossy().into_owned());
+        }
+    }
+}
+
+/// What a command changed of that which git ignores, by the highest ignored path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct IgnoredSummary {
+    tops: BTreeMap<String, IgnoredCount>,
+    /// Number of changes elsewhere.
+    more: u64,
+    /// Paths that screens fold.
+    folded: Vec<String>,
+}
+
+/// The changes at or below one ignored path.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct IgnoredCount {
+    changed: u64,
+    removed: u64,
+    executable: u64,
+    bytes: u64,
+    links: u64,
+    /// Those that programs of the host run although nobody names them.
+    run: u64,
+    /// Whether the path itself is a folder.
+    folder: bool,
+    /// Whether all of it is a build output.
+    output: bool,
+}
+
+impl IgnoredCount {
+    fn add(&mut self, change: &ViewChange<'_>, output: bool) {
+        self.output = output && (self.output || self.changed + self.removed == 0);
+        match &change.after {
+            None => self.removed += 1,
+            Some(EntryState::File { bytes, mode, .. }) => {
+                self.changed += 1;
+                self.bytes += bytes;
+                self.executable += u64::from(mode.is_some_and(|mode| mode & 0o111 != 0));
+            }
+            Some(EntryState::Link { .. }) => {
+                self.changed += 1;
+                self.links += 1;
+            }
+            Some(EntryState::Folder { .. } | EntryState::Other) => {}
+        }
+    }
+
+    fn title(&self, top: &str) -> String {
+        let slash = if self.folder { "/" } else { "" };
+        let what = if self.output {
+            "a build output"
+        } else {
+            "ignored by git"
+        };
+        let mut facts = Vec::new();
+        let mut add = |count: u64, one: &str, more: &str| match count {
+            0 => {}
+            1 => facts.push(format!("1 {one}")),
+            count => facts.push(format!("{count} {more}")),
+        };
+        add(self.changed, "file", "files");
+        add(self.removed, "removed", "removed");
+        add(self.executable, "executable", "executable");
+        add(self.links, "link", "links");
+        if self.bytes > 0 {
+            facts.push(size(self.bytes));
+        }
+        if facts.is_empty() {
+            facts.push("folders".to_owned());
+        }
+        format!(
+            "{}{slash}, {what}: {}",
+            short_path(top, MAX_PATH),
+            facts.join(", ")
+        )
+    }
+}
+
+impl IgnoredSummary {
+    /// Returns the entry of an ignored path, unless there are too many.
+    fn entry(&mut self, top: &str) -> Option<&mut IgnoredCount> {
+        if !self.tops.contains_key(top) && self.tops.len() >= MAX_NAMED {
+            return None;
+        }
+        Some(self.tops.entry(top.to_owned()).or_default())
+    }
+
+    /// Returns whether nothing that git ignores is asked about.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tops.is_empty()
+    }
+
+    /// Notes which of the ignored paths are folders.
+    pub(super) fn with_folders(mut self, is_folder: impl Fn(&Path) -> bool) -> Self {
+        for (top, count) in &mut self.tops {
+            count.folder = is_folder(Path::new(top));
+        }
+        self
+    }
+
+    /// Returns the folders for which a rule can be kept: ignored, and not only build outputs.
+    pub(super) fn folders(&self) -> Vec<String> {
+        let folders = self
+            .tops
+            .iter()
+            .filter(|(_, count)| count.folder && !count.output);
+        folders.map(|(top, _)| top.clone()).collect()
+    }
+
+    /// Returns whether a path is at or below an ignored one.
+    pub(super) fn holds(&self, path: &Path) -> bool {
+        let mut above = path.ancestors().filter_map(Path::to_str);
+        above.any(|path| self.tops.contains_key(path))
+    }
+
+    /// Returns what a request says about them.
+    pub(super) fn meanings(&self) -> Vec<Meaning> {
+        let mut all: Vec<Meaning> = self
+            .tops
+            .iter()
+            .map(|(top, count)| {
+                let mut meaning = Meaning::new(MeaningKind::Ignored, count.title(top));
+                if count.run > 0 {
+                    let text = format!(
+                        "programs of yours run or load {} of them without naming them, such as byte code",
+                        count.run
+                    );
+                    meaning.warnings.push(text);
+                }
+                meaning
+            })
+            .collect();
+        if self.more > 0 {
+            let title = format!("{} more changes to files that git ignores", self.more);
+            all.push(Meaning::new(MeaningKind::Ignored, title));
+        }
+        if let Some(first) = all.first_mut() {
+            first.covers.clone_from(&self.folded);
+        }
+        all
+    }
+}
