@@ -6,6 +6,7 @@ mod guarded_names;
 pub(crate) mod guards;
 mod inside;
 mod lock;
+mod limits;
 mod own_files;
 pub(crate) mod plan;
 mod probe;
@@ -32,19 +33,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use seccompiler::BpfProgram;
 use tokio::io::{AsyncWriteExt, Interest};
 
 use self::guarded_names::GuardedNames;
 use self::guards::Guards;
 pub(crate) use self::lock::NO_CORE;
-use self::plan::{BindMode, JailNetwork, KernelLimits, LandlockGrant, RootEntry, SupervisorPlan};
+use self::limits::{caps, filters, memory_bytes};
+use self::plan::{BindMode, JailNetwork, LandlockGrant, RootEntry, SupervisorPlan};
 pub(crate) use self::probe::probe;
 use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
-use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, ProcessLimits, Stdin};
-use crate::filter::command::{FilterVariant, SocketPolicy};
-use crate::filter::{self, Isolation};
+use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, Stdin};
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
 use crate::outlet::RunningOutlet;
@@ -132,8 +131,6 @@ impl Machine {
         }
     }
 }
-
-const MIB: u64 = 1 << 20;
 
 /// The level at which a jail is set up.
 #[derive(Debug, Clone, Copy)]
@@ -551,50 +548,4 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         name
     };
     env.into_iter().map(pair).collect()
-}
-
-fn memory_bytes(limits: &ProcessLimits) -> Option<u64> {
-    limits.memory_mb.map(|mib| mib.saturating_mul(MIB))
-}
-
-/// Returns the limits of each process. Those on memory count what a process maps, not what it uses: WebAssembly engines reserve
-/// 10 GiB for each memory, and sanitizers terabytes. So they are only for machines that cannot limit what the tree uses.
-fn caps(limits: &ProcessLimits, bound: MemoryBound) -> KernelLimits {
-    let mapped = memory_bytes(limits).filter(|_| bound == MemoryBound::Process);
-    KernelLimits {
-        data: mapped.unwrap_or(u64::MAX),
-        // Shared memory, which the data limit does not count.
-        address: mapped.map_or(u64::MAX, |data| {
-            data.saturating_mul(4).max(data.saturating_add(16 << 30))
-        }),
-        pids: limits.pids.map_or(u64::MAX, u64::from),
-        file: limits
-            .file_mb
-            .map_or(u64::MAX, |mib| mib.saturating_mul(MIB)),
-        cpu: limits.cpu_s.unwrap_or(u64::MAX),
-        open_files: limits.open_files,
-    }
-}
-
-/// Returns which sockets a command may create; its network namespace and its root limit what they reach.
-fn sockets(network: &Network, own_root: bool, scopes: bool) -> SocketPolicy {
-    match (network, own_root) {
-        // In the host's network it could reach the host's abstract sockets, and without a root of its own the host's socket files.
-        (Network::Host, _) if !(own_root && scopes) => SocketPolicy::Internet,
-        (_, true) => SocketPolicy::All,
-        (_, false) => SocketPolicy::None,
-    }
-}
-
-fn filters(level: JailLevel, network: &Network) -> Result<Vec<BpfProgram>, StartError> {
-    let namespaces = level.strength > Strength::LandlockSeccomp;
-    let differs = FilterVariant {
-        around: Isolation::of(namespaces, level.landlock),
-        sockets: sockets(network, namespaces, level.landlock >= filter::SCOPES),
-        // If memory is only watched, memory files that no process maps would go unnoticed.
-        memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
-        role: filter::command::FilterTarget::Command,
-    };
-    filter::command::all(differs)
-        .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))
 }

@@ -131,7 +131,6 @@ pub(crate) enum ProgramRole {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KernelLimits {
     pub(crate) data: u64,
-    pub(crate) address: u64,
     pub(crate) pids: u64,
     pub(crate) file: u64,
     pub(crate) cpu: u64,
@@ -205,13 +204,12 @@ impl SupervisorPlan {
         });
         let KernelLimits {
             data,
-            address,
             pids,
             file,
             cpu,
             open_files,
         } = self.caps;
-        for cap in [data, address, pids, file, cpu, open_files] {
+        for cap in [data, pids, file, cpu, open_files] {
             out.number(cap);
         }
         out.list(&self.filters, |out, filter| {
@@ -249,7 +247,6 @@ impl SupervisorPlan {
             grants: from.list(|from| Some((from.text()?.into(), from.grant()?)))?,
             caps: KernelLimits {
                 data: from.number()?,
-                address: from.number()?,
                 pids: from.number()?,
                 file: from.number()?,
                 cpu: from.number()?,

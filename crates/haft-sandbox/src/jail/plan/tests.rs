@@ -88,11 +88,10 @@ fn plan() -> SupervisorPlan {
         ],
         caps: KernelLimits {
             data: 1,
-            address: 2,
-            pids: 3,
-            file: 4,
-            cpu: 5,
-            open_files: 6,
+            pids: 2,
+            file: 3,
+            cpu: 4,
+            open_files: 5,
         },
         filters: vec![vec![sock_filter {
             code: 6,
