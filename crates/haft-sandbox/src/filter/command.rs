@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::Mutex;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, TargetArch};
 
 use super::tree::SyscallVerdict;
 use super::{Error, Isolation, MAKING, MODES, NAMESPACES, SET_ID, SyscallRules};
-use super::{assemble, differs, has, is_not, outside, rule};
+use super::{assemble, differs, has, is, is_not, outside, rule};
 
 /// Calls that are denied whatever their arguments.
 const DENIED: &[i64] = &[
@@ -135,6 +135,9 @@ pub(crate) enum SocketPolicy {
     Internet,
     /// Local and internet sockets.
     All,
+    /// These, and the kernel's list of interfaces, addresses and routes, in a network namespace of the command's own. What could
+    /// change it needs a capability there, which no command has.
+    OwnNetwork,
 }
 
 /// Denies setting the set-user-id or set-group-id bit on a file: the command may run as root, and a file it
@@ -151,18 +154,23 @@ fn set_id_bits(rules: &mut SyscallRules) -> Result<(), Error> {
 
 fn sockets(rules: &mut SyscallRules, allowed: SocketPolicy) -> Result<(), Error> {
     let mut known = vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?];
-    if allowed == SocketPolicy::All {
-        known.push(is_not(0, libc::AF_UNIX)?);
-    } else {
-        connected_pairs(rules)?;
+    let raw = libc::SOCK_RAW.cast_unsigned();
+    let mut raw = vec![has(1, 0xF, raw)?];
+    match allowed {
+        SocketPolicy::None | SocketPolicy::Internet => connected_pairs(rules)?,
+        SocketPolicy::All => known.push(is_not(0, libc::AF_UNIX)?),
+        SocketPolicy::OwnNetwork => {
+            known.extend([is_not(0, libc::AF_UNIX)?, is_not(0, libc::AF_NETLINK)?]);
+            raw.push(is_not(0, libc::AF_NETLINK)?);
+            rule(rules, libc::SYS_socket, other_netlink()?)?;
+        }
     }
     if allowed == SocketPolicy::None {
         rules.insert(libc::SYS_socket, Vec::new());
         return Ok(());
     }
     rule(rules, libc::SYS_socket, known)?;
-    let raw = libc::SOCK_RAW.cast_unsigned();
-    rule(rules, libc::SYS_socket, vec![has(1, 0xF, raw)?])?;
+    rule(rules, libc::SYS_socket, raw)?;
     let other = PROTOCOLS.iter().map(|known| is_not(2, *known));
     rule(rules, libc::SYS_socket, other.collect::<Result<_, _>>()?)?;
     for (level, option) in UPPER {
@@ -170,6 +178,12 @@ fn sockets(rules: &mut SyscallRules, allowed: SocketPolicy) -> Result<(), Error>
         rule(rules, libc::SYS_setsockopt, both)?;
     }
     Ok(())
+}
+
+/// Netlink in another protocol than that of interfaces and routes.
+fn other_netlink() -> Result<Vec<SeccompCondition>, Error> {
+    let netlink = u64::from(libc::AF_NETLINK.cast_unsigned());
+    Ok(vec![is(0, netlink)?, is_not(2, libc::NETLINK_ROUTE)?])
 }
 
 /// Denies socket pairs other than streams and sequenced packets: a datagram socket can send to any address,
@@ -298,6 +312,7 @@ mod tests {
                 SocketPolicy::None,
                 SocketPolicy::Internet,
                 SocketPolicy::All,
+                SocketPolicy::OwnNetwork,
             ] {
                 for role in [FilterTarget::Command, FilterTarget::Zygote] {
                     let memory_files = role == FilterTarget::Command;

@@ -8,7 +8,7 @@ use crate::StartError;
 use crate::command::{Network, ProcessLimits};
 use crate::filter::command::{FilterVariant, SocketPolicy};
 use crate::filter::{self, Isolation};
-use crate::memory::MemoryBound;
+use crate::memory::{MemoryBound, netlink};
 use crate::strength::Strength;
 
 const MIB: u64 = 1 << 20;
@@ -39,6 +39,9 @@ fn sockets(network: &Network, own_root: bool, scopes: bool) -> SocketPolicy {
     match (network, own_root) {
         // In the host's network it could reach the host's abstract sockets, and without a root of its own the host's socket files.
         (Network::Host, _) if !(own_root && scopes) => SocketPolicy::Internet,
+        (Network::Host, true) => SocketPolicy::All,
+        // What such sockets hold must be counted: a control group does not.
+        (_, true) if netlink::is_counted() => SocketPolicy::OwnNetwork,
         (_, true) => SocketPolicy::All,
         (_, false) => SocketPolicy::None,
     }

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustix::pipe::PipeFlags;
-use rustix::process::getuid;
+use rustix::process::{Pid, getuid};
 use rustix::thread::UnshareFlags;
 
 use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
@@ -20,7 +20,6 @@ use super::users::{self, UserMapping};
 use super::waiting::InitProcess;
 use super::watch::GuardWatch;
 use super::{inside, script};
-use crate::memory::sockets::SocketMemory;
 use crate::memory::watch::{MemoryWatch, RootIdentity};
 use crate::report::{JailReport, SetupFailure, receive_file, step, tell};
 use crate::strength::Strength;
@@ -108,13 +107,13 @@ fn supervise(
     }
     let (alive, mine) = pipe(PipeFlags::CLOEXEC)?;
     let (building, built) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let around = SupervisorFindings {
+        users,
+        watched,
+        grouped,
+    };
     let Some(child) = sys::fork().map_err(step("fork"))? else {
         drop((mine, building));
-        let around = SupervisorFindings {
-            users,
-            watched,
-            grouped,
-        };
         inside::run(plan, around, link, &Pipes { alive, built })
     };
     drop((alive, built));
@@ -124,20 +123,7 @@ fn supervise(
     let own_proc = proc.try_clone().map_err(step("open /proc"))?;
     let guards = plan.watched.as_ref();
     let mut guards = guards.map(|names| GuardWatch::new(plan, names, own_proc, building));
-    let watch = (plan.watch > 0 && watched && !grouped).then(|| {
-        let own_network = namespaces && plan.net != JailNetwork::Host;
-        let sockets = own_network
-            .then(SocketMemory::open)
-            .and_then(io::Result::ok);
-        // Without a pid namespace, orphans of the tree become children of this process.
-        let first = if namespaces {
-            child
-        } else {
-            rustix::process::getpid()
-        };
-        let outside = namespaces.then_some(outside);
-        MemoryWatch::new(proc, first, plan.watch, outside).with_sockets(sockets)
-    });
+    let watch = memory_watch(plan, around, proc, child, outside);
     let first = InitProcess {
         child,
         adopts: !namespaces,
@@ -151,6 +137,40 @@ fn supervise(
         tell(link, &JailReport::TooMuch { mib });
     }
     Ok(())
+}
+
+/// Returns the watch over the tree's memory, or over the part of it that its control group does not count.
+fn memory_watch(
+    plan: &SupervisorPlan,
+    around: SupervisorFindings,
+    proc: OwnedFd,
+    child: Pid,
+    outside: RootIdentity,
+) -> Option<MemoryWatch> {
+    if plan.watch == 0 {
+        return None;
+    }
+    let namespaces = plan.strength() > Strength::LandlockSeccomp;
+    let own_network = namespaces && plan.net != JailNetwork::Host;
+    if around.grouped {
+        return own_network.then(|| MemoryWatch::beside_group(proc, child, plan.watch));
+    }
+    if !around.watched {
+        return None;
+    }
+    // Without a pid namespace, orphans of the tree become children of this process.
+    let first = if namespaces {
+        child
+    } else {
+        rustix::process::getpid()
+    };
+    let outside = namespaces.then_some(outside);
+    let watch = MemoryWatch::new(proc, first, plan.watch, outside);
+    Some(if own_network {
+        watch.with_sockets()
+    } else {
+        watch
+    })
 }
 
 fn pipe(flags: PipeFlags) -> Result<(OwnedFd, OwnedFd), SetupFailure> {

@@ -25,6 +25,7 @@ mod network;
 mod outlet;
 mod process;
 mod resources;
+mod routes;
 #[path = "../it/runner.rs"]
 mod runner;
 #[cfg(target_arch = "x86_64")]
@@ -65,6 +66,7 @@ fn main() {
         host::TESTS,
         network::TESTS,
         outlet::TESTS,
+        routes::TESTS,
         process::TESTS,
         kernel::TESTS,
         resources::TESTS,
@@ -92,6 +94,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
         host::ATTEMPTS,
         network::ATTEMPTS,
         outlet::ATTEMPTS,
+        routes::ATTEMPTS,
         process::ATTEMPTS,
         kernel::ATTEMPTS,
         resources::ATTEMPTS,
