@@ -196,6 +196,10 @@ fn reap(first: u32) -> JailReport {
     };
     loop {
         match wait(WaitOptions::empty()) {
+            // It asked to be traced by its parent, which is no debugger.
+            Ok(Some((pid, status))) if status.stopped() => {
+                sys::trace_no_more(pid, status.stopping_signal().unwrap_or(0));
+            }
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == first => {
                 return match (status.exit_status(), status.terminating_signal()) {
                     (None, None) => gone,

@@ -30,6 +30,7 @@ mod routes;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod scripts;
+mod tracing;
 #[cfg(target_arch = "x86_64")]
 mod zygotes;
 
@@ -68,6 +69,7 @@ fn main() {
         outlet::TESTS,
         routes::TESTS,
         process::TESTS,
+        tracing::TESTS,
         kernel::TESTS,
         resources::TESTS,
         memory::TESTS,
@@ -96,6 +98,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
         outlet::ATTEMPTS,
         routes::ATTEMPTS,
         process::ATTEMPTS,
+        tracing::ATTEMPTS,
         kernel::ATTEMPTS,
         resources::ATTEMPTS,
         memory::ATTEMPTS,
