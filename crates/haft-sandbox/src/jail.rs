@@ -7,9 +7,11 @@ pub(crate) mod guards;
 mod inside;
 mod lock;
 mod limits;
+mod machine_files;
 mod own_files;
 pub(crate) mod plan;
 mod probe;
+mod proc_covers;
 mod root;
 mod script;
 mod shared;
@@ -359,6 +361,8 @@ async fn plan(
     if own_root {
         plan.grants.clone_from(&system.grants);
         plan.entries.clone_from(&system.entries);
+        plan.entries.extend(system.machine.iter().cloned());
+        plan.entries.extend(machine_files::of_command(&spec.limits));
         let megabytes = spec.limits.tmp_mb;
         plan.entries.push(RootEntry::Tmpfs {
             target: scratch.clone(),

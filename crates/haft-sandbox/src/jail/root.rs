@@ -15,6 +15,7 @@ use rustix::mount::{
 };
 
 use super::plan::{BindMode, PathCover, ProgramRole, RootEntry, SupervisorPlan};
+use super::proc_covers;
 use super::users::UserMapping;
 use crate::report::{SetupFailure, step};
 use crate::strength::Strength;
@@ -28,7 +29,7 @@ const BUILT_AT: &str = "/usr";
 /// The kernel uses process IDs below this one only once, at the start, and never again.
 const RESERVED: u64 = 300;
 const EMPTY_FILE: &str = ".empty-file";
-const EMPTY_FOLDER: &str = ".empty-folder";
+pub(super) const EMPTY_FOLDER: &str = ".empty-folder";
 const CLOSED_FILE: &str = ".closed-file";
 /// The step that fails if views are not possible.
 pub(crate) const VIEW: &str = "make a view of";
@@ -66,9 +67,9 @@ pub(crate) fn build(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, S
     for (entry, tree) in plan.entries.iter().zip(trees) {
         place(entry, tree).map_err(|error| step(format!("place {entry:?}"))(error))?;
     }
-    let counted = proc(plan, users)?;
     fs::write(EMPTY_FILE, "").map_err(step("make an empty file"))?;
     fs::create_dir(EMPTY_FOLDER).map_err(step("make an empty folder"))?;
+    let counted = proc(plan, users)?;
     rustix::process::pivot_root(".", ".")
         .and_then(|()| unmount(".", UnmountFlags::DETACH))
         .and_then(|()| rustix::process::chdir("/"))
@@ -202,14 +203,7 @@ fn hide(target: &Path) -> io::Result<()> {
         let options = c"mode=0111,size=64k,nr_inodes=1k";
         return Ok(mount("tmpfs", target, "tmpfs", flags, Some(options))?);
     }
-    // Nothing can read it: no capability is left when a command or a script runs.
-    let closed = Path::new(CLOSED_FILE);
-    let mut options = File::options();
-    options
-        .write(true)
-        .create_new(true)
-        .mode(NO_ACCESS)
-        .open(closed)?;
+    let closed = closed_file()?;
     let tree = clone(path_fd(closed)?.as_fd(), READ_ONLY | INERT)?;
     move_mount(
         &tree,
@@ -221,9 +215,18 @@ fn hide(target: &Path) -> io::Result<()> {
     fs::remove_file(closed)
 }
 
-/// Mounts a `/proc` with only this namespace's processes; creates an empty folder at the level without it.
+/// Creates a file that nothing can read: no capability is left when a command or a script runs.
+fn closed_file() -> io::Result<&'static Path> {
+    let closed = Path::new(CLOSED_FILE);
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(NO_ACCESS);
+    options.open(closed)?;
+    Ok(closed)
+}
+
+/// Mounts a `/proc` with only this namespace's processes and, for a command, made-up files; at the level without it, there are only those.
 fn proc(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
-    fs::create_dir("proc").map_err(step("mount /proc"))?;
+    fs::create_dir_all("proc").map_err(step("mount /proc"))?;
     if plan.strength() != Strength::Full {
         return Ok(false);
     }
@@ -232,16 +235,34 @@ fn proc(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure>
     // is the machine's root could change every setting of the kernel.
     let nobody = users == UserMapping::RootAndNobody || !rustix::process::getuid().is_root();
     let writable = plan.role == ProgramRole::Fresh || plan.role == ProgramRole::Zygote && nobody;
-    let mounted = if writable {
-        processes(ProcContents::Settings, MountAttrFlags::empty())
+    let read_only = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let mounted = if plan.role == ProgramRole::Command {
+        covered_proc()
+    } else if writable {
+        processes(ProcContents::Settings, MountAttrFlags::empty()).and_then(put_proc)
     } else {
-        processes(ProcContents::Processes, MountAttrFlags::MOUNT_ATTR_RDONLY)
+        processes(ProcContents::Processes, read_only).and_then(put_proc)
     };
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    mounted
-        .and_then(|proc| Ok(move_mount(&proc, "", CWD, "proc", flags)?))
-        .map_err(step("mount /proc"))?;
+    mounted.map_err(step("mount /proc"))?;
     Ok(counted)
+}
+
+fn put_proc(proc: OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(move_mount(&proc, "", CWD, "proc", flags)?)
+}
+
+/// Mounts a `/proc` in which everything but the processes is covered.
+fn covered_proc() -> io::Result<()> {
+    let at = Path::new("proc");
+    let made_up = proc_covers::made_up(at)?;
+    let closed = closed_file()?;
+    put_proc(processes(
+        ProcContents::Settings,
+        MountAttrFlags::MOUNT_ATTR_RDONLY,
+    )?)?;
+    proc_covers::cover(at, &made_up, closed)?;
+    fs::remove_file(closed)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

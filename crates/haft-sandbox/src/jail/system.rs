@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::machine_files;
 use super::plan::{BindMode, LandlockGrant, RootEntry, SupervisorPlan};
 use crate::Config;
 use crate::places::toolchain::{self, InterpreterAlias, Toolchain};
@@ -60,6 +61,8 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 pub(crate) struct SystemList {
     pub(crate) entries: Vec<RootEntry>,
     pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
+    /// The made-up files that tell commands about the machine.
+    pub(crate) machine: Vec<RootEntry>,
     /// The grants for jails without a root of their own: not `/etc` or `/dev` as whole folders.
     pub(crate) bare: Vec<(PathBuf, LandlockGrant)>,
     /// Program folders that come before those of toolchains on the `PATH` inside.
@@ -82,6 +85,7 @@ impl SystemList {
             list.etc(name);
         }
         list.made_up();
+        list.machine = machine_files::fixed();
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             list.bind(path.clone(), path.clone(), BindMode::Device);
@@ -98,6 +102,7 @@ impl SystemList {
         list.grants.extend([
             ("/etc".into(), LandlockGrant::Read),
             ("/proc".into(), LandlockGrant::Read),
+            ("/sys".into(), LandlockGrant::Read),
         ]);
         list.grants.extend([
             ("/dev".into(), LandlockGrant::List),

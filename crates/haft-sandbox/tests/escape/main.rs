@@ -18,6 +18,7 @@ mod files;
 #[cfg(target_arch = "x86_64")]
 mod host;
 mod kernel;
+mod machine;
 mod memory;
 #[cfg(target_arch = "x86_64")]
 mod lives;
@@ -71,6 +72,7 @@ fn main() {
         process::TESTS,
         tracing::TESTS,
         kernel::TESTS,
+        machine::TESTS,
         resources::TESTS,
         memory::TESTS,
         #[cfg(target_arch = "x86_64")]
@@ -100,6 +102,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
         process::ATTEMPTS,
         tracing::ATTEMPTS,
         kernel::ATTEMPTS,
+        machine::ATTEMPTS,
         resources::ATTEMPTS,
         memory::ATTEMPTS,
     ];
