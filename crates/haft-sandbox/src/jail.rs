@@ -2,6 +2,7 @@
 
 pub(crate) mod bare;
 mod cause;
+mod etc;
 mod guarded_names;
 pub(crate) mod guards;
 mod inside;
@@ -117,7 +118,7 @@ pub(crate) async fn start(
 /// What all jails of one sandbox use on this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    system: SystemList,
+    pub(crate) system: SystemList,
     groups: Option<ControlGroups>,
     spare: Arc<SpareSupervisor>,
 }

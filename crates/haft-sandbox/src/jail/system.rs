@@ -5,43 +5,12 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::machine_files;
+use super::{etc, machine_files};
 use super::plan::{BindMode, LandlockGrant, RootEntry, SupervisorPlan};
 use crate::Config;
 use crate::places::toolchain::{self, InterpreterAlias, Toolchain};
 use crate::places::{PathPurpose, PathRefusal, Places, SYSTEM};
 
-/// Files and folders of `/etc` that programs need and that hold no secret. Small files are copied.
-const ETC: &[&str] = &[
-    "alternatives",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "crypto-policies",
-    "debian_version",
-    "fonts",
-    "java-11-openjdk",
-    "java-17-openjdk",
-    "java-21-openjdk",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "magic",
-    "mime.types",
-    "os-release",
-    "pki/ca-trust",
-    "pki/tls/cert.pem",
-    "pki/tls/certs",
-    "protocols",
-    "python3",
-    "services",
-    "shells",
-    "ssl/cert.pem",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "terminfo",
-    "timezone",
-];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 const DEVICE_LINKS: &[(&str, &str)] = &[
     ("fd", "/proc/self/fd"),
@@ -61,6 +30,10 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 pub(crate) struct SystemList {
     pub(crate) entries: Vec<RootEntry>,
     pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
+    /// What is shown of `/etc`, relative to it.
+    etc: Vec<PathBuf>,
+    /// Settings folders of packages that are not shown.
+    pub(crate) etc_left_out: Vec<PathRefusal>,
     /// The made-up files that tell commands about the machine.
     pub(crate) machine: Vec<RootEntry>,
     /// The grants for jails without a root of their own: not `/etc` or `/dev` as whole folders.
@@ -81,9 +54,11 @@ impl SystemList {
         let hidden = config.places.foreign().into_iter();
         list.entries
             .extend(hidden.map(|target| RootEntry::Hidden { target }));
-        for name in ETC {
+        let etc = etc::find();
+        for name in &etc.shown {
             list.etc(name);
         }
+        (list.etc, list.etc_left_out) = (etc.shown, etc.left_out);
         list.made_up();
         list.machine = machine_files::fixed();
         for name in DEVICES {
@@ -129,6 +104,12 @@ impl SystemList {
         list
     }
 
+    /// Returns the system's programs that lead over a path of `/etc` that is not shown.
+    pub(crate) fn broken_programs(&self) -> Vec<PathRefusal> {
+        let folders: Vec<_> = SYSTEM_PATH.split(':').take(4).collect();
+        etc::broken_programs(&folders, &self.etc)
+    }
+
     fn bind(&mut self, source: PathBuf, target: PathBuf, kind: BindMode) {
         self.entries.push(RootEntry::Bind {
             source,
@@ -150,7 +131,7 @@ impl SystemList {
     }
 
     /// Adds a file or folder of `/etc`, with its links resolved.
-    fn etc(&mut self, name: &str) {
+    fn etc(&mut self, name: &Path) {
         let target = Path::new("/etc").join(name);
         let Ok(source) = target.canonicalize() else {
             return;
