@@ -11,6 +11,7 @@ mod limits;
 mod machine_files;
 mod own_files;
 pub(crate) mod plan;
+mod prepared;
 mod probe;
 mod proc_covers;
 mod root;
@@ -40,8 +41,8 @@ use tokio::io::{AsyncWriteExt, Interest};
 
 use self::guarded_names::GuardedNames;
 use self::guards::Guards;
-pub(crate) use self::lock::NO_CORE;
 use self::limits::{caps, filters, memory_bytes};
+pub(crate) use self::lock::NO_CORE;
 use self::plan::{BindMode, JailNetwork, LandlockGrant, RootEntry, SupervisorPlan};
 pub(crate) use self::probe::probe;
 use self::spare::{SpareSupervisor, Supervisor};
@@ -109,7 +110,8 @@ pub(crate) async fn start(
     };
     let (mut started, _) = set_up(config, machine, level, spec, input).await?;
     if probe.level > Strength::LandlockSeccomp {
-        machine.spare.refill(config);
+        let part = || prepared::part(&machine.system, &spec.limits);
+        machine.spare.refill(config, spec.limits, part);
     }
     started.strength = probe.strength;
     Ok(started)
@@ -161,8 +163,10 @@ async fn set_up(
     input: Option<OwnedFd>,
 ) -> Result<(StartedCommand, ActiveMechanisms), StartError> {
     let own_network = level.strength > Strength::LandlockSeccomp && spec.network != Network::Host;
-    let mut supervisor = match own_network.then(|| machine.spare.take()).flatten() {
-        Some(spare) => spare,
+    let spare = own_network.then(|| machine.spare.take()).flatten();
+    let prepared = spare.as_ref().map(|spare| spare.limits);
+    let mut supervisor = match spare {
+        Some(spare) => spare.supervisor,
         None => Supervisor::start(config, Stdio::piped(), Stdio::piped())?,
     };
     let pipes = supervisor
@@ -174,6 +178,9 @@ async fn set_up(
     let (stdout, stderr) =
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
+    if level.strength > Strength::LandlockSeccomp {
+        prepared::complete(&mut plan, &machine.system, spec, prepared);
+    }
     plan.converses = input.is_some();
     tree.hold(guards.held);
     if let Some(bytes) = memory_bytes(&spec.limits) {
@@ -361,9 +368,7 @@ async fn plan(
     let mut scratch = PathBuf::from("/tmp");
     if own_root {
         plan.grants.clone_from(&system.grants);
-        plan.entries.clone_from(&system.entries);
-        plan.entries.extend(system.machine.iter().cloned());
-        plan.entries.extend(machine_files::of_command(&spec.limits));
+        plan.entries.extend(machine_files::of_start());
         let megabytes = spec.limits.tmp_mb;
         plan.entries.push(RootEntry::Tmpfs {
             target: scratch.clone(),
@@ -469,7 +474,6 @@ fn files(
                 target: path,
                 kind,
             }));
-        plan.entries.sort_by_key(depth);
     }
     Ok(())
 }

@@ -62,6 +62,7 @@ const SETTINGS: &[&str] = &[
 const SAME: &[(&str, &str)] = &[
     ("cmdline", "\n"),
     ("diskstats", ""),
+    ("loadavg", "0.00 0.00 0.00 1/1 1\n"),
     ("partitions", "major minor  #blocks  name\n\n"),
     (
         "swaps",
@@ -97,23 +98,24 @@ pub(super) fn fixed() -> Vec<RootEntry> {
     files
 }
 
-/// Returns the files that tell a command's limits and the moment of its start.
-pub(super) fn of_command(limits: &ProcessLimits) -> Vec<RootEntry> {
+/// Returns the files that tell a command's limits.
+pub(super) fn of_limits(limits: &ProcessLimits) -> Vec<RootEntry> {
     let now = sysinfo();
     let machine = (now.totalram as u64).saturating_mul(now.mem_unit.into());
     let most = limits.memory_mb.map(|mib| mib.saturating_mul(1 << 20));
-    let uptime = u64::try_from(now.uptime).unwrap_or(0);
-    let mut files = vec![
-        proc(
-            "meminfo",
-            meminfo(most.map_or(machine, |most| most.min(machine)) >> 10),
-        ),
+    let total = most.map_or(machine, |most| most.min(machine)) >> 10;
+    let mut files = groups(most, limits.pids);
+    files.push(proc("meminfo", meminfo(total)));
+    files
+}
+
+/// Returns the files that tell the moment of a command's start.
+pub(super) fn of_start() -> [RootEntry; 2] {
+    let uptime = u64::try_from(sysinfo().uptime).unwrap_or(0);
+    [
         proc("stat", stat(&processors(), uptime)),
         proc("uptime", format!("{uptime}.00 {uptime}.00\n")),
-        proc("loadavg", "0.00 0.00 0.00 1/1 1\n".to_owned()),
-    ];
-    files.extend(groups(most, limits.pids));
-    files
+    ]
 }
 
 fn file(target: String, text: String) -> RootEntry {

@@ -154,6 +154,8 @@ pub(crate) struct SupervisorPlan {
     /// Whether a descriptor for the command's standard input follows the plan.
     pub(crate) converses: bool,
     pub(crate) entries: Vec<RootEntry>,
+    /// Whether the supervisor puts the entries into the root that it has prepared, which holds the others.
+    pub(crate) prepared: bool,
     pub(crate) workspace: PathBuf,
     pub(crate) covers: Vec<(PathBuf, PathCover)>,
     pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
@@ -193,6 +195,7 @@ impl SupervisorPlan {
         out.list(self.stdin.as_slice(), |out, bytes| out.bytes(bytes));
         out.number(u64::from(self.converses));
         out.list(&self.entries, PlanEncoder::entry);
+        out.number(u64::from(self.prepared));
         out.text(self.workspace.as_os_str());
         out.list(&self.covers, |out, (path, cover)| {
             out.text(path.as_os_str());
@@ -242,6 +245,7 @@ impl SupervisorPlan {
             stdin: from.list(|from| Some(from.bytes()?.to_vec()))?.pop(),
             converses: from.number()? != 0,
             entries: from.list(PlanDecoder::entry)?,
+            prepared: from.number()? != 0,
             workspace: from.text()?.into(),
             covers: from.list(|from| Some((from.text()?.into(), from.cover()?)))?,
             grants: from.list(|from| Some((from.text()?.into(), from.grant()?)))?,

@@ -4,19 +4,38 @@
 //! union would open other processes' files with the rights of whoever mounted it. So the whole one is mounted, and each name in it
 //! that is not a process gets a cover. What is not known is covered, too.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, openat};
-use rustix::mount::{MoveMountFlags, OpenTreeFlags, mount_bind, move_mount, open_tree};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::mount::mount_bind;
+use rustix::process::getuid;
 
 use super::root::{EMPTY_FOLDER, INERT, READ_ONLY};
 use crate::sys::mount_setattr;
 
-/// What is shown of the kernel's own: the file systems and the version that it has, and the objects of the jail's IPC namespace.
-const SHOWN: &[&[u8]] = &[b"filesystems", b"version", b"sysvipc"];
+/// What is shown of the kernel's own: its version, what it has been built with and has loaded, but nothing of its state; and what it shows of
+/// the reader's own: keys, locks, the objects of an IPC namespace.
+const SHOWN: &[&[u8]] = &[
+    b"cgroups",
+    b"config.gz",
+    b"consoles",
+    b"crypto",
+    b"devices",
+    b"dma",
+    b"execdomains",
+    b"filesystems",
+    b"key-users",
+    b"keys",
+    b"locks",
+    b"misc",
+    b"sysvipc",
+    b"tty",
+    b"version",
+];
 const NO_PROGRAMS: u64 = libc::MOUNT_ATTR_NOEXEC;
 
 /// Opens the folder below which the made-up files are, before a `/proc` is mounted on it.
@@ -29,20 +48,21 @@ pub(super) fn made_up(at: &Path) -> io::Result<OwnedFd> {
 pub(super) fn cover(at: &Path, made_up: &OwnedFd, closed: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let list = openat(CWD, at, flags, Mode::empty())?;
+    // Reached through the old root: the new one has a `/proc` on it.
+    let made_up_at = PathBuf::from(format!("/proc/self/fd/{}", made_up.as_raw_fd()));
     for entry in Dir::read_from(&list)? {
         let entry = entry?;
         let name = entry.file_name();
-        if is_shown(name, entry.file_type()) {
+        if is_shown(name, entry.file_type()) || is_closed(&list, name)? {
             continue;
         }
-        let target =
-            at.join(std::str::from_utf8(name.to_bytes()).map_err(|_| io::ErrorKind::InvalidData)?);
-        if !cover_with_made_up(made_up, name, &target)? {
-            let nothing = match entry.file_type() {
-                FileType::Directory => Path::new(EMPTY_FOLDER),
-                _ => closed,
-            };
-            mount_bind(nothing, &target)?;
+        let file = OsStr::from_bytes(name.to_bytes());
+        let target = at.join(file);
+        let is_made_up = statat(made_up, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        match entry.file_type() {
+            _ if is_made_up => mount_bind(made_up_at.join(file), &target)?,
+            FileType::Directory => mount_bind(EMPTY_FOLDER, &target)?,
+            _ => mount_bind(closed, &target)?,
         }
     }
     let all = openat(CWD, at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
@@ -58,20 +78,8 @@ fn is_shown(name: &CStr, kind: FileType) -> bool {
         || SHOWN.contains(&name)
 }
 
-/// Puts the made-up file or folder of this name there; returns false if there is none.
-fn cover_with_made_up(made_up: &OwnedFd, name: &CStr, target: &Path) -> io::Result<bool> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
-    let tree = match open_tree(made_up, name, flags) {
-        Ok(tree) => tree,
-        Err(rustix::io::Errno::NOENT) => return Ok(false),
-        Err(errno) => return Err(errno.into()),
-    };
-    move_mount(
-        &tree,
-        "",
-        CWD,
-        target,
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-    )?;
-    Ok(true)
+/// Returns whether only another user may open it: no process inside can become that user, or has a capability in place of it.
+fn is_closed(list: &OwnedFd, name: &CStr) -> io::Result<bool> {
+    let stat = statat(list, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(stat.st_mode & 0o077 == 0 && stat.st_uid != getuid().as_raw())
 }

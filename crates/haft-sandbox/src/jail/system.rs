@@ -5,8 +5,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{etc, machine_files};
 use super::plan::{BindMode, LandlockGrant, RootEntry, SupervisorPlan};
+use super::{depth, etc, machine_files};
 use crate::Config;
 use crate::places::toolchain::{self, InterpreterAlias, Toolchain};
 use crate::places::{PathPurpose, PathRefusal, Places, SYSTEM};
@@ -28,14 +28,13 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 /// What all jails of one sandbox have in common; found only once.
 #[derive(Debug, Default)]
 pub(crate) struct SystemList {
+    /// Parents before children.
     pub(crate) entries: Vec<RootEntry>,
     pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
     /// What is shown of `/etc`, relative to it.
     etc: Vec<PathBuf>,
     /// Settings folders of packages that are not shown.
     pub(crate) etc_left_out: Vec<PathRefusal>,
-    /// The made-up files that tell commands about the machine.
-    pub(crate) machine: Vec<RootEntry>,
     /// The grants for jails without a root of their own: not `/etc` or `/dev` as whole folders.
     pub(crate) bare: Vec<(PathBuf, LandlockGrant)>,
     /// Program folders that come before those of toolchains on the `PATH` inside.
@@ -60,7 +59,7 @@ impl SystemList {
         }
         (list.etc, list.etc_left_out) = (etc.shown, etc.left_out);
         list.made_up();
-        list.machine = machine_files::fixed();
+        list.entries.extend(machine_files::fixed());
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             list.bind(path.clone(), path.clone(), BindMode::Device);
@@ -101,6 +100,7 @@ impl SystemList {
             }
         }
         list.path = path;
+        list.entries.sort_by_key(depth);
         list
     }
 

@@ -19,15 +19,27 @@ pub(crate) const TESTS: &[Test] = &[
     ("proc_t7_made_up_files_tell_the_limits", made_up),
 ];
 
-/// What a `/proc` has besides processes. Each is empty, closed or made up.
+/// What a `/proc` has besides processes. Everything else is empty, closed or made up.
 const KNOWN: &[&str] = &[
     "self",
     "thread-self",
     "mounts",
     "net",
+    "cgroups",
+    "config.gz",
+    "consoles",
+    "crypto",
+    "devices",
+    "dma",
+    "execdomains",
     "filesystems",
-    "version",
+    "key-users",
+    "keys",
+    "locks",
+    "misc",
     "sysvipc",
+    "tty",
+    "version",
 ];
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[

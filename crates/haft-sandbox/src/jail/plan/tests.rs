@@ -78,6 +78,7 @@ fn plan() -> SupervisorPlan {
         converses: true,
         workspace: "/w".into(),
         entries: entries(),
+        prepared: true,
         covers: vec![
             (".git".into(), PathCover::ReadOnly),
             ("x".into(), PathCover::Writable),
