@@ -74,9 +74,11 @@ const SAME: &[(&str, &str)] = &[
     ),
 ];
 /// More processors are left out of the files: what a start writes stays small.
-const MOST_PROCESSORS: usize = 256;
+const MOST_PROCESSORS: usize = 128;
 /// Maximum number of bytes that are read of a file of the host's.
 const LONGEST: u64 = 4 << 20;
+/// The greatest limit of a control group of version 1 (`PAGE_COUNTER_MAX` in bytes).
+const NO_LIMIT: u64 = 0x7FFF_FFFF_FFFF_F000;
 /// The kernel's unit of time in `/proc/stat` is a hundredth of a second (`USER_HZ`).
 const TICKS: u64 = 100;
 
@@ -236,10 +238,33 @@ fn processor_folder(numbers: &[usize]) -> Vec<RootEntry> {
     let mut files: Vec<_> = ["online", "possible", "present"]
         .map(|name| file(format!("{folder}/{name}"), list.clone()))
         .into();
-    files.extend(numbers.iter().map(|number| RootEntry::Dir {
-        target: format!("{folder}/cpu{number}").into(),
-    }));
+    for number in numbers {
+        let core = format!("{folder}/cpu{number}/topology");
+        for (name, text) in [
+            ("core_id", format!("{number}\n")),
+            ("physical_package_id", "0\n".to_owned()),
+            ("thread_siblings", mask(&[*number])),
+            ("core_siblings", mask(numbers)),
+        ] {
+            files.push(file(format!("{core}/{name}"), text));
+        }
+    }
     files
+}
+
+/// Writes a set of numbers as the kernel does: bits in words of eight digits, the highest first.
+fn mask(numbers: &[usize]) -> String {
+    let last = numbers.iter().max().copied().unwrap_or(0);
+    let mut words = vec![0_u32; last / 32 + 1];
+    for number in numbers {
+        words[number / 32] |= 1 << (number % 32);
+    }
+    let words: Vec<_> = words
+        .iter()
+        .rev()
+        .map(|word| format!("{word:08x}"))
+        .collect();
+    words.join(",") + "\n"
 }
 
 /// Writes numbers as the kernel does: `0-3,6`.
@@ -272,14 +297,18 @@ fn groups(memory: Option<u64>, pids: Option<u32>) -> Vec<RootEntry> {
         ("memory.max", or_max(memory)),
         ("pids.max", or_max(pids.map(u64::from))),
     ];
-    files.extend(memory.map(|memory| ("memory/memory.limit_in_bytes", format!("{memory}\n"))));
+    if let Some(memory) = memory {
+        files.push(("memory/memory.limit_in_bytes", format!("{memory}\n")));
+        files.push(("memory/memory.soft_limit_in_bytes", format!("{NO_LIMIT}\n")));
+        files.push(("memory/memory.usage_in_bytes", "0\n".to_owned()));
+    }
     let path = |(name, text): (&str, String)| file(format!("/sys/fs/cgroup/{name}"), text);
     files.into_iter().map(path).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{cpuinfo, meminfo, ranges, stat};
+    use super::{cpuinfo, mask, meminfo, ranges, stat};
 
     #[test]
     fn cpuinfo_shows_the_processors_that_may_be_used_and_no_serial_number() {
@@ -302,12 +331,12 @@ mod tests {
 
     #[test]
     fn processors_are_listed_as_the_kernel_does() {
-        for (numbers, expect) in [
-            (&[0][..], "0\n"),
-            (&[0, 1, 2, 3], "0-3\n"),
-            (&[0, 2, 3, 7], "0,2-3,7\n"),
+        for (numbers, list, bits) in [
+            (&[0][..], "0\n", "00000001\n"),
+            (&[0, 1, 2, 3], "0-3\n", "0000000f\n"),
+            (&[0, 2, 3, 33], "0,2-3,33\n", "00000002,0000000d\n"),
         ] {
-            assert_eq!(ranges(numbers), expect);
+            assert_eq!((&*ranges(numbers), &*mask(numbers)), (list, bits));
         }
     }
 

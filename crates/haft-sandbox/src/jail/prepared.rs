@@ -59,7 +59,7 @@ mod tests {
     use super::complete;
 
     /// The files that tell the limits.
-    const LIMITS: usize = 8;
+    const LIMITS: usize = 10;
 
     fn folder(target: &str) -> RootEntry {
         RootEntry::Dir {

@@ -17,10 +17,9 @@ use rustix::process::getuid;
 use super::root::{EMPTY_FOLDER, INERT, READ_ONLY};
 use crate::sys::mount_setattr;
 
-/// What is shown of the kernel's own: its version, what it has been built with and has loaded, but nothing of its state; and what it shows of
-/// the reader's own: keys, locks, the objects of an IPC namespace.
+/// What is shown of the kernel's own: its version, what it has been built with and has loaded; and the objects of the jail's IPC namespace.
+/// Nothing of its state: not even keys and locks, which it shows across namespaces to the same user.
 const SHOWN: &[&[u8]] = &[
-    b"cgroups",
     b"config.gz",
     b"consoles",
     b"crypto",
@@ -28,12 +27,8 @@ const SHOWN: &[&[u8]] = &[
     b"dma",
     b"execdomains",
     b"filesystems",
-    b"key-users",
-    b"keys",
-    b"locks",
     b"misc",
     b"sysvipc",
-    b"tty",
     b"version",
 ];
 const NO_PROGRAMS: u64 = libc::MOUNT_ATTR_NOEXEC;

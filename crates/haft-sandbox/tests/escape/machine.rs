@@ -25,7 +25,6 @@ const KNOWN: &[&str] = &[
     "thread-self",
     "mounts",
     "net",
-    "cgroups",
     "config.gz",
     "consoles",
     "crypto",
@@ -33,12 +32,8 @@ const KNOWN: &[&str] = &[
     "dma",
     "execdomains",
     "filesystems",
-    "key-users",
-    "keys",
-    "locks",
     "misc",
     "sysvipc",
-    "tty",
     "version",
 ];
 
@@ -60,6 +55,9 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             "timer_list",
             "interrupts",
             "iomem",
+            "keys",
+            "key-users",
+            "locks",
         ] {
             let path = Path::new("/proc").join(name);
             refused(
