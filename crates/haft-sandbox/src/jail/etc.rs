@@ -223,7 +223,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{LISTED, SystemFolders, decide, is_private};
+    use super::{LISTED, SystemFolders, broken_programs, decide, is_private};
 
     fn system(root: &Path) -> SystemFolders {
         SystemFolders {
@@ -285,6 +285,8 @@ mod tests {
                 0o644,
                 "deep/more",
             ),
+            ("tokenizer.ini", "extension=tokenizer.so\n", 0o644, ""),
+            ("api-token.txt", "x", 0o644, "api-token.txt"),
             ("server.key", "x", 0o644, "server.key"),
             ("auth.conf", "x", 0o644, "auth.conf"),
             (".netrc", "x", 0o644, ".netrc"),
@@ -329,6 +331,27 @@ mod tests {
             why.len() == 1 && why[0].contains("linked` is left out: config"),
             "{why:?}"
         );
+    }
+
+    #[test]
+    fn programs_that_lead_over_what_is_not_shown_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, to) in [
+            ("hidden", "/etc/passwd"),
+            ("over", "hidden"),
+            ("shown", "/etc/os-release"),
+            ("gone", "/etc/x/y"),
+        ] {
+            symlink(to, folder.path().join(name)).unwrap();
+        }
+        fs::write(folder.path().join("plain"), "").unwrap();
+        let shown = LISTED.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let broken = broken_programs(&[&folder.path().display().to_string()], &shown);
+        let names: Vec<_> = broken
+            .iter()
+            .filter_map(|one| one.path.file_name())
+            .collect();
+        assert_eq!(names, ["hidden", "over"]);
     }
 
     #[test]

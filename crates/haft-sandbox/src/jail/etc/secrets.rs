@@ -15,11 +15,11 @@ const MOST_BYTES: u64 = 4 << 20;
 /// Maximum depth of folders.
 const DEEPEST: usize = 8;
 
-/// Parts of the names of files that hold secrets.
+/// Words of the names of files that hold secrets, and how such words begin.
 const NAMES: &[&str] = &[
-    "auth", "cred", "htpasswd", "keytab", "netrc", "passw", "private", "pgpass", "secret",
-    "shadow", "token",
+    "auth", "htpasswd", "keytab", "netrc", "pgpass", "private", "shadow", "token", "tokens",
 ];
+const BEGINNINGS: &[&str] = &["cred", "passw", "secret"];
 /// Endings of such names.
 const ENDINGS: &[&str] = &[
     ".env",
@@ -129,8 +129,11 @@ impl Walk<'_> {
             .unwrap_or_default()
             .to_string_lossy()
             .to_lowercase();
-        let named = NAMES.iter().any(|part| name.contains(part))
-            || ENDINGS.iter().any(|end| name.ends_with(end));
+        let is_secret = |word: &str| {
+            NAMES.contains(&word) || BEGINNINGS.iter().any(|part| word.starts_with(part))
+        };
+        let mut words = name.split(['.', '-', '_']);
+        let named = words.any(is_secret) || ENDINGS.iter().any(|end| name.ends_with(end));
         if named {
             return Err(self.about(path, "has the name of a secret"));
         }
