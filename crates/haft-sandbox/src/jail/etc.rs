@@ -147,14 +147,14 @@ impl SystemFolders {
     /// Returns whether a folder holds the settings of a package that is no service.
     fn is_of_a_package(&self, name: &str) -> bool {
         let service = |folder: &PathBuf| {
-            let named = |ending: &&str| {
+            let named = |ending: &str| {
                 let spellings = [
                     format!("{name}{ending}"),
                     format!("{}{ending}", name.to_lowercase()),
                 ];
                 spellings.iter().any(|unit| folder.join(unit).exists())
             };
-            SERVICE_ENDINGS.iter().any(|ending| named(&ending))
+            SERVICE_ENDINGS.iter().any(|ending| named(ending))
         };
         !is_private(name)
             && self
@@ -169,7 +169,8 @@ impl SystemFolders {
 fn is_private(name: &str) -> bool {
     let name = name.to_lowercase();
     // Parts that other packages and administrators add to a service of the system.
-    name.ends_with(".d")
+    let added = Path::new(&name).extension().is_some_and(|end| end == "d");
+    added
         || PRIVATE.split(' ').any(|known| known == name)
         || PRIVATE_PREFIXES
             .iter()

@@ -6,6 +6,7 @@
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use rustix::system::sysinfo;
 use rustix::thread::{CpuSet, sched_getaffinity};
@@ -115,7 +116,7 @@ pub(super) fn of_limits(limits: &ProcessLimits) -> Vec<RootEntry> {
 pub(super) fn of_start() -> [RootEntry; 2] {
     let uptime = u64::try_from(sysinfo().uptime).unwrap_or(0);
     [
-        proc("stat", stat(&processors(), uptime)),
+        proc("stat", stat(&processors(), uptime, &BOOT)),
         proc("uptime", format!("{uptime}.00 {uptime}.00\n")),
     ]
 }
@@ -178,19 +179,24 @@ fn cpuinfo(host: &str, numbers: &[usize]) -> String {
     text
 }
 
+/// The line of `/proc/stat` that tells when the machine started, to which the times of processes are relative.
+static BOOT: LazyLock<String> = LazyLock::new(|| {
+    let text = read("/proc/stat");
+    let line = text.lines().find(|line| line.starts_with("btime "));
+    line.unwrap_or("btime 0").to_owned()
+});
+
 /// As of a machine whose processors have been idle.
-fn stat(numbers: &[usize], uptime: u64) -> String {
+fn stat(numbers: &[usize], uptime: u64, boot: &str) -> String {
     let idle = uptime.saturating_mul(TICKS);
     let all = idle.saturating_mul(numbers.len() as u64);
     let mut text = format!("cpu  0 0 0 {all} 0 0 0 0 0 0\n");
     for number in numbers {
         let _ = writeln!(text, "cpu{number} 0 0 0 {idle} 0 0 0 0 0 0");
     }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let booted = now.map_or(0, |now| now.as_secs()).saturating_sub(uptime);
     let _ = write!(
         text,
-        "intr 0\nctxt 0\nbtime {booted}\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n"
+        "intr 0\nctxt 0\n{boot}\nprocesses 1\nprocs_running 1\nprocs_blocked 0\nsoftirq 0\n"
     );
     text
 }
@@ -276,9 +282,12 @@ fn ranges(numbers: &[usize]) -> String {
             _ => runs.push((*number, *number)),
         }
     }
-    let run = |(first, last): (usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
+    let run = |(first, last): (usize, usize)| {
+        if first == last {
+            first.to_string()
+        } else {
+            format!("{first}-{last}")
+        }
     };
     let list: Vec<_> = runs.into_iter().map(run).collect();
     list.join(",") + "\n"
@@ -347,13 +356,13 @@ mod tests {
             text.starts_with("MemTotal:        4194304 kB\nMemFree:         4194304 kB\n"),
             "{text}"
         );
-        let text = stat(&[0, 3], 2);
+        let text = stat(&[0, 3], 2, "btime 7");
         assert!(
             text.starts_with("cpu  0 0 0 400 0 0 0 0 0 0\ncpu0 0 0 0 200 "),
             "{text}"
         );
         assert!(
-            text.contains("\ncpu3 0 0 0 200 ") && text.contains("\nbtime "),
+            text.contains("\ncpu3 0 0 0 200 ") && text.contains("\nbtime 7\n"),
             "{text}"
         );
     }

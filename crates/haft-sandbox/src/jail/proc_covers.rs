@@ -31,6 +31,8 @@ const SHOWN: &[&[u8]] = &[
     b"sysvipc",
     b"version",
 ];
+/// The rights of everybody but the owner.
+const OTHERS: u32 = 0o077;
 const NO_PROGRAMS: u64 = libc::MOUNT_ATTR_NOEXEC;
 
 /// Opens the folder below which the made-up files are, before a `/proc` is mounted on it.
@@ -76,5 +78,6 @@ fn is_shown(name: &CStr, kind: FileType) -> bool {
 /// Returns whether only another user may open it: no process inside can become that user, or has a capability in place of it.
 fn is_closed(list: &OwnedFd, name: &CStr) -> io::Result<bool> {
     let stat = statat(list, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    Ok(stat.st_mode & 0o077 == 0 && stat.st_uid != getuid().as_raw())
+    let others = stat.st_mode & OTHERS;
+    Ok(others == 0 && stat.st_uid != getuid().as_raw())
 }

@@ -118,22 +118,16 @@ fn trees(plan: &SupervisorPlan) -> Result<Vec<Option<OwnedFd>>, SetupFailure> {
 
 /// Mounts the root, a prepared one or a new one, and makes it the current folder.
 fn new_root(prepared: Option<OwnedFd>) -> Result<(), SetupFailure> {
-    let mounted = match prepared {
-        Some(root) => move_mount(
-            &root,
-            "",
-            CWD,
-            BUILT_AT,
-            MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
-        )
-        .and_then(|()| rustix::process::chdir(BUILT_AT))
-        .and_then(|()| mount_change(".", PRIVATE)),
-        None => {
-            let options = c"mode=0755,size=16m,nr_inodes=8k";
-            let flags = MountFlags::NOSUID | MountFlags::NODEV;
-            mount("tmpfs", BUILT_AT, "tmpfs", flags, Some(options))
-                .and_then(|()| rustix::process::chdir(BUILT_AT))
-        }
+    let mounted = if let Some(root) = prepared {
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(&root, "", CWD, BUILT_AT, flags)
+            .and_then(|()| rustix::process::chdir(BUILT_AT))
+            .and_then(|()| mount_change(".", PRIVATE))
+    } else {
+        let options = c"mode=0755,size=16m,nr_inodes=8k";
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", BUILT_AT, "tmpfs", flags, Some(options))
+            .and_then(|()| rustix::process::chdir(BUILT_AT))
     };
     mounted
         .map_err(io::Error::from)
@@ -299,17 +293,17 @@ fn proc(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure>
     let mounted = if plan.role == ProgramRole::Command {
         covered_proc()
     } else if writable {
-        processes(ProcContents::Settings, MountAttrFlags::empty()).and_then(put_proc)
+        processes(ProcContents::Settings, MountAttrFlags::empty()).and_then(|proc| put_proc(&proc))
     } else {
-        processes(ProcContents::Processes, read_only).and_then(put_proc)
+        processes(ProcContents::Processes, read_only).and_then(|proc| put_proc(&proc))
     };
     mounted.map_err(step("mount /proc"))?;
     Ok(counted)
 }
 
-fn put_proc(proc: OwnedFd) -> io::Result<()> {
+fn put_proc(proc: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    Ok(move_mount(&proc, "", CWD, "proc", flags)?)
+    Ok(move_mount(proc, "", CWD, "proc", flags)?)
 }
 
 /// Mounts a `/proc` in which everything but the processes is covered.
@@ -317,7 +311,7 @@ fn covered_proc() -> io::Result<()> {
     let at = Path::new("proc");
     let made_up = proc_covers::made_up(at)?;
     let closed = closed_file()?;
-    put_proc(processes(
+    put_proc(&processes(
         ProcContents::Settings,
         MountAttrFlags::MOUNT_ATTR_RDONLY,
     )?)?;

@@ -240,7 +240,7 @@ fn empty_messages() {
 fn netlink_sockets() {
     const RECEIVED: usize = 128 << 10;
     let unknown = routes::request(u16::MAX, 5, 8 << 10);
-    for _ in 0..WANTED * MIB / RECEIVED / 3_000 + 1 {
+    for _ in 0..=WANTED * MIB / RECEIVED / 3_000 {
         child(|| {
             for _ in 0..3_000 {
                 let Ok(mut socket) = routes::netlink() else {
