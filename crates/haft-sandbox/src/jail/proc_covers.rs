@@ -14,7 +14,6 @@ use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::mount::mount_bind;
 use rustix::process::getuid;
 
-use super::root::{EMPTY_FOLDER, INERT, READ_ONLY};
 use crate::sys::mount_setattr;
 
 /// What is shown of the kernel's own: its version, what it has been built with and has loaded; and the objects of the jail's IPC namespace.
@@ -33,7 +32,10 @@ const SHOWN: &[&[u8]] = &[
 ];
 /// The rights of everybody but the owner.
 const OTHERS: u32 = 0o077;
-const NO_PROGRAMS: u64 = libc::MOUNT_ATTR_NOEXEC;
+const INERT: u64 = libc::MOUNT_ATTR_RDONLY
+    | libc::MOUNT_ATTR_NOSUID
+    | libc::MOUNT_ATTR_NODEV
+    | libc::MOUNT_ATTR_NOEXEC;
 
 /// Opens the folder below which the made-up files are, before a `/proc` is mounted on it.
 pub(super) fn made_up(at: &Path) -> io::Result<OwnedFd> {
@@ -41,8 +43,9 @@ pub(super) fn made_up(at: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, at, flags, Mode::empty())?)
 }
 
-/// Covers what the `/proc` mounted at `at` shows besides processes; `closed` is a file that nobody may open.
-pub(super) fn cover(at: &Path, made_up: &OwnedFd, closed: &Path) -> io::Result<()> {
+/// Covers what the `/proc` mounted at `at` shows besides processes: with what is made up, else with an empty folder or a file that no
+/// process may open.
+pub(super) fn cover(at: &Path, made_up: &OwnedFd, empty: &Path, closed: &Path) -> io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let list = openat(CWD, at, flags, Mode::empty())?;
     // Reached through the old root: the new one has a `/proc` on it.
@@ -58,12 +61,12 @@ pub(super) fn cover(at: &Path, made_up: &OwnedFd, closed: &Path) -> io::Result<(
         let is_made_up = statat(made_up, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         match entry.file_type() {
             _ if is_made_up => mount_bind(made_up_at.join(file), &target)?,
-            FileType::Directory => mount_bind(EMPTY_FOLDER, &target)?,
+            FileType::Directory => mount_bind(empty, &target)?,
             _ => mount_bind(closed, &target)?,
         }
     }
     let all = openat(CWD, at, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    mount_setattr(all.as_fd(), READ_ONLY | INERT | NO_PROGRAMS, true)
+    mount_setattr(all.as_fd(), INERT, true)
 }
 
 /// Processes, and the links to the reader's own (`self`, `mounts`, `net`).

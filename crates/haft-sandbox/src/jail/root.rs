@@ -30,7 +30,7 @@ const BUILT_AT: &str = "/usr";
 /// The kernel uses process IDs below this one only once, at the start, and never again.
 const RESERVED: u64 = 300;
 const EMPTY_FILE: &str = ".empty-file";
-pub(super) const EMPTY_FOLDER: &str = ".empty-folder";
+const EMPTY_FOLDER: &str = ".empty-folder";
 const CLOSED_FILE: &str = ".closed-file";
 /// The step that fails if views are not possible.
 pub(crate) const VIEW: &str = "make a view of";
@@ -315,7 +315,7 @@ fn covered_proc() -> io::Result<()> {
         ProcContents::Settings,
         MountAttrFlags::MOUNT_ATTR_RDONLY,
     )?)?;
-    proc_covers::cover(at, &made_up, closed)?;
+    proc_covers::cover(at, &made_up, Path::new(EMPTY_FOLDER), closed)?;
     fs::remove_file(closed)
 }
 
