@@ -2,13 +2,18 @@
 
 pub(crate) mod bare;
 mod cause;
+mod etc;
 mod guarded_names;
 pub(crate) mod guards;
 mod inside;
 mod lock;
+mod limits;
+mod machine_files;
 mod own_files;
 pub(crate) mod plan;
+mod prepared;
 mod probe;
+mod proc_covers;
 mod root;
 mod script;
 mod shared;
@@ -32,19 +37,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use seccompiler::BpfProgram;
 use tokio::io::{AsyncWriteExt, Interest};
 
 use self::guarded_names::GuardedNames;
 use self::guards::Guards;
+use self::limits::{caps, filters, memory_bytes};
 pub(crate) use self::lock::NO_CORE;
-use self::plan::{BindMode, JailNetwork, KernelLimits, LandlockGrant, RootEntry, SupervisorPlan};
+use self::plan::{BindMode, JailNetwork, LandlockGrant, RootEntry, SupervisorPlan};
 pub(crate) use self::probe::probe;
 use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
-use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, ProcessLimits, Stdin};
-use crate::filter::command::{FilterVariant, SocketPolicy};
-use crate::filter::{self, Isolation};
+use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, Stdin};
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
 use crate::outlet::RunningOutlet;
@@ -107,7 +110,8 @@ pub(crate) async fn start(
     };
     let (mut started, _) = set_up(config, machine, level, spec, input).await?;
     if probe.level > Strength::LandlockSeccomp {
-        machine.spare.refill(config);
+        let part = || prepared::part(&machine.system, &spec.limits);
+        machine.spare.refill(config, spec.limits, part);
     }
     started.strength = probe.strength;
     Ok(started)
@@ -116,7 +120,7 @@ pub(crate) async fn start(
 /// What all jails of one sandbox use on this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    system: SystemList,
+    pub(crate) system: SystemList,
     groups: Option<ControlGroups>,
     spare: Arc<SpareSupervisor>,
 }
@@ -132,8 +136,6 @@ impl Machine {
         }
     }
 }
-
-const MIB: u64 = 1 << 20;
 
 /// The level at which a jail is set up.
 #[derive(Debug, Clone, Copy)]
@@ -161,8 +163,10 @@ async fn set_up(
     input: Option<OwnedFd>,
 ) -> Result<(StartedCommand, ActiveMechanisms), StartError> {
     let own_network = level.strength > Strength::LandlockSeccomp && spec.network != Network::Host;
-    let mut supervisor = match own_network.then(|| machine.spare.take()).flatten() {
-        Some(spare) => spare,
+    let spare = own_network.then(|| machine.spare.take()).flatten();
+    let prepared = spare.as_ref().map(|spare| spare.limits);
+    let mut supervisor = match spare {
+        Some(spare) => spare.supervisor,
         None => Supervisor::start(config, Stdio::piped(), Stdio::piped())?,
     };
     let pipes = supervisor
@@ -174,6 +178,9 @@ async fn set_up(
     let (stdout, stderr) =
         pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
+    if level.strength > Strength::LandlockSeccomp {
+        prepared::complete(&mut plan, &machine.system, spec, prepared);
+    }
     plan.converses = input.is_some();
     tree.hold(guards.held);
     if let Some(bytes) = memory_bytes(&spec.limits) {
@@ -361,7 +368,7 @@ async fn plan(
     let mut scratch = PathBuf::from("/tmp");
     if own_root {
         plan.grants.clone_from(&system.grants);
-        plan.entries.clone_from(&system.entries);
+        plan.entries.extend(machine_files::of_start());
         let megabytes = spec.limits.tmp_mb;
         plan.entries.push(RootEntry::Tmpfs {
             target: scratch.clone(),
@@ -467,7 +474,6 @@ fn files(
                 target: path,
                 kind,
             }));
-        plan.entries.sort_by_key(depth);
     }
     Ok(())
 }
@@ -551,50 +557,4 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         name
     };
     env.into_iter().map(pair).collect()
-}
-
-fn memory_bytes(limits: &ProcessLimits) -> Option<u64> {
-    limits.memory_mb.map(|mib| mib.saturating_mul(MIB))
-}
-
-/// Returns the limits of each process. Those on memory count what a process maps, not what it uses: WebAssembly engines reserve
-/// 10 GiB for each memory, and sanitizers terabytes. So they are only for machines that cannot limit what the tree uses.
-fn caps(limits: &ProcessLimits, bound: MemoryBound) -> KernelLimits {
-    let mapped = memory_bytes(limits).filter(|_| bound == MemoryBound::Process);
-    KernelLimits {
-        data: mapped.unwrap_or(u64::MAX),
-        // Shared memory, which the data limit does not count.
-        address: mapped.map_or(u64::MAX, |data| {
-            data.saturating_mul(4).max(data.saturating_add(16 << 30))
-        }),
-        pids: limits.pids.map_or(u64::MAX, u64::from),
-        file: limits
-            .file_mb
-            .map_or(u64::MAX, |mib| mib.saturating_mul(MIB)),
-        cpu: limits.cpu_s.unwrap_or(u64::MAX),
-        open_files: limits.open_files,
-    }
-}
-
-/// Returns which sockets a command may create; its network namespace and its root limit what they reach.
-fn sockets(network: &Network, own_root: bool, scopes: bool) -> SocketPolicy {
-    match (network, own_root) {
-        // In the host's network it could reach the host's abstract sockets, and without a root of its own the host's socket files.
-        (Network::Host, _) if !(own_root && scopes) => SocketPolicy::Internet,
-        (_, true) => SocketPolicy::All,
-        (_, false) => SocketPolicy::None,
-    }
-}
-
-fn filters(level: JailLevel, network: &Network) -> Result<Vec<BpfProgram>, StartError> {
-    let namespaces = level.strength > Strength::LandlockSeccomp;
-    let differs = FilterVariant {
-        around: Isolation::of(namespaces, level.landlock),
-        sockets: sockets(network, namespaces, level.landlock >= filter::SCOPES),
-        // If memory is only watched, memory files that no process maps would go unnoticed.
-        memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
-        role: filter::command::FilterTarget::Command,
-    };
-    filter::command::all(differs)
-        .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))
 }

@@ -259,6 +259,16 @@ impl Sandbox {
             .await
     }
 
+    /// Returns the folders of settings in `/etc`, of packages of the system, that no jail shows: something in each may be secret.
+    pub fn settings_left_out(&self) -> &[PathRefusal] {
+        &self.inner.machine().system.etc_left_out
+    }
+
+    /// Returns the system's programs that no jail can run, because their links lead over a path of `/etc` that none shows.
+    pub fn broken_programs(&self) -> Vec<PathRefusal> {
+        self.inner.machine().system.broken_programs()
+    }
+
     /// Starts a command and returns once it has been executed.
     ///
     /// Must be called inside a tokio runtime with I/O and time enabled: a task of that runtime reads the

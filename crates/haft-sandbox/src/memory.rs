@@ -1,10 +1,15 @@
 //! Limits the memory of a command's whole process tree: by a control group, else by watching it.
 
 pub(crate) mod cgroup;
+pub(crate) mod netlink;
 pub(crate) mod sockets;
 pub(crate) mod watch;
 
 use std::fmt;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags, openat};
 
 /// The mechanism that limits the memory of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -36,4 +41,12 @@ impl fmt::Display for MemoryBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.words())
     }
+}
+
+/// Opens a file of a `/proc` for reading.
+fn proc_file(proc: &OwnedFd, path: &str) -> Option<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    openat(proc, path, flags, Mode::empty())
+        .ok()
+        .map(File::from)
 }

@@ -266,6 +266,14 @@ pub(crate) fn send_on(socket: i32, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Stops tracing a child that made this process its tracer (`PTRACE_TRACEME`) and has stopped; it continues with the signal for which it
+/// stopped. A trap is not passed on: the kernel raises one for the tracer whenever such a child executes a program.
+pub(crate) fn trace_no_more(child: Pid, signal: i32) {
+    let signal = if signal == libc::SIGTRAP { 0 } else { signal };
+    // SAFETY: takes numbers only. The child, if it is one of this process and has stopped, continues.
+    unsafe { libc::ptrace(libc::PTRACE_DETACH, child.as_raw_nonzero().get(), 0, signal) };
+}
+
 /// Exits this process, which has no `main` to return to.
 #[expect(clippy::exit, reason = "the process has no main to return to")]
 pub(crate) fn leave(code: i32) -> ! {

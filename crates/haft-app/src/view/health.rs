@@ -5,6 +5,7 @@ mod agents;
 mod console;
 mod mounts;
 mod servers;
+mod system;
 mod toolchains;
 
 use std::fmt::Write as _;
@@ -36,7 +37,7 @@ use crate::wiring::chain;
 pub use agents::agents;
 
 /// Checks that may fail without breaking haft.
-const OPTIONAL: [&str; 15] = [
+const OPTIONAL: [&str; 16] = [
     "haft",
     "agent",
     "console",
@@ -49,6 +50,7 @@ const OPTIONAL: [&str; 15] = [
     "proxy",
     "changes",
     "toolchains",
+    "system programs",
     "mcp server",
     "access tokens",
     "oauth",
@@ -149,6 +151,9 @@ pub async fn report(app: &App) -> HealthReport {
     }
     checks.push(network(app, &sandbox));
     checks.extend(toolchains::checks(app));
+    if has_jail {
+        checks.extend(system::checks(app.sandbox()));
+    }
     checks.extend(servers::checks(app));
     checks.extend(access::checks(app).await);
     if has_jail {

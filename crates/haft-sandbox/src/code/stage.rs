@@ -189,7 +189,6 @@ impl InterpreterSetup<'_> {
             cwd: "/".into(),
             caps: KernelLimits {
                 data: u64::MAX,
-                address: u64::MAX,
                 pids: u64::MAX,
                 file: u64::MAX,
                 cpu: u64::MAX,

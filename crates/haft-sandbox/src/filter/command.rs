@@ -7,11 +7,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use parking_lot::Mutex;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use seccompiler::{BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, TargetArch};
 
 use super::tree::SyscallVerdict;
 use super::{Error, Isolation, MAKING, MODES, NAMESPACES, SET_ID, SyscallRules};
-use super::{assemble, differs, has, is_not, outside, rule};
+use super::{assemble, differs, has, is, is_not, outside, rule};
 
 /// Calls that are denied whatever their arguments.
 const DENIED: &[i64] = &[
@@ -29,10 +29,7 @@ const DENIED: &[i64] = &[
     libc::SYS_mount_setattr,
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
-    // Other processes' memory.
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
+    // Other processes' descriptors and hints about their memory.
     libc::SYS_process_madvise,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
@@ -74,6 +71,18 @@ const DENIED: &[i64] = &[
     libc::SYS_migrate_pages,
     libc::SYS_move_pages,
 ];
+
+/// Calls of debuggers. In a pid namespace of its own, a command finds its own processes, which have the same locks and hold nothing that
+/// it lacks, and the first process, which cannot be traced: it is not dumpable, and no capability is left that would replace that.
+/// A tracer changes which call its process makes before the kernel asks the filters (Linux 4.8; a root of one's own needs 5.12).
+const TRACING: &[i64] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+];
+
+/// The personality without address space randomisation, which debuggers and sanitizers choose for their own programs.
+const ADDR_NO_RANDOMIZE: i32 = 0x0004_0000;
 
 #[cfg(target_arch = "x86_64")]
 const DENIED_HERE: &[i64] = &[
@@ -135,6 +144,9 @@ pub(crate) enum SocketPolicy {
     Internet,
     /// Local and internet sockets.
     All,
+    /// These, and the kernel's list of interfaces, addresses and routes, in a network namespace of the command's own. What could
+    /// change it needs a capability there, which no command has.
+    OwnNetwork,
 }
 
 /// Denies setting the set-user-id or set-group-id bit on a file: the command may run as root, and a file it
@@ -151,18 +163,23 @@ fn set_id_bits(rules: &mut SyscallRules) -> Result<(), Error> {
 
 fn sockets(rules: &mut SyscallRules, allowed: SocketPolicy) -> Result<(), Error> {
     let mut known = vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?];
-    if allowed == SocketPolicy::All {
-        known.push(is_not(0, libc::AF_UNIX)?);
-    } else {
-        connected_pairs(rules)?;
+    let raw = libc::SOCK_RAW.cast_unsigned();
+    let mut raw = vec![has(1, 0xF, raw)?];
+    match allowed {
+        SocketPolicy::None | SocketPolicy::Internet => connected_pairs(rules)?,
+        SocketPolicy::All => known.push(is_not(0, libc::AF_UNIX)?),
+        SocketPolicy::OwnNetwork => {
+            known.extend([is_not(0, libc::AF_UNIX)?, is_not(0, libc::AF_NETLINK)?]);
+            raw.push(is_not(0, libc::AF_NETLINK)?);
+            rule(rules, libc::SYS_socket, other_netlink()?)?;
+        }
     }
     if allowed == SocketPolicy::None {
         rules.insert(libc::SYS_socket, Vec::new());
         return Ok(());
     }
     rule(rules, libc::SYS_socket, known)?;
-    let raw = libc::SOCK_RAW.cast_unsigned();
-    rule(rules, libc::SYS_socket, vec![has(1, 0xF, raw)?])?;
+    rule(rules, libc::SYS_socket, raw)?;
     let other = PROTOCOLS.iter().map(|known| is_not(2, *known));
     rule(rules, libc::SYS_socket, other.collect::<Result<_, _>>()?)?;
     for (level, option) in UPPER {
@@ -170,6 +187,12 @@ fn sockets(rules: &mut SyscallRules, allowed: SocketPolicy) -> Result<(), Error>
         rule(rules, libc::SYS_setsockopt, both)?;
     }
     Ok(())
+}
+
+/// Netlink in another protocol than that of interfaces and routes.
+fn other_netlink() -> Result<Vec<SeccompCondition>, Error> {
+    let netlink = u64::from(libc::AF_NETLINK.cast_unsigned());
+    Ok(vec![is(0, netlink)?, is_not(2, libc::NETLINK_ROUTE)?])
 }
 
 /// Denies socket pairs other than streams and sequenced packets: a datagram socket can send to any address,
@@ -263,14 +286,16 @@ fn compile(differs: FilterVariant) -> Result<BpfProgram, Error> {
     rule(
         &mut rules,
         libc::SYS_personality,
-        vec![is_not(0, 0)?, is_not(0, -1)?],
+        vec![is_not(0, 0)?, is_not(0, -1)?, is_not(0, ADDR_NO_RANDOMIZE)?],
     )?;
     set_id_bits(&mut rules)?;
     sockets(&mut rules, differs.sockets)?;
     outside::deny(&mut rules, differs.around)?;
+    let traces = differs.around == Isolation::Own && differs.role == FilterTarget::Command;
     let denied = DENIED
         .iter()
         .chain(DENIED_HERE)
+        .chain(if traces { &[] } else { TRACING })
         .chain(&[SYS_OPEN_TREE_ATTR]);
     let denied = denied.map(|call| (*call, SyscallVerdict::Denied));
     let mut answers: BTreeMap<i64, SyscallVerdict> = denied.collect();
@@ -298,6 +323,7 @@ mod tests {
                 SocketPolicy::None,
                 SocketPolicy::Internet,
                 SocketPolicy::All,
+                SocketPolicy::OwnNetwork,
             ] {
                 for role in [FilterTarget::Command, FilterTarget::Zygote] {
                     let memory_files = role == FilterTarget::Command;

@@ -31,9 +31,10 @@ pub(crate) fn run(
     around: SupervisorFindings,
     link: &UnixStream,
     pipes: &Pipes,
+    root: Option<OwnedFd>,
 ) -> ! {
     let parent = &pipes.alive;
-    let prepared = prepare(plan, around, parent);
+    let prepared = prepare(plan, around, parent, root);
     if prepared.is_ok() {
         // One byte into an empty pipe; if the reader is gone, the byte does not matter.
         let _ = rustix::io::write(&pipes.built, b"b");
@@ -94,6 +95,7 @@ fn prepare(
     plan: &SupervisorPlan,
     around: SupervisorFindings,
     parent: &OwnedFd,
+    root: Option<OwnedFd>,
 ) -> Result<BuiltJail, SetupFailure> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Detaches from the host's terminal and from signals to its process groups.
@@ -106,7 +108,7 @@ fn prepare(
     held.grouped = around.grouped;
     // If the machine runs out of memory, the kernel kills a jail first.
     let _ = set_oom_score(&proc);
-    let mask = umask(Mode::from_raw_mode(0o022));
+    let mask = umask(root::ORDINARY_MASK);
     if plan.strength() > Strength::LandlockSeccomp {
         let _ = rustix::system::sethostname(b"jail");
         // A script has no socket to use the loopback with.
@@ -117,7 +119,7 @@ fn prepare(
             let made = TcpListener::bind(OUTLET_ADDRESS).map_err(step("make the outlet"))?;
             listener = Some(made);
         }
-        held.counted = root::build(plan, around.users)?;
+        held.counted = root::build(plan, around.users, root)?;
     }
     umask(mask);
     // Under the locks, no memory files may be created.
@@ -196,6 +198,10 @@ fn reap(first: u32) -> JailReport {
     };
     loop {
         match wait(WaitOptions::empty()) {
+            // It asked to be traced by its parent, which is no debugger.
+            Ok(Some((pid, status))) if status.stopped() => {
+                sys::trace_no_more(pid, status.stopping_signal().unwrap_or(0));
+            }
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == first => {
                 return match (status.exit_status(), status.terminating_signal()) {
                     (None, None) => gone,

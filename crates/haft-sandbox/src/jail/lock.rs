@@ -94,7 +94,6 @@ pub(crate) const NO_CORE: u64 = 1;
 pub(crate) fn limits(caps: &KernelLimits) -> io::Result<()> {
     let KernelLimits {
         data,
-        address,
         pids,
         file,
         cpu,
@@ -103,7 +102,6 @@ pub(crate) fn limits(caps: &KernelLimits) -> io::Result<()> {
     for (resource, value) in [
         (Resource::Core, NO_CORE),
         (Resource::Data, data),
-        (Resource::As, address),
         (Resource::Fsize, file),
         (Resource::Cpu, cpu),
         (Resource::Nofile, open_files),

@@ -131,7 +131,6 @@ pub(crate) enum ProgramRole {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KernelLimits {
     pub(crate) data: u64,
-    pub(crate) address: u64,
     pub(crate) pids: u64,
     pub(crate) file: u64,
     pub(crate) cpu: u64,
@@ -155,6 +154,8 @@ pub(crate) struct SupervisorPlan {
     /// Whether a descriptor for the command's standard input follows the plan.
     pub(crate) converses: bool,
     pub(crate) entries: Vec<RootEntry>,
+    /// Whether the supervisor puts the entries into the root that it has prepared, which holds the others.
+    pub(crate) prepared: bool,
     pub(crate) workspace: PathBuf,
     pub(crate) covers: Vec<(PathBuf, PathCover)>,
     pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
@@ -194,6 +195,7 @@ impl SupervisorPlan {
         out.list(self.stdin.as_slice(), |out, bytes| out.bytes(bytes));
         out.number(u64::from(self.converses));
         out.list(&self.entries, PlanEncoder::entry);
+        out.number(u64::from(self.prepared));
         out.text(self.workspace.as_os_str());
         out.list(&self.covers, |out, (path, cover)| {
             out.text(path.as_os_str());
@@ -205,13 +207,12 @@ impl SupervisorPlan {
         });
         let KernelLimits {
             data,
-            address,
             pids,
             file,
             cpu,
             open_files,
         } = self.caps;
-        for cap in [data, address, pids, file, cpu, open_files] {
+        for cap in [data, pids, file, cpu, open_files] {
             out.number(cap);
         }
         out.list(&self.filters, |out, filter| {
@@ -244,12 +245,12 @@ impl SupervisorPlan {
             stdin: from.list(|from| Some(from.bytes()?.to_vec()))?.pop(),
             converses: from.number()? != 0,
             entries: from.list(PlanDecoder::entry)?,
+            prepared: from.number()? != 0,
             workspace: from.text()?.into(),
             covers: from.list(|from| Some((from.text()?.into(), from.cover()?)))?,
             grants: from.list(|from| Some((from.text()?.into(), from.grant()?)))?,
             caps: KernelLimits {
                 data: from.number()?,
-                address: from.number()?,
                 pids: from.number()?,
                 file: from.number()?,
                 cpu: from.number()?,

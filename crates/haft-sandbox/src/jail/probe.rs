@@ -95,7 +95,7 @@ fn pids(held: ActiveMechanisms) -> &'static str {
 fn no_memory() -> MissingFeature {
     MissingFeature {
         what: "a limit on the memory of all processes together".into(),
-        why: "no control group can be made here, and /proc does not say what a tree has".into(),
+        why: "no control group can be made here, and /proc does not say what a tree has: only the private memory of each process is limited".into(),
         fix: "delegate a control group with `memory`, or mount /proc with the numbers of processes"
             .into(),
         decides: false,

@@ -13,8 +13,10 @@ use rustix::mount::{
     OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
     fsopen, mount, mount_change, move_mount, open_tree, unmount,
 };
+use rustix::process::umask;
 
 use super::plan::{BindMode, PathCover, ProgramRole, RootEntry, SupervisorPlan};
+use super::proc_covers;
 use super::users::UserMapping;
 use crate::report::{SetupFailure, step};
 use crate::strength::Strength;
@@ -33,42 +35,50 @@ const CLOSED_FILE: &str = ".closed-file";
 /// The step that fails if views are not possible.
 pub(crate) const VIEW: &str = "make a view of";
 const NO_ACCESS: u32 = 0o000;
+const PRIVATE: MountPropagationFlags =
+    MountPropagationFlags::PRIVATE.union(MountPropagationFlags::REC);
+/// What is made in a root can be read by all.
+pub(super) const ORDINARY_MASK: Mode = Mode::from_raw_mode(0o022);
 
-/// Builds the root, enters it and leaves the old one for good. Returns whether the namespace's highest process ID
-/// limits the number of processes.
-pub(crate) fn build(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private)
+/// Builds a root in part, and returns it as a detached mount. The host's later mounts still reach what is shown of it.
+pub(super) fn prepare(part: &SupervisorPlan) -> Result<OwnedFd, SetupFailure> {
+    let downwards = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+    mount_change("/", downwards)
+        .map_err(io::Error::from)
+        .map_err(step("keep mounts from the host"))?;
+    let mask = umask(ORDINARY_MASK);
+    let trees = trees(part)?;
+    new_root(None)?;
+    place_all(part, trees)?;
+    umask(mask);
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE;
+    let detach = || {
+        rustix::process::chdir("/")?;
+        let tree = open_tree(CWD, BUILT_AT, flags)?;
+        unmount(BUILT_AT, UnmountFlags::DETACH)?;
+        Ok(tree)
+    };
+    detach().map_err(|errno: rustix::io::Errno| step("take the prepared root")(errno.into()))
+}
+
+/// Builds the root, from a prepared one if there is one, enters it and leaves the old one for good. Returns whether the namespace's
+/// highest process ID limits the number of processes.
+pub(crate) fn build(
+    plan: &SupervisorPlan,
+    users: UserMapping,
+    prepared: Option<OwnedFd>,
+) -> Result<bool, SetupFailure> {
+    mount_change("/", PRIVATE)
         .map_err(io::Error::from)
         .map_err(step("leave the host's mounts"))?;
-    // Opened before anything is covered.
-    let mut trees = Vec::new();
-    for entry in &plan.entries {
-        trees.push(match entry {
-            RootEntry::Bind { source, kind, .. } => {
-                Some(take(source, *kind).map_err(step(format!("bind {}", source.display())))?)
-            }
-            RootEntry::Overlay {
-                lower, upper, work, ..
-            } => {
-                let made = overlay(lower, upper, work);
-                Some(made.map_err(step(format!("{VIEW} {}", lower.display())))?)
-            }
-            _ => None,
-        });
-    }
-    let options = c"mode=0755,size=16m,nr_inodes=8k";
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount("tmpfs", BUILT_AT, "tmpfs", flags, Some(options))
-        .and_then(|()| rustix::process::chdir(BUILT_AT))
-        .map_err(io::Error::from)
-        .map_err(step("make a root"))?;
-    for (entry, tree) in plan.entries.iter().zip(trees) {
-        place(entry, tree).map_err(|error| step(format!("place {entry:?}"))(error))?;
-    }
-    let counted = proc(plan, users)?;
+    let trees = trees(plan)?;
+    new_root(prepared)?;
+    place_all(plan, trees)?;
     fs::write(EMPTY_FILE, "").map_err(step("make an empty file"))?;
     fs::create_dir(EMPTY_FOLDER).map_err(step("make an empty folder"))?;
+    let counted = proc(plan, users)?;
     rustix::process::pivot_root(".", ".")
         .and_then(|()| unmount(".", UnmountFlags::DETACH))
         .and_then(|()| rustix::process::chdir("/"))
@@ -84,6 +94,51 @@ pub(crate) fn build(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, S
     };
     close().map_err(step("make the root read-only"))?;
     Ok(counted)
+}
+
+/// Opens what the entries show, before anything is covered.
+fn trees(plan: &SupervisorPlan) -> Result<Vec<Option<OwnedFd>>, SetupFailure> {
+    let mut trees = Vec::new();
+    for entry in &plan.entries {
+        trees.push(match entry {
+            RootEntry::Bind { source, kind, .. } => {
+                Some(take(source, *kind).map_err(step(format!("bind {}", source.display())))?)
+            }
+            RootEntry::Overlay {
+                lower, upper, work, ..
+            } => {
+                let made = overlay(lower, upper, work);
+                Some(made.map_err(step(format!("{VIEW} {}", lower.display())))?)
+            }
+            _ => None,
+        });
+    }
+    Ok(trees)
+}
+
+/// Mounts the root, a prepared one or a new one, and makes it the current folder.
+fn new_root(prepared: Option<OwnedFd>) -> Result<(), SetupFailure> {
+    let mounted = if let Some(root) = prepared {
+        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+        move_mount(&root, "", CWD, BUILT_AT, flags)
+            .and_then(|()| rustix::process::chdir(BUILT_AT))
+            .and_then(|()| mount_change(".", PRIVATE))
+    } else {
+        let options = c"mode=0755,size=16m,nr_inodes=8k";
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", BUILT_AT, "tmpfs", flags, Some(options))
+            .and_then(|()| rustix::process::chdir(BUILT_AT))
+    };
+    mounted
+        .map_err(io::Error::from)
+        .map_err(step("make a root"))
+}
+
+fn place_all(plan: &SupervisorPlan, trees: Vec<Option<OwnedFd>>) -> Result<(), SetupFailure> {
+    for (entry, tree) in plan.entries.iter().zip(trees) {
+        place(entry, tree).map_err(|error| step(format!("place {entry:?}"))(error))?;
+    }
+    Ok(())
 }
 
 /// Opens a path as a handle; no symbolic links on the way.
@@ -202,14 +257,7 @@ fn hide(target: &Path) -> io::Result<()> {
         let options = c"mode=0111,size=64k,nr_inodes=1k";
         return Ok(mount("tmpfs", target, "tmpfs", flags, Some(options))?);
     }
-    // Nothing can read it: no capability is left when a command or a script runs.
-    let closed = Path::new(CLOSED_FILE);
-    let mut options = File::options();
-    options
-        .write(true)
-        .create_new(true)
-        .mode(NO_ACCESS)
-        .open(closed)?;
+    let closed = closed_file()?;
     let tree = clone(path_fd(closed)?.as_fd(), READ_ONLY | INERT)?;
     move_mount(
         &tree,
@@ -221,9 +269,18 @@ fn hide(target: &Path) -> io::Result<()> {
     fs::remove_file(closed)
 }
 
-/// Mounts a `/proc` with only this namespace's processes; creates an empty folder at the level without it.
+/// Creates a file that nothing can read: no capability is left when a command or a script runs.
+fn closed_file() -> io::Result<&'static Path> {
+    let closed = Path::new(CLOSED_FILE);
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(NO_ACCESS);
+    options.open(closed)?;
+    Ok(closed)
+}
+
+/// Mounts a `/proc` with only this namespace's processes and, for a command, made-up files; at the level without it, there are only those.
 fn proc(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
-    fs::create_dir("proc").map_err(step("mount /proc"))?;
+    fs::create_dir_all("proc").map_err(step("mount /proc"))?;
     if plan.strength() != Strength::Full {
         return Ok(false);
     }
@@ -232,16 +289,34 @@ fn proc(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure>
     // is the machine's root could change every setting of the kernel.
     let nobody = users == UserMapping::RootAndNobody || !rustix::process::getuid().is_root();
     let writable = plan.role == ProgramRole::Fresh || plan.role == ProgramRole::Zygote && nobody;
-    let mounted = if writable {
-        processes(ProcContents::Settings, MountAttrFlags::empty())
+    let read_only = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let mounted = if plan.role == ProgramRole::Command {
+        covered_proc()
+    } else if writable {
+        processes(ProcContents::Settings, MountAttrFlags::empty()).and_then(|proc| put_proc(&proc))
     } else {
-        processes(ProcContents::Processes, MountAttrFlags::MOUNT_ATTR_RDONLY)
+        processes(ProcContents::Processes, read_only).and_then(|proc| put_proc(&proc))
     };
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    mounted
-        .and_then(|proc| Ok(move_mount(&proc, "", CWD, "proc", flags)?))
-        .map_err(step("mount /proc"))?;
+    mounted.map_err(step("mount /proc"))?;
     Ok(counted)
+}
+
+fn put_proc(proc: &OwnedFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(move_mount(proc, "", CWD, "proc", flags)?)
+}
+
+/// Mounts a `/proc` in which everything but the processes is covered.
+fn covered_proc() -> io::Result<()> {
+    let at = Path::new("proc");
+    let made_up = proc_covers::made_up(at)?;
+    let closed = closed_file()?;
+    put_proc(&processes(
+        ProcContents::Settings,
+        MountAttrFlags::MOUNT_ATTR_RDONLY,
+    )?)?;
+    proc_covers::cover(at, &made_up, Path::new(EMPTY_FOLDER), closed)?;
+    fs::remove_file(closed)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

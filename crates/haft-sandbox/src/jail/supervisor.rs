@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustix::pipe::PipeFlags;
-use rustix::process::getuid;
+use rustix::process::{Pid, getuid};
 use rustix::thread::UnshareFlags;
 
 use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
@@ -19,8 +19,7 @@ use super::spare::AHEAD;
 use super::users::{self, UserMapping};
 use super::waiting::InitProcess;
 use super::watch::GuardWatch;
-use super::{inside, script};
-use crate::memory::sockets::SocketMemory;
+use super::{inside, root, script};
 use crate::memory::watch::{MemoryWatch, RootIdentity};
 use crate::report::{JailReport, SetupFailure, receive_file, step, tell};
 use crate::strength::Strength;
@@ -30,7 +29,7 @@ use crate::sys::leave;
 /// Runs one jail and never returns.
 pub(crate) fn run() -> ! {
     let Ok(link) = take_link() else { leave(125) };
-    let ahead = is_ahead().then(namespaces_ahead);
+    let ahead = is_ahead().then(|| prepare(&link));
     let plan = read_plan(&link).and_then(|plan| {
         take_input(&plan, &link).map_err(step("take the input"))?;
         Ok(plan)
@@ -83,11 +82,25 @@ fn is_ahead() -> bool {
     std::env::args_os().nth(1).is_some_and(|word| word == AHEAD)
 }
 
-/// Builds and watches the jail; `ahead` holds the namespaces created before the plan arrived.
+/// What is done before there is a plan.
+struct Prepared {
+    users: UserMapping,
+    /// The part of the root that is the same for every command.
+    root: OwnedFd,
+}
+
+/// Creates namespaces, and builds in them the part of the root that the host sends first.
+fn prepare(link: &UnixStream) -> Result<Prepared, SetupFailure> {
+    let users = namespaces_ahead()?;
+    let root = root::prepare(&read_plan(link)?)?;
+    Ok(Prepared { users, root })
+}
+
+/// Builds and watches the jail; `ahead` holds what was made before the plan arrived.
 fn supervise(
     plan: &SupervisorPlan,
     link: &UnixStream,
-    ahead: Option<Result<UserMapping, SetupFailure>>,
+    ahead: Option<Result<Prepared, SetupFailure>>,
 ) -> Result<(), SetupFailure> {
     let namespaces = plan.strength() > Strength::LandlockSeccomp;
     // Opened before the namespaces: in the host's `/proc` the processes of the tree have the IDs that this process sees.
@@ -95,10 +108,15 @@ fn supervise(
     let watched = MemoryWatch::works(&proc);
     let grouped = join(&plan.group);
     let outside = RootIdentity::now().map_err(step("see the root"))?;
-    let mut users = UserMapping::Own;
+    let (mut users, mut prepared) = (UserMapping::Own, None);
     if namespaces {
         users = match ahead {
-            Some(made) => namespaces_behind(made?)?,
+            Some(made) => {
+                let Prepared { users, root } = made?;
+                sys::unshare(UnshareFlags::NEWCGROUP).map_err(step("control group namespace"))?;
+                prepared = plan.prepared.then_some(root);
+                users
+            }
             None => enter_namespaces(plan, &proc)?,
         };
     } else {
@@ -108,36 +126,23 @@ fn supervise(
     }
     let (alive, mine) = pipe(PipeFlags::CLOEXEC)?;
     let (building, built) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let around = SupervisorFindings {
+        users,
+        watched,
+        grouped,
+    };
     let Some(child) = sys::fork().map_err(step("fork"))? else {
         drop((mine, building));
-        let around = SupervisorFindings {
-            users,
-            watched,
-            grouped,
-        };
-        inside::run(plan, around, link, &Pipes { alive, built })
+        inside::run(plan, around, link, &Pipes { alive, built }, prepared)
     };
-    drop((alive, built));
+    drop((alive, built, prepared));
     if plan.role != ProgramRole::Command {
         script::let_go().map_err(step("let go of the socket"))?;
     }
     let own_proc = proc.try_clone().map_err(step("open /proc"))?;
     let guards = plan.watched.as_ref();
     let mut guards = guards.map(|names| GuardWatch::new(plan, names, own_proc, building));
-    let watch = (plan.watch > 0 && watched && !grouped).then(|| {
-        let own_network = namespaces && plan.net != JailNetwork::Host;
-        let sockets = own_network
-            .then(SocketMemory::open)
-            .and_then(io::Result::ok);
-        // Without a pid namespace, orphans of the tree become children of this process.
-        let first = if namespaces {
-            child
-        } else {
-            rustix::process::getpid()
-        };
-        let outside = namespaces.then_some(outside);
-        MemoryWatch::new(proc, first, plan.watch, outside).with_sockets(sockets)
-    });
+    let watch = memory_watch(plan, around, proc, child, outside);
     let first = InitProcess {
         child,
         adopts: !namespaces,
@@ -151,6 +156,40 @@ fn supervise(
         tell(link, &JailReport::TooMuch { mib });
     }
     Ok(())
+}
+
+/// Returns the watch over the tree's memory, or over the part of it that its control group does not count.
+fn memory_watch(
+    plan: &SupervisorPlan,
+    around: SupervisorFindings,
+    proc: OwnedFd,
+    child: Pid,
+    outside: RootIdentity,
+) -> Option<MemoryWatch> {
+    if plan.watch == 0 {
+        return None;
+    }
+    let namespaces = plan.strength() > Strength::LandlockSeccomp;
+    let own_network = namespaces && plan.net != JailNetwork::Host;
+    if around.grouped {
+        return own_network.then(|| MemoryWatch::beside_group(proc, child, plan.watch));
+    }
+    if !around.watched {
+        return None;
+    }
+    // Without a pid namespace, orphans of the tree become children of this process.
+    let first = if namespaces {
+        child
+    } else {
+        rustix::process::getpid()
+    };
+    let outside = namespaces.then_some(outside);
+    let watch = MemoryWatch::new(proc, first, plan.watch, outside);
+    Some(if own_network {
+        watch.with_sockets()
+    } else {
+        watch
+    })
 }
 
 fn pipe(flags: PipeFlags) -> Result<(OwnedFd, OwnedFd), SetupFailure> {
@@ -181,19 +220,14 @@ fn enter_namespaces(plan: &SupervisorPlan, proc: &OwnedFd) -> Result<UserMapping
     Ok(users)
 }
 
-/// Enters those namespaces of a command with its own network that are the same whenever they are created, because they contain
-/// nothing of the host's.
+/// Enters the namespaces of a command with its own network, except that of the control group, which the command has not been put into.
+/// The mounts are copied as they are now: the host does not use them if they have changed when there is a command.
 fn namespaces_ahead() -> Result<UserMapping, SetupFailure> {
     drop_groups();
     let users = users::enter(&open_proc()?, UserMapping::Own)?;
-    sys::unshare(OWN_OBJECTS | UnshareFlags::NEWNET)
-        .map_err(step("pid, ipc, uts and net namespaces"))?;
-    Ok(users)
-}
-
-/// Enters the others: the mounts as they are now, and the control group that the command has been put into.
-fn namespaces_behind(users: UserMapping) -> Result<UserMapping, SetupFailure> {
-    sys::unshare(OWN_MOUNTS).map_err(step("mount and cgroup namespaces"))?;
+    sys::unshare(OWN_OBJECTS | UnshareFlags::NEWNET | UnshareFlags::NEWNS)
+        .map_err(step("mount, pid, ipc, uts and net namespaces"))?;
+    sys::loopback_up().map_err(step("turn the loopback on"))?;
     Ok(users)
 }
 

@@ -6,41 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::plan::{BindMode, LandlockGrant, RootEntry, SupervisorPlan};
+use super::{depth, etc, machine_files};
 use crate::Config;
 use crate::places::toolchain::{self, InterpreterAlias, Toolchain};
 use crate::places::{PathPurpose, PathRefusal, Places, SYSTEM};
 
-/// Files and folders of `/etc` that programs need and that hold no secret. Small files are copied.
-const ETC: &[&str] = &[
-    "alternatives",
-    "ca-certificates",
-    "ca-certificates.conf",
-    "crypto-policies",
-    "debian_version",
-    "fonts",
-    "java-11-openjdk",
-    "java-17-openjdk",
-    "java-21-openjdk",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "magic",
-    "mime.types",
-    "os-release",
-    "pki/ca-trust",
-    "pki/tls/cert.pem",
-    "pki/tls/certs",
-    "protocols",
-    "python3",
-    "services",
-    "shells",
-    "ssl/cert.pem",
-    "ssl/certs",
-    "ssl/openssl.cnf",
-    "terminfo",
-    "timezone",
-];
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 const DEVICE_LINKS: &[(&str, &str)] = &[
     ("fd", "/proc/self/fd"),
@@ -58,8 +28,13 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 /// What all jails of one sandbox have in common; found only once.
 #[derive(Debug, Default)]
 pub(crate) struct SystemList {
+    /// Parents before children.
     pub(crate) entries: Vec<RootEntry>,
     pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
+    /// What is shown of `/etc`, relative to it.
+    etc: Vec<PathBuf>,
+    /// Settings folders of packages that are not shown.
+    pub(crate) etc_left_out: Vec<PathRefusal>,
     /// The grants for jails without a root of their own: not `/etc` or `/dev` as whole folders.
     pub(crate) bare: Vec<(PathBuf, LandlockGrant)>,
     /// Program folders that come before those of toolchains on the `PATH` inside.
@@ -78,10 +53,13 @@ impl SystemList {
         let hidden = config.places.foreign().into_iter();
         list.entries
             .extend(hidden.map(|target| RootEntry::Hidden { target }));
-        for name in ETC {
+        let etc = etc::find();
+        for name in &etc.shown {
             list.etc(name);
         }
+        (list.etc, list.etc_left_out) = (etc.shown, etc.left_out);
         list.made_up();
+        list.entries.extend(machine_files::fixed());
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
             list.bind(path.clone(), path.clone(), BindMode::Device);
@@ -98,6 +76,7 @@ impl SystemList {
         list.grants.extend([
             ("/etc".into(), LandlockGrant::Read),
             ("/proc".into(), LandlockGrant::Read),
+            ("/sys".into(), LandlockGrant::Read),
         ]);
         list.grants.extend([
             ("/dev".into(), LandlockGrant::List),
@@ -121,7 +100,14 @@ impl SystemList {
             }
         }
         list.path = path;
+        list.entries.sort_by_key(depth);
         list
+    }
+
+    /// Returns the system's programs that lead over a path of `/etc` that is not shown.
+    pub(crate) fn broken_programs(&self) -> Vec<PathRefusal> {
+        let folders: Vec<_> = SYSTEM_PATH.split(':').take(4).collect();
+        etc::broken_programs(&folders, &self.etc)
     }
 
     fn bind(&mut self, source: PathBuf, target: PathBuf, kind: BindMode) {
@@ -145,7 +131,7 @@ impl SystemList {
     }
 
     /// Adds a file or folder of `/etc`, with its links resolved.
-    fn etc(&mut self, name: &str) {
+    fn etc(&mut self, name: &Path) {
         let target = Path::new("/etc").join(name);
         let Ok(source) = target.canonicalize() else {
             return;

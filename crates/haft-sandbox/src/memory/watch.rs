@@ -4,7 +4,6 @@
 //! bound of its share. Only if that sum is too high are the shares themselves added up, which the kernel
 //! computes by walking page tables.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -13,6 +12,7 @@ use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::process::Pid;
 
 use super::sockets::SocketMemory;
+use super::{netlink, proc_file as open};
 use crate::sys;
 
 /// The fastest rate at which one processor fills memory, in bytes per second.
@@ -21,6 +21,8 @@ const SHORTEST: Duration = Duration::from_millis(20);
 const LONGEST: Duration = Duration::from_millis(500);
 /// The share of the time that checks may take: one part in this many.
 const SHARE: u32 = 20;
+/// The part of a group's limit that may be held where no group counts it, in addition.
+const BESIDE: u64 = 8;
 /// Maximum number of bytes read of a process's status.
 const STATE: u64 = 64 << 10;
 /// Maximum number of processes that the kernel allows (`PID_MAX_LIMIT`).
@@ -43,8 +45,12 @@ pub(crate) struct MemoryWatch {
     limit: u64,
     /// The root before the tree created its own, with a `/tmp` and an IPC namespace.
     outside: Option<RootIdentity>,
-    /// Present if the network namespace is the tree's own.
+    /// Whether the network namespace is the tree's own.
+    own_network: bool,
+    /// Present if the kernel describes the sockets in it.
     sockets: Option<SocketMemory>,
+    /// Whether a control group limits everything else than what no group counts.
+    grouped: bool,
     took: Duration,
     used: u64,
 }
@@ -82,16 +88,30 @@ impl MemoryWatch {
             first,
             limit,
             outside,
+            own_network: false,
             sockets: None,
+            grouped: false,
             took: Duration::ZERO,
             used: 0,
         }
     }
 
-    /// Also counts the sockets of a tree with its own network namespace.
-    pub(crate) fn with_sockets(mut self, sockets: Option<SocketMemory>) -> Self {
-        self.sockets = sockets;
+    /// Also counts the sockets in this process's network namespace, which is the tree's own.
+    pub(crate) fn with_sockets(mut self) -> Self {
+        self.own_network = true;
+        self.sockets = SocketMemory::open().ok();
         self
+    }
+
+    /// Watches what no control group counts of a tree in a group with this limit: the netlink sockets in this process's network
+    /// namespace, which is the tree's own. They may hold one part in [`BESIDE`] of the limit.
+    pub(crate) fn beside_group(proc: OwnedFd, first: Pid, limit: u64) -> Self {
+        let watch = Self::new(proc, first, limit / BESIDE, None);
+        Self {
+            own_network: true,
+            grouped: true,
+            ..watch
+        }
     }
 
     /// Returns whether trees can be watched through this `/proc`.
@@ -120,22 +140,32 @@ impl MemoryWatch {
     /// Returns the memory of the tree if it exceeds the limit.
     pub(crate) fn exceeded(&mut self) -> Option<u64> {
         let begun = Instant::now();
+        self.used = if self.grouped {
+            netlink::held(&self.proc)
+        } else {
+            self.of_tree()
+        };
+        self.took = begun.elapsed();
+        (self.used > self.limit).then_some(self.used)
+    }
+
+    /// Returns the memory of the whole tree: exactly if it may exceed the limit, else at most so much.
+    fn of_tree(&self) -> u64 {
         let (processes, threads) = self.tree();
         let stored = self.stored(processes.len() as u64);
         let stacks = threads * STACK;
         let resident = self.sum(&processes, resident);
-        self.used = resident.anonymous + resident.shared + stored + stacks;
-        if self.used > self.limit {
+        let mut used = resident.anonymous + resident.shared + stored + stacks;
+        if used > self.limit {
             let shares = self.sum(&processes, share);
             // Data stored in `/tmp` or as shared memory takes space whether it is mapped or not.
-            self.used = shares.anonymous + shares.shared + stored + stacks;
-            if self.used > self.limit && stored > 0 && shares.shared > 0 {
+            used = shares.anonymous + shares.shared + stored + stacks;
+            if used > self.limit && stored > 0 && shares.shared > 0 {
                 let unnamed: u64 = processes.iter().map(|pid| self.unnamed(*pid)).sum();
-                self.used = shares.anonymous + stored + unnamed.min(shares.shared) + stacks;
+                used = shares.anonymous + stored + unnamed.min(shares.shared) + stacks;
             }
         }
-        self.took = begun.elapsed();
-        (self.used > self.limit).then_some(self.used)
+        used
     }
 
     fn sum(&self, processes: &[u32], of: fn(&OwnedFd, u32) -> ProcessMemory) -> ProcessMemory {
@@ -177,7 +207,10 @@ impl MemoryWatch {
             let named = stat.f_files - stat.f_ffree.min(stat.f_files);
             used.saturating_mul(stat.f_frsize) + named.saturating_mul(NAMED_FILE)
         });
-        let sockets = self.sockets.as_ref().map_or(0, SocketMemory::held);
+        let mut sockets = self.sockets.as_ref().map_or(0, SocketMemory::held);
+        if self.own_network {
+            sockets += netlink::held(&self.proc);
+        }
         let objects = sys::segments() + sys::queues() + sys::semaphores(processes);
         files + objects + sockets
     }
@@ -210,13 +243,6 @@ fn threads(proc: &OwnedFd, pid: u32) -> Vec<String> {
         .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned))
         .filter(|name| !name.starts_with('.'))
         .collect()
-}
-
-fn open(proc: &OwnedFd, path: &str) -> Option<File> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    openat(proc, path, flags, Mode::empty())
-        .ok()
-        .map(File::from)
 }
 
 fn text(proc: &OwnedFd, path: &str, most: u64) -> String {

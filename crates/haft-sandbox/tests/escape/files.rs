@@ -71,10 +71,12 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             "/run",
             "/srv",
             "/mnt",
-            "/sys",
         ] {
             only(folder, &[])?;
         }
+        only("/sys", &["devices", "fs"])?;
+        only("/sys/devices/system", &["cpu"])?;
+        only("/sys/fs", &["cgroup"])?;
         // Only the folders on the way to the workspace and to this binary.
         let way: Vec<_> = words.iter().map(String::as_str).collect();
         way.iter()
@@ -84,7 +86,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("root", |_| {
         let known = [
             "bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr",
-            "nix", "gnu",
+            "nix", "gnu", "sys",
         ];
         only("/", &known)?;
         let known = [
@@ -94,7 +96,16 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     ("system", |_| {
         for folder in [
-            "/", "/usr", "/usr/bin", "/etc", "/bin", "/lib", "/dev", "/proc",
+            "/",
+            "/usr",
+            "/usr/bin",
+            "/etc",
+            "/bin",
+            "/lib",
+            "/dev",
+            "/proc",
+            "/proc/sys",
+            "/sys",
         ] {
             let file = Path::new(folder).join("made");
             refused(&file.display().to_string(), fs::write(&file, "x"))?;

@@ -102,6 +102,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             ("iopl", libc::SYS_iopl, [3, 0, 0]),
             ("ioperm", libc::SYS_ioperm, [0, 1, 1]),
             ("personality", libc::SYS_personality, [0x0040_0000, 0, 0]),
+            ("personality", libc::SYS_personality, [0x0044_0000, 0, 0]),
         ])?;
         refused("sysrq", std::fs::write("/proc/sysrq-trigger", "h"))
     }),

@@ -18,6 +18,7 @@ mod files;
 #[cfg(target_arch = "x86_64")]
 mod host;
 mod kernel;
+mod machine;
 mod memory;
 #[cfg(target_arch = "x86_64")]
 mod lives;
@@ -25,10 +26,12 @@ mod network;
 mod outlet;
 mod process;
 mod resources;
+mod routes;
 #[path = "../it/runner.rs"]
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod scripts;
+mod tracing;
 #[cfg(target_arch = "x86_64")]
 mod zygotes;
 
@@ -65,8 +68,11 @@ fn main() {
         host::TESTS,
         network::TESTS,
         outlet::TESTS,
+        routes::TESTS,
         process::TESTS,
+        tracing::TESTS,
         kernel::TESTS,
+        machine::TESTS,
         resources::TESTS,
         memory::TESTS,
         #[cfg(target_arch = "x86_64")]
@@ -92,8 +98,11 @@ fn inside(name: &str, words: &[String]) -> i32 {
         host::ATTEMPTS,
         network::ATTEMPTS,
         outlet::ATTEMPTS,
+        routes::ATTEMPTS,
         process::ATTEMPTS,
+        tracing::ATTEMPTS,
         kernel::ATTEMPTS,
+        machine::ATTEMPTS,
         resources::ATTEMPTS,
         memory::ATTEMPTS,
     ];

@@ -78,6 +78,7 @@ const KINDS: &[(&str, bool)] = &[
     ("AJ7 undoing of semaphores", false),
     ("AJ3 heirs", true),
     ("AJ11 empty sockets", false),
+    ("T4 netlink sockets", false),
 ];
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[

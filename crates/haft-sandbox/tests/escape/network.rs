@@ -115,8 +115,6 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     ("families", |_| {
         for (name, family, kind) in [
-            ("netlink", libc::AF_NETLINK, libc::SOCK_RAW),
-            ("netlink datagram", libc::AF_NETLINK, libc::SOCK_DGRAM),
             ("packet", libc::AF_PACKET, libc::SOCK_RAW),
             ("vsock", libc::AF_VSOCK, libc::SOCK_STREAM),
             ("alg", libc::AF_ALG, libc::SOCK_SEQPACKET),

@@ -22,6 +22,7 @@ pub(crate) const TESTS: &[Test] = &[
         "ahead_a_command_of_a_supervisor_made_ahead_has_all_namespaces",
         confined,
     ),
+    ("ahead_a_prepared_root_is_the_same_root", same_root),
     ("ahead_a_supervisor_that_died_is_not_used", died),
     (
         "ahead_a_script_begins_on_another_cpu_and_has_all_afterwards",
@@ -117,6 +118,26 @@ fn waits() {
     assert!(is_there(second));
     drop(scene);
     until(|| !is_there(second));
+}
+
+/// Also what it tells of the limits, which may differ from those that it was prepared for.
+fn same_root() {
+    let scene = Scene::new();
+    let list = "find / -path /proc -prune -o -path /usr -prune -o -print | sort; cat /etc/passwd /dev/null; mount | wc -l";
+    let on_demand = scene.says(list, Network::None);
+    scene.says("true", Network::None);
+    scene.waiting(1);
+    assert_eq!(scene.says(list, Network::None), on_demand);
+    scene.waiting(2);
+    let mut spec = line(
+        "cat /sys/fs/cgroup/memory.max; grep MemTotal /proc/meminfo",
+        &scene.work(),
+    );
+    spec.limits.memory_mb = Some(256);
+    let (exit, stdout, stderr) = run(&scene.sandbox, spec);
+    assert!(exit.success(), "{exit:?} {stderr}");
+    assert_eq!(stdout, "268435456\nMemTotal:         262144 kB\n");
+    assert_eq!(scene.started(false).len(), 2);
 }
 
 fn confined() {

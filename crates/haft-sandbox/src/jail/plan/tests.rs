@@ -78,6 +78,7 @@ fn plan() -> SupervisorPlan {
         converses: true,
         workspace: "/w".into(),
         entries: entries(),
+        prepared: true,
         covers: vec![
             (".git".into(), PathCover::ReadOnly),
             ("x".into(), PathCover::Writable),
@@ -88,11 +89,10 @@ fn plan() -> SupervisorPlan {
         ],
         caps: KernelLimits {
             data: 1,
-            address: 2,
-            pids: 3,
-            file: 4,
-            cpu: 5,
-            open_files: 6,
+            pids: 2,
+            file: 3,
+            cpu: 4,
+            open_files: 5,
         },
         filters: vec![vec![sock_filter {
             code: 6,

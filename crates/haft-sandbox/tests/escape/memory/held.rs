@@ -12,6 +12,7 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
 
 use super::{MIB, WANTED, child, map, refused};
+use crate::routes;
 
 /// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,6 +36,7 @@ pub(super) fn hold(kind: &str) -> bool {
         "AJ7 empty messages whose senders are closed" => empty_messages(),
         "AJ11 empty sockets" => empty_sockets(),
         "AJ7 undoing of semaphores" => undoing(),
+        "T4 netlink sockets" => netlink_sockets(),
         _ => return false,
     }
     true
@@ -231,6 +233,26 @@ fn empty_messages() {
             sum += 768;
         }
         std::mem::forget(other);
+    }
+}
+
+/// The kernel sends each request back with its error, and no socket reads it.
+fn netlink_sockets() {
+    const RECEIVED: usize = 128 << 10;
+    let unknown = routes::request(u16::MAX, 5, 8 << 10);
+    for _ in 0..=WANTED * MIB / RECEIVED / 3_000 {
+        child(|| {
+            for _ in 0..3_000 {
+                let Ok(mut socket) = routes::netlink() else {
+                    refused();
+                };
+                for _ in 0..RECEIVED / unknown.len() {
+                    let _ = socket.write_all(&unknown);
+                }
+                std::mem::forget(socket);
+            }
+            std::thread::sleep(Duration::from_secs(120));
+        });
     }
 }
 
