@@ -41,6 +41,14 @@ pub(crate) enum ConnectionRefusal {
     /// The tunnel does not carry TLS for the requested host.
     #[error("the tunnel to {host} was closed: {why}")]
     Tunnel { host: String, why: String },
+    /// An address that stands for names, but for none that this command asked for.
+    #[error("{place} stands for no host: ask for the address of its name again")]
+    Unnamed { place: String },
+    /// An address that stands for a name.
+    #[error(
+        "{place} is no host's address but stands for {name} in this jail: name that to the proxy"
+    )]
+    StandsFor { place: String, name: String },
     /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]
     Upstream {
@@ -91,6 +99,11 @@ impl ConnectionRefusal {
             host: host.to_owned(),
             why: why.to_owned(),
         }
+    }
+
+    /// Returns false for a connection that was allowed and failed.
+    pub(super) fn is_decision(&self) -> bool {
+        !matches!(self, Self::Unreachable(_) | Self::Upstream { .. })
     }
 
     pub(super) fn status(&self) -> StatusCode {
