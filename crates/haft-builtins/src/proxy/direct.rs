@@ -60,7 +60,7 @@ impl CommandProxy {
             },
         };
         if let Err(refusal) = done {
-            self.refusals.note(&refusal);
+            self.refusals.note_untold(&refusal);
         }
     }
 

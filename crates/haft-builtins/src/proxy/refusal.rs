@@ -135,9 +135,13 @@ struct RefusalLine {
 impl Refusals {
     /// Records a refusal. The command learns about other failures by itself.
     pub(super) fn note(&self, refusal: &ConnectionRefusal) {
-        if matches!(refusal, ConnectionRefusal::Unreachable(_)) {
-            return;
+        if !matches!(refusal, ConnectionRefusal::Unreachable(_)) {
+            self.note_untold(refusal);
         }
+    }
+
+    /// Records a refusal, or a failure of which the command sees only that its connection ends.
+    pub(super) fn note_untold(&self, refusal: &ConnectionRefusal) {
         let line: String = refusal.to_string().chars().take(MAX_SHOWN).collect();
         let mut log = self.0.lock();
         if log.lines.iter().any(|known| known.text == line) {

@@ -39,17 +39,18 @@ pub(crate) const ROWS: &[Row] = &[
     Row { name: "the jail's own addresses", hosts: LIST, script: "for host in ['127.0.0.1', '127.9.9.9', '::1', '0.0.0.0', '198.18.0.1']: says(host, 443, hello('example.com')); says(host, 80, b'GET / HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\n')", prints: &["GOT ''"], refused: "", connected: &[] },
     Row { name: "an address that stands for no name", hosts: LIST, script: "says('198.18.77.77', 443, hello('example.com'))\nsays('198.19.255.255', 80, b'GET / HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\n')", prints: &["GOT ''"], refused: "198.18.77.77:443 stands for no host", connected: &[] },
     Row { name: "an address that stands for a name, to the proxy", hosts: LIST, script: "connect(socket.gethostbyname('example.com') + ':443')", prints: &["HTTP/1.1 403"], refused: "stands for example.com in this jail", connected: &[] },
-    Row { name: "names", hosts: LIST, script: "one = socket.getaddrinfo('example.com', 443)\nprint(one == socket.getaddrinfo('EXAMPLE.com', 443), one[0][4][0].startswith('198.1'), len(one) > 0)\nfor name in ['router', 'printer.local', 'x.onion', 'nothing.invalid', '7.0.0.10.in-addr.arpa']: fails(name, lambda: socket.getaddrinfo(name, 443))\nfails('reverse', lambda: socket.gethostbyaddr('10.0.0.7'))\nprint(socket.gethostbyname('localhost'), socket.getaddrinfo('example.com', 443, socket.AF_INET, 0, 0, socket.AI_ADDRCONFIG)[0][4] == one[0][4])\nassert len({ask(question('example.com'), (place, 53)) for place in ['127.0.0.1', '8.8.8.8', '169.254.169.254', '127.0.0.53']}) == 1\nprint(list(ask(b'\\7\\7\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\xc0\\x0c\\0\\1\\0\\1'))[3] & 15)", prints: &["True True True", "REFUSED router", "REFUSED printer.local", "REFUSED x.onion", "REFUSED nothing.invalid", "REFUSED 7.0.0.10", "REFUSED reverse", "127.0.0.1 True", "1\n"], refused: "", connected: &[] },
+    Row { name: "names", hosts: LIST, script: "one = socket.getaddrinfo('example.com', 443)\nprint(one == socket.getaddrinfo('EXAMPLE.com', 443), one[0][4][0].startswith('198.1'), len(one) > 0)\nfor name in ['router', 'printer.local', 'x.onion', 'nothing.invalid', '7.0.0.10.in-addr.arpa']: fails(name, lambda: socket.getaddrinfo(name, 443))\nfails('reverse', lambda: socket.gethostbyaddr('10.0.0.7'))\nprint(socket.gethostbyname('localhost'), socket.getaddrinfo('example.com', 443, socket.AF_INET, 0, 0, socket.AI_ADDRCONFIG)[0][4] == one[0][4])\nassert len({ask(question('example.com'), (place, 53)) for place in ['127.0.0.1', '8.8.8.8', '169.254.169.254']}) == 1\nprint(list(ask(b'\\7\\7\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\xc0\\x0c\\0\\1\\0\\1'))[3] & 15)", prints: &["True True True", "REFUSED router", "REFUSED printer.local", "REFUSED x.onion", "REFUSED nothing.invalid", "REFUSED 7.0.0.10", "REFUSED reverse", "127.0.0.1 True", "1\n"], refused: "", connected: &[] },
     Row { name: "questions over TCP", hosts: LIST, script: "s = direct('9.9.9.9', 53)\nfor n in range(3): s.sendall(len(question('example.com')).to_bytes(2, 'big') + question('example.com')); print(len(s.recv(2)), len(s.recv(4096)))\ns.sendall(b'\\0\\3abc')\nprint('CLOSED', rest(s) == '')", prints: &["2 45", "CLOSED True"], refused: "", connected: &[] },
     Row { name: "ten thousand names, and a connection afterwards", hosts: LIST, script: "link = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nlink.connect(('127.0.0.1', 53))\nfor n in range(10000):\n    link.send(question(f'h{n}.example.org')); link.recv(512)\ngo('http://example.com/')", prints: &["READ 200"], refused: "", connected: &[80] },
     Row { name: "five thousand connections, and one afterwards", hosts: LIST, script: "host = socket.gethostbyname('example.com')\nfor n in range(5000): socket.create_connection((host, (22, 80, 443)[n % 2 + 1]), 20).close()\ngo('https://example.com/')", prints: &["READ 200"], refused: "", connected: &[443] },
     Row { name: "connections that say nothing", hosts: LIST, script: "silent = [direct(*place) for place in [('example.com', 443), ('example.com', 80), ('example.com', 53)]]\nsilent[0].sendall(hello('example.com')[:50])\nfor s in silent: s.settimeout(60); print('CLOSED', len(rest(s)) < 200)", prints: &["CLOSED True\nCLOSED True\nCLOSED True"], refused: "no TLS hello came in time", connected: &[] },
     Row { name: "servers of the command", hosts: LIST, script: "def bind(host, port):\n    s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1); s.bind((host, port)); s.listen(); return s\nfor place in [('0.0.0.0', 443), ('127.0.0.1', 80), ('0.0.0.0', 53)]: fails(place, lambda: bind(*place))\nfor place in [('0.0.0.0', 8080), ('127.0.0.1', 3000)]: s = bind(*place); direct('127.0.0.1', place[1]).close(); print('SERVED', s.accept()[1][0])", prints: &["REFUSED ('0.0.0.0', 443)", "REFUSED ('127.0.0.1', 80)", "REFUSED ('0.0.0.0', 53)", "SERVED 127.0.0.1\nSERVED 127.0.0.1"], refused: "", connected: &[] },
-    Row { name: "curl without the proxy", hosts: LIST, script: "import shutil, subprocess\nrun = lambda *words: print(subprocess.run(['curl', '-sS', '--noproxy', '*', '--cacert', 'ca.crt', *words], capture_output=True, text=True))\nif shutil.which('curl'): run('https://example.com/a'); run('http://pypi.org/')\nelse: go('https://example.com/a'); print('haft: pypi.org:80'); go('http://pypi.org/')", prints: &["GET /a HTTP/1.1", "haft: pypi.org:80"], refused: "pypi.org:80", connected: &[443] },
+    Row { name: "curl without the proxy", hosts: LIST, script: "import shutil, subprocess\nrun = lambda *words: print(subprocess.run(['curl', '-sS', '--noproxy', '*', '--cacert', 'ca.crt', *words], capture_output=True, text=True))\nprint('INSIDE')\nif shutil.which('curl'): run('https://example.com/a'); run('http://pypi.org/')\nelse: go('https://example.com/a'); print('haft: pypi.org:80'); go('http://pypi.org/')", prints: &["GET /a HTTP/1.1", "haft: pypi.org:80"], refused: "pypi.org:80", connected: &[443] },
 ];
 
 pub(crate) async fn all(sandbox: &Sandbox) {
     a_person_decides_about_connections_of_any_program(sandbox).await;
+    a_host_that_is_not_reached_is_named_in_the_result(sandbox).await;
     one_decision_holds_for_both_ways(sandbox).await;
     a_name_is_not_looked_up_before_its_connection_is_allowed(sandbox).await;
     a_rule_opens_a_port_of_any_protocol(sandbox).await;
@@ -71,8 +72,19 @@ async fn runtimes_that_read_no_proxy_variable_connect_by_themselves(sandbox: &Sa
     let town = town().await;
     let scene = scene(sandbox, &town, allowing(&["Network(example.com)"]));
     std::fs::write(scene.root().join("Get.java"), JAVA).unwrap();
-    let node = json!(["node", "-e", NODE, "https://example.com/", "https://pypi.org/"]);
-    let java = json!(["java", "Get.java", "http://example.com/", "https://pypi.org/"]);
+    let node = json!([
+        "node",
+        "-e",
+        NODE,
+        "https://example.com/",
+        "https://pypi.org/"
+    ]);
+    let java = json!([
+        "java",
+        "Get.java",
+        "http://example.com/",
+        "https://pypi.org/"
+    ]);
     for (program, argv) in [("node", node), ("java", java)] {
         if !scene.line(&format!("command -v {program}")).await.ok {
             eprintln!("SKIPPED: no {program} in the jail");
@@ -86,7 +98,10 @@ async fn runtimes_that_read_no_proxy_variable_connect_by_themselves(sandbox: &Sa
         assert!(shown.contains("READ 200"), "{program}: {shown}");
         let refused = shown.to_lowercase().replace('_', " ");
         assert!(refused.contains("access denied"), "{program}: {shown}");
-        assert!(shown.contains("connection to pypi.org:443 refused"), "{program}: {shown}");
+        assert!(
+            shown.contains("connection to pypi.org:443 refused"),
+            "{program}: {shown}"
+        );
     }
 }
 
@@ -120,6 +135,15 @@ async fn a_person_decides_about_connections_of_any_program(sandbox: &Sandbox) {
     assert_eq!(refused.len(), 2, "{refused:?}");
     let reached = serde_json::to_string(&seen.data["network_reached"]).unwrap();
     assert_eq!(reached, r#"["example.com:443","git.example.org:22"]"#);
+}
+
+async fn a_host_that_is_not_reached_is_named_in_the_result(sandbox: &Sandbox) {
+    let town = town().await;
+    town.answers("gone.example.com", &[&[]]);
+    let scene = scene(sandbox, &town, allowing(&["Network(gone.example.com)"]));
+    let seen = scene.script("go('https://gone.example.com/')").await;
+    let lines = serde_json::to_string(&seen.data["network_refused"]).unwrap();
+    assert!(lines.contains("gone.example.com"), "{}", seen.shown);
 }
 
 async fn one_decision_holds_for_both_ways(sandbox: &Sandbox) {

@@ -110,7 +110,9 @@ async fn curl(sandbox: &Sandbox) {
         .await;
     assert_eq!(seen.data["stdout"], "/one/two", "{}", seen.shown);
     let seen = scene
-        .line("curl -sS --noproxy '*' --cacert ca.crt https://example.com/one http://example.com/two")
+        .line(
+            "curl -sS --noproxy '*' --cacert ca.crt https://example.com/one http://example.com/two",
+        )
         .await;
     assert_eq!(seen.data["stdout"], "/one/two", "{}", seen.shown);
 }

@@ -95,8 +95,8 @@ def direct(host, port):
 
 def says(host, port, data=b""):
     """Sends bytes to a host directly and prints what comes."""
-    stream = direct(host, port)
     try:
+        stream = direct(host, port)
         stream.sendall(data)
         print("GOT", repr(rest(stream)))
     except OSError as error:

@@ -66,8 +66,7 @@ const ROWS: &[Row] = &[
 pub(crate) async fn all(sandbox: &Sandbox) -> usize {
     let own = TcpListener::bind("127.0.0.1:0").unwrap();
     for row in ROWS.iter().chain(direct::ROWS) {
-        let (sandbox, at) = (sandbox.clone(), own.local_addr().unwrap());
-        if tokio::spawn(async move { check(&sandbox, row, at).await }).await.is_err() { eprintln!("FAILED {}", row.name); }
+        check(sandbox, row, own.local_addr().unwrap()).await;
     }
     own.set_nonblocking(true).unwrap();
     assert!(own.accept().is_err(), "the host's loopback was reached");

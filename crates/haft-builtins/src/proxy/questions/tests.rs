@@ -30,7 +30,10 @@ fn read(answer: &[u8]) -> (u8, Option<String>) {
 #[test]
 fn a_name_of_a_host_has_one_address_and_every_other_has_none() {
     let names = NameTable::default();
-    let long = format!("{}.example.com", ["a"; 3].map(|label| label.repeat(60)).join("."));
+    let long = format!(
+        "{}.example.com",
+        ["a"; 3].map(|label| label.repeat(60)).join(".")
+    );
     let local = Some("[127, 0, 0, 1]".to_owned());
     for (name, kind, code, found) in [
         ("example.com", 1, 0, true),
