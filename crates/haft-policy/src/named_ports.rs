@@ -20,7 +20,8 @@ impl Policy {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Policy, Profile};
+    use crate::Policy;
+    use crate::profile::Profile;
 
     #[test]
     fn ports_are_those_of_hosts_elsewhere_that_are_not_denied() {

@@ -51,9 +51,17 @@ pub enum Network {
 }
 
 impl Network {
+    /// Returns the outlet, if there is one.
+    pub(crate) fn outlet(&self) -> Option<Arc<dyn Outlet>> {
+        match self {
+            Self::Outlet(outlet) => Some(Arc::clone(outlet)),
+            Self::None | Self::Host => None,
+        }
+    }
+
     /// Returns the ports at which an outlet takes connections to every address.
     pub(crate) fn outlet_ports(&self) -> Vec<u16> {
-        let Self::Outlet(outlet) = self else {
+        let Some(outlet) = self.outlet() else {
             return Vec::new();
         };
         let mut ports = outlet.ports();

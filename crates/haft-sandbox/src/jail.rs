@@ -192,7 +192,9 @@ async fn set_up(
         }
         _ => MemoryBound::Process,
     };
-    let gate = RunningOutlet::of(&spec.network, listeners).map_err(failed("open the outlet"))?;
+    let outlet = spec.network.outlet();
+    let gate = outlet.map(|outlet| RunningOutlet::open(outlet, listeners));
+    let gate = gate.transpose().map_err(failed("open the outlet"))?;
     let started = StartedCommand {
         tree,
         stdout: Some(stdout.into()),

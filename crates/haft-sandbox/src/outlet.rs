@@ -18,8 +18,6 @@ use rustix::net::{SocketType, sockopt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::command::Network;
-
 /// The address at which a jail with an outlet reaches it. The network is the jail's own, so the port is always free; it
 /// is a well-known proxy port, and below the range of ephemeral ports.
 pub const OUTLET_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 3128));
@@ -69,11 +67,8 @@ pub trait Outlet: Send + Sync + fmt::Debug {
 pub(crate) struct RunningOutlet(JoinHandle<()>);
 
 impl RunningOutlet {
-    /// Opens the outlet if the network has one; a jail that handed over no listener is an error.
-    pub(crate) fn of(network: &Network, sockets: Vec<OwnedFd>) -> io::Result<Option<Self>> {
-        let Network::Outlet(outlet) = network else {
-            return Ok(None);
-        };
+    /// Serves the sockets that came from inside; a jail that handed over no listener is an error.
+    pub(crate) fn open(outlet: Arc<dyn Outlet>, sockets: Vec<OwnedFd>) -> io::Result<Self> {
         let (mut listeners, mut names) = (Vec::new(), Vec::new());
         for socket in sockets {
             if sockopt::socket_type(&socket)? == SocketType::DGRAM {
@@ -89,8 +84,7 @@ impl RunningOutlet {
         if listeners.is_empty() {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        let outlet = Arc::clone(outlet);
-        Ok(Some(Self(tokio::spawn(serve(listeners, names, outlet)))))
+        Ok(Self(tokio::spawn(serve(listeners, names, outlet))))
     }
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{NameTable, answer};
 
-fn asked(name: &str, kind: u16) -> Vec<u8> {
+fn question(name: &str, kind: u16) -> Vec<u8> {
     let mut bytes = vec![7, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     for label in name.split('.').filter(|label| !label.is_empty()) {
         bytes.push(u8::try_from(label.len()).unwrap());
@@ -58,15 +58,15 @@ fn a_name_of_a_host_has_one_address_and_every_other_has_none() {
         ("a b.example.com", 1, 3, false),
         ("bücher.example.com", 1, 3, false),
     ] {
-        let (answered, data) = read(&answer(&asked(name, kind), &names).unwrap());
+        let (answered, data) = read(&answer(&question(name, kind), &names).unwrap());
         assert_eq!((answered, data.is_some()), (code, found), "{name} {kind}");
     }
-    let (_, one) = read(&answer(&asked("example.com", 1), &names).unwrap());
-    let (_, other) = read(&answer(&asked("Example.COM", 1), &names).unwrap());
+    let (_, one) = read(&answer(&question("example.com", 1), &names).unwrap());
+    let (_, other) = read(&answer(&question("Example.COM", 1), &names).unwrap());
     assert_eq!(one, other);
     assert!(one.unwrap().starts_with("[198, 1"));
     assert_eq!(
-        read(&answer(&asked("app.localhost", 1), &names).unwrap()).1,
+        read(&answer(&question("app.localhost", 1), &names).unwrap()).1,
         local
     );
 }
@@ -74,33 +74,29 @@ fn a_name_of_a_host_has_one_address_and_every_other_has_none() {
 #[test]
 fn what_is_no_question_is_malformed_or_not_answered() {
     let names = NameTable::default();
-    let question = asked("example.com", 1);
+    let plain = question("example.com", 1);
     let with = |at: usize, byte: u8| {
-        let mut bytes = question.clone();
+        let mut bytes = plain.clone();
         bytes[at] = byte;
         bytes
     };
     // A name that refers to itself, and one that refers beyond the message.
-    let pointer = |to: u8| [&question[..12], &[0xc0, to, 0, 1, 0, 1]].concat();
+    let pointer = |to: u8| [&plain[..12], &[0xc0, to, 0, 1, 0, 1]].concat();
     let long = [
-        &question[..12],
+        &plain[..12],
         &[1, b'a'].repeat(127),
         &[1, b'a', 0, 0, 1, 0, 1],
     ]
     .concat();
     for (what, bytes, expect) in [
         ("nothing", Vec::new(), None),
-        ("a part of a head", question[..11].to_vec(), None),
+        ("a part of a head", plain[..11].to_vec(), None),
         ("an answer", with(2, 0x81), None),
         ("another operation", with(2, 0x10), Some(4)),
         ("no question", with(5, 0), Some(1)),
         ("two questions", with(5, 2), Some(1)),
-        ("another class", with(question.len() - 1, 3), Some(5)),
-        (
-            "a cut question",
-            question[..question.len() - 1].to_vec(),
-            Some(1),
-        ),
+        ("another class", with(plain.len() - 1, 3), Some(5)),
+        ("a cut question", plain[..plain.len() - 1].to_vec(), Some(1)),
         ("a long label", with(12, 64), Some(1)),
         ("a label beyond the end", with(12, 63), Some(1)),
         ("a loop", pointer(12), Some(1)),
@@ -109,7 +105,7 @@ fn what_is_no_question_is_malformed_or_not_answered() {
         ("a zero in a name", with(13, 0), Some(3)),
         (
             "more behind it",
-            [&question[..], &[0, 0, 41, 16, 0]].concat(),
+            [&plain[..], &[0, 0, 41, 16, 0]].concat(),
             Some(0),
         ),
     ] {
@@ -122,7 +118,7 @@ proptest! {
     #[test]
     fn any_message_is_answered_briefly(bytes in prop::collection::vec(any::<u8>(), 0..700), at in 0_usize..29, byte: u8) {
         let names = NameTable::default();
-        let mut near = asked("example.com", 1);
+        let mut near = question("example.com", 1);
         near[at] = byte;
         for message in [bytes, near] {
             if let Some(answer) = answer(&message, &names) {
