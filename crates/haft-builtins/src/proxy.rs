@@ -3,12 +3,19 @@
 //! It is an HTTP/1.1 proxy: `CONNECT` for TLS, absolute URLs for plain HTTP, one request per connection. It resolves names itself,
 //! requires all addresses to be public, and connects to one of exactly these. A tunnel must begin with a TLS hello for the same
 //! name. It refuses everything that it cannot read, compare or check.
+//!
+//! Programs that know no proxy connect by themselves, and arrive here too: they find an address for every name
+//! (`names`), which says which host is meant. Both ways lead through `reach`.
 
 mod allow;
 mod counted;
+mod direct;
 mod forward;
 mod hello;
 mod judge;
+mod names;
+mod ports;
+mod questions;
 mod refusal;
 mod tunnel;
 
@@ -18,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft_http::upstream::UpstreamProxy;
-use haft_sandbox::{Outlet, ServeFuture};
+use haft_sandbox::{NAMES_PORT, OUTLET_ADDRESS, Outlet, ServeFuture};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -32,6 +39,8 @@ use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
 pub(crate) use judge::{ConnectionAccess, ConnectionJudge};
+pub(crate) use names::NameTable;
+pub(crate) use ports::taken_ports;
 pub(crate) use refusal::{ConnectionRefusal, Refusals};
 
 use crate::proxy::counted::{CountedStream, Traffic, idle};
@@ -107,21 +116,39 @@ impl Proxy {
         Arc::clone(&self.allowed)
     }
 
-    /// Returns an outlet that serves the connections of one command, about each of which `judge` decides, and the record of its
-    /// refusals.
+    /// Returns an outlet that serves the connections of one command, about each of which `judge` decides: those to the proxy, and those
+    /// to every address at these ports.
     pub(crate) fn outlet_judged_by(
         &self,
         judge: Arc<dyn ConnectionJudge>,
-    ) -> (Arc<dyn Outlet>, Arc<Refusals>) {
-        let refusals = Arc::<Refusals>::default();
+        ports: Vec<u16>,
+    ) -> CommandOutlet {
         let way = CommandProxy {
             http: self.http.clone(),
             judge,
-            refusals: Arc::clone(&refusals),
+            refusals: Arc::default(),
+            names: Arc::default(),
+            ports: ports.into(),
             moved: Traffic::default(),
         };
-        (Arc::new(way), refusals)
+        CommandOutlet {
+            refusals: Arc::clone(&way.refusals),
+            names: Arc::clone(&way.names),
+            ports: Arc::clone(&way.ports),
+            outlet: Arc::new(way),
+        }
     }
+}
+
+/// The way out of one command, with the records of its use.
+#[derive(Debug)]
+pub(crate) struct CommandOutlet {
+    pub(crate) outlet: Arc<dyn Outlet>,
+    pub(crate) refusals: Arc<Refusals>,
+    /// The names that the command asked for.
+    pub(crate) names: Arc<NameTable>,
+    /// The ports at which connections to every address are taken.
+    pub(crate) ports: Arc<[u16]>,
 }
 
 /// The proxy as one command uses it.
@@ -130,6 +157,8 @@ struct CommandProxy {
     http: Http,
     judge: Arc<dyn ConnectionJudge>,
     refusals: Arc<Refusals>,
+    names: Arc<NameTable>,
+    ports: Arc<[u16]>,
     /// Counts what passes on this connection.
     moved: Traffic,
 }
@@ -141,13 +170,33 @@ impl Outlet for CommandProxy {
             moved: moved.clone(),
             ..self.clone()
         };
+        let at = connection.local_addr();
         let connection = CountedStream::new(connection, moved.clone());
         Box::pin(async move {
+            let served = async {
+                match at {
+                    Ok(at) if at == OUTLET_ADDRESS => way.answer(connection).await,
+                    Ok(at) if at.port() == NAMES_PORT => {
+                        questions::serve(connection, &way.names).await;
+                    }
+                    Ok(at) => way.serve_direct(connection, at).await,
+                    // It is closed already.
+                    Err(_) => {}
+                }
+            };
             tokio::select! {
-                () = way.answer(connection) => {}
+                () = served => {}
                 () = idle(&moved, IDLE_TIMEOUT) => {}
             }
         })
+    }
+
+    fn ports(&self) -> Vec<u16> {
+        self.ports.to_vec()
+    }
+
+    fn answer_name(&self, question: &[u8]) -> Option<Vec<u8>> {
+        questions::answer(question, &self.names)
     }
 }
 
@@ -188,10 +237,28 @@ impl CommandProxy {
         } else {
             self.plain(request).await
         };
+        self.reply(done)
+    }
+
+    /// Records a refusal and makes the response that says it.
+    fn reply(&self, done: Result<Response<ProxyBody>, ConnectionRefusal>) -> Response<ProxyBody> {
         done.unwrap_or_else(|refusal| {
             self.refusals.note(&refusal);
             text_response(refusal.status(), &refusal.to_string())
         })
+    }
+
+    /// Parses the URL of a request to the proxy. An address that stands for a name here is none of a host elsewhere.
+    fn read(&self, url: &str) -> Result<WebUrl, ConnectionRefusal> {
+        let target = WebUrl::parse(url);
+        let target = target.map_err(|why| ConnectionRefusal::Unclear(why.to_string()))?;
+        match target.address().and_then(|at| self.names.name_of(at)) {
+            Some(name) => Err(ConnectionRefusal::StandsFor {
+                place: format!("{}:{}", target.host(), target.port()),
+                name,
+            }),
+            None => Ok(target),
+        }
     }
 
     /// Handles `CONNECT`. The tunnel opens after the response is sent.
@@ -208,7 +275,7 @@ impl CommandProxy {
         if uri.port_u16().is_none() {
             return Err(ConnectionRefusal::Malformed("CONNECT takes host:port"));
         }
-        let target = read(&format!("https://{authority}/"))?;
+        let target = self.read(&format!("https://{authority}/"))?;
         same_host(&request, &target, false)?;
         let upstream = self.reach(&target).await?;
         let tunnel = Tunnel::new(hyper::upgrade::on(request), upstream.stream, &target);
@@ -235,7 +302,7 @@ impl CommandProxy {
                 ));
             }
         }
-        let target = read(&uri.to_string())?;
+        let target = self.read(&uri.to_string())?;
         same_host(&request, &target, request.version() == Version::HTTP_11)?;
         let upstream = self.reach(&target).await?;
         forward::forward(request, upstream, &target).await
@@ -303,11 +370,6 @@ fn refusal_of(host: &str, error: &HttpError) -> ConnectionRefusal {
         HttpError::Proxy { .. } => ConnectionRefusal::from_upstream_error(error),
         _ => ConnectionRefusal::Unreachable(error.to_string()),
     }
-}
-
-/// Parses a URL as the web tools do.
-fn read(url: &str) -> Result<WebUrl, ConnectionRefusal> {
-    WebUrl::parse(url).map_err(|why| ConnectionRefusal::Unclear(why.to_string()))
 }
 
 /// Removes the trailing dot of a host.

@@ -22,6 +22,7 @@ mod explain;
 mod guards;
 mod judge;
 mod judged_call;
+mod named_ports;
 mod network_bundle;
 mod paths;
 mod restriction;

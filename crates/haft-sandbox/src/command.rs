@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use haft_shell::direct_words;
 
-use crate::outlet::Outlet;
+use crate::outlet::{MAX_OUTLET_PORTS, Outlet};
 use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
 use crate::toolchains::Toolchains;
 
@@ -42,12 +42,32 @@ pub enum Network {
     /// cannot provide this and does not pretend to.
     #[default]
     None,
-    /// An empty network namespace in which only one address, [`OUTLET_ADDRESS`](crate::OUTLET_ADDRESS), answers:
-    /// this outlet outside serves it. Needs namespaces: refused below [`Strength::NoProc`](crate::Strength::NoProc)
+    /// An empty network namespace in which only one address, [`OUTLET_ADDRESS`](crate::OUTLET_ADDRESS), answers, or also every
+    /// address at the outlet's [`ports`](Outlet::ports): this outlet outside serves them. Needs namespaces: refused below [`Strength::NoProc`](crate::Strength::NoProc)
     /// and by passthrough.
     Outlet(Arc<dyn Outlet>),
     /// The machine's own network and name resolution, with every address that the machine reaches.
     Host,
+}
+
+impl Network {
+    /// Returns the outlet, if there is one.
+    pub(crate) fn outlet(&self) -> Option<Arc<dyn Outlet>> {
+        match self {
+            Self::Outlet(outlet) => Some(Arc::clone(outlet)),
+            Self::None | Self::Host => None,
+        }
+    }
+
+    /// Returns the ports at which an outlet takes connections to every address.
+    pub(crate) fn outlet_ports(&self) -> Vec<u16> {
+        let Some(outlet) = self.outlet() else {
+            return Vec::new();
+        };
+        let mut ports = outlet.ports();
+        ports.truncate(MAX_OUTLET_PORTS);
+        ports
+    }
 }
 
 impl PartialEq for Network {

@@ -2,7 +2,11 @@
 
 pub(crate) mod bare;
 mod cause;
+<<<<<<< HEAD
 mod etc;
+=======
+mod every_address;
+>>>>>>> net
 mod guarded_names;
 pub(crate) mod guards;
 mod inside;
@@ -52,7 +56,7 @@ use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
 use crate::outlet::RunningOutlet;
 use crate::places::{PathPurpose, Places};
-use crate::report::{ActiveMechanisms, JailReport, receive, send_file};
+use crate::report::{ActiveMechanisms, JailReport, receive, send_files};
 use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
 use crate::tree::ProcessTree;
@@ -186,7 +190,7 @@ async fn set_up(
     if let Some(bytes) = memory_bytes(&spec.limits) {
         bound_memory(&mut tree, &mut plan, machine, level, bytes);
     }
-    let (held, listener) = ready(link, &plan, input).await?;
+    let (held, listeners) = ready(link, &plan, input).await?;
     let memory = match &machine.groups {
         Some(groups) if held.grouped => groups.bound(),
         _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
@@ -198,7 +202,9 @@ async fn set_up(
         }
         _ => MemoryBound::Process,
     };
-    let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
+    let outlet = spec.network.outlet();
+    let gate = outlet.map(|outlet| RunningOutlet::open(outlet, listeners));
+    let gate = gate.transpose().map_err(failed("open the outlet"))?;
     let started = StartedCommand {
         tree,
         stdout: Some(stdout.into()),
@@ -247,20 +253,20 @@ pub(crate) async fn launch(
     Ok(tree)
 }
 
-/// Sends a supervisor its plan and receives the first report, with the listener that may come with it.
+/// Sends a supervisor its plan and receives the first report, with the listeners that may come with it.
 async fn ready(
     link: UnixStream,
     plan: &SupervisorPlan,
     input: Option<OwnedFd>,
-) -> Result<(ActiveMechanisms, Option<OwnedFd>), StartError> {
+) -> Result<(ActiveMechanisms, Vec<OwnedFd>), StartError> {
     let report = tokio::time::timeout(SETUP, talk(link, &plan.encode(), input)).await;
-    let (report, listener) = match report {
-        Ok(Ok((report, listener))) => (Ok(report), listener),
-        Ok(Err(error)) => (Err(error), None),
-        Err(_) => (Err(io::ErrorKind::TimedOut.into()), None),
+    let (report, listeners) = match report {
+        Ok(Ok((report, listeners))) => (Ok(report), listeners),
+        Ok(Err(error)) => (Err(error), Vec::new()),
+        Err(_) => (Err(io::ErrorKind::TimedOut.into()), Vec::new()),
     };
     match report {
-        Ok(JailReport::Ready(held)) => Ok((held, listener)),
+        Ok(JailReport::Ready(held)) => Ok((held, listeners)),
         Ok(JailReport::NoProgram { errno }) => Err(StartError::Program {
             program: plan
                 .argv
@@ -282,37 +288,28 @@ async fn ready(
     }
 }
 
-/// Opens the outlet if the command has one; a jail that handed over no listener is an error.
-fn gate(spec: &CommandSpec, listener: Option<OwnedFd>) -> io::Result<Option<RunningOutlet>> {
-    let Network::Outlet(outlet) = &spec.network else {
-        return Ok(None);
-    };
-    let listener = listener.ok_or(io::ErrorKind::NotConnected)?;
-    RunningOutlet::open(listener, Arc::clone(outlet)).map(Some)
-}
-
-/// Sends the plan and reads the first report, with the listener that may come with it.
+/// Sends the plan and reads the first report, with the listeners that may come with it.
 async fn talk(
     link: UnixStream,
     plan: &[u8],
     input: Option<OwnedFd>,
-) -> io::Result<(JailReport, Option<OwnedFd>)> {
+) -> io::Result<(JailReport, Vec<OwnedFd>)> {
     link.set_nonblocking(true)?;
     let mut link = tokio::net::UnixStream::from_std(link)?;
     link.write_all(plan).await?;
     if let Some(input) = input {
-        let send = || send_file(&link, b"i", &input);
+        let send = || send_files(&link, b"i", std::slice::from_ref(&input));
         link.async_io(Interest::WRITABLE, send).await?;
     }
     // Reads the first report and nothing after it: the next one reports the exit. Dropping the stream leaves the
     // connection open, because the tree holds another handle to it.
-    let (mut bytes, mut listener) = (vec![0; JailReport::HEAD], None);
-    receive(&link, &mut bytes, &mut listener).await?;
+    let (mut bytes, mut listeners) = (vec![0; JailReport::HEAD], Vec::new());
+    receive(&link, &mut bytes, &mut listeners).await?;
     bytes.resize(JailReport::HEAD + JailReport::text_length(&bytes), 0);
-    receive(&link, &mut bytes[JailReport::HEAD..], &mut listener).await?;
+    receive(&link, &mut bytes[JailReport::HEAD..], &mut listeners).await?;
     let report = JailReport::decode(&bytes).map(|(report, _)| report);
     let report = report.ok_or(io::ErrorKind::InvalidData)?;
-    Ok((report, listener))
+    Ok((report, listeners))
 }
 
 fn wrong(path: &Path, why: &str) -> StartError {
@@ -335,6 +332,7 @@ fn words_and_limits(level: JailLevel, spec: &CommandSpec) -> Result<SupervisorPl
             Network::Outlet(_) => JailNetwork::Outlet,
             Network::Host => JailNetwork::Host,
         },
+        ports: spec.network.outlet_ports(),
         ..SupervisorPlan::default()
     })
 }
@@ -387,6 +385,8 @@ async fn plan(
     }
     if spec.network == Network::Host {
         system::host_names(&mut plan, own_root);
+    } else if !plan.ports.is_empty() {
+        system::jail_names(&mut plan);
     }
     plan.env = environment(system, spec, &scratch);
     home_folders(&mut plan, places, spec, &scratch)?;

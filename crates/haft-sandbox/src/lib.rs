@@ -67,7 +67,9 @@ use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::large_blocks::map_large_blocks;
 pub use crate::memory::MemoryBound;
-pub use crate::outlet::{OUTLET_ADDRESS, Outlet, ServeFuture};
+pub use crate::outlet::{
+    JAIL_ADDRESS, MAX_OUTLET_PORTS, NAMES_PORT, OUTLET_ADDRESS, Outlet, ServeFuture,
+};
 pub use crate::output::{
     Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Follower, Log, SPOOLED, Spool, TextChunk,
 };

@@ -112,7 +112,7 @@ impl ConnectionTarget {
 
     /// Returns the place as a target for the client.
     pub(super) fn target(&self) -> Result<WebUrl, ConnectionRefusal> {
-        let target = WebUrl::parse(&format!("https://{}:{}/", self.host, self.port));
+        let target = WebUrl::of_connection("https", &self.host, self.port);
         target.map_err(|why| ConnectionRefusal::Unclear(why.to_string()))
     }
 

@@ -12,7 +12,7 @@ use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::{AskingGuard, Connections, ConnectionsJudge};
 use crate::command::listed::ListedConnections;
 use crate::command::{CommandData, packages};
-use crate::proxy::{Proxy, Refusals};
+use crate::proxy::{CommandOutlet, Proxy, taken_ports};
 
 /// The network access of commands, and the packages they see. The default reaches nothing.
 #[derive(Debug, Clone, Default)]
@@ -188,20 +188,19 @@ impl CommandNetwork {
     ) -> CommandConnections {
         let mut connected = CommandConnections {
             mode: self.word(),
-            refusals: None,
+            way: None,
             connections: None,
         };
+        // A command that only reads has no need to connect.
         // A command that only reads has no need to connect.
         if let NetworkMode::Ask(proxy, open) = &self.mode
             && !spec.mounts.only_reads
         {
             let connections = Connections::new(proxy, open, call);
             let judge = Arc::new(ConnectionsJudge(Arc::clone(&connections)));
-            let (outlet, refusals) = proxy.outlet_judged_by(judge);
-            spec.network = Network::Outlet(outlet);
-            connected.refusals = Some(refusals);
-            connected.connections = Some(connections);
-            for (name, value) in proxy_variables().chain(patience()).chain(no_updates()) {
+            let ports = taken_ports(call.context.rules().named_ports());
+            connected.lead(spec, proxy.outlet_judged_by(judge, ports), connections);
+            for (name, value) in patience().chain(no_updates()) {
                 spec.env.entry(name.into()).or_insert(value.into());
             }
         }
@@ -214,13 +213,8 @@ impl CommandNetwork {
                 connections: Arc::clone(&connections),
                 rules: call.context.rules(),
             });
-            let (outlet, refusals) = proxy.outlet_judged_by(judge);
-            spec.network = Network::Outlet(outlet);
-            connected.refusals = Some(refusals);
-            connected.connections = Some(connections);
-            for (name, value) in proxy_variables() {
-                spec.env.entry(name.into()).or_insert(value.into());
-            }
+            let ports = taken_ports(proxy.list().ports());
+            connected.lead(spec, proxy.outlet_judged_by(judge, ports), connections);
         }
         if matches!(self.mode, NetworkMode::Full) {
             spec.network = Network::Host;
@@ -292,13 +286,17 @@ fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
 #[derive(Debug, Clone)]
 pub(crate) struct CommandConnections {
     mode: &'static str,
-    refusals: Option<Arc<Refusals>>,
+    /// The way out, if there is one.
+    way: Option<Arc<CommandOutlet>>,
     /// Decides about the connections if any may be asked about.
     connections: Option<Arc<Connections>>,
 }
 
-/// Messages of programs that got no connection, or that resolve names themselves.
-const UNREACHABLE_MESSAGES: [&str; 8] = [
+/// Maximum number of names in the advice for a command that reached nothing.
+const MAX_UNREACHED: usize = 3;
+
+/// Messages of programs that found no address for a name, or no way to one.
+const UNREACHABLE_MESSAGES: [&str; 11] = [
     "Network is unreachable",
     "network is unreachable",
     "ENETUNREACH",
@@ -307,9 +305,25 @@ const UNREACHABLE_MESSAGES: [&str; 8] = [
     "Could not resolve host",
     "name resolution",
     "Name or service not known",
+    "UnknownHostException",
+    "no such host",
+    "NXDOMAIN",
 ];
 
+/// Messages of programs that found nothing at a port, which may be one of their own.
+const REFUSED_MESSAGES: [&str; 3] = ["Connection refused", "connection refused", "ECONNREFUSED"];
+
 impl CommandConnections {
+    /// Gives a command this way out. Variables that the caller set are kept.
+    fn lead(&mut self, spec: &mut CommandSpec, way: CommandOutlet, asking: Arc<Connections>) {
+        spec.network = Network::Outlet(Arc::clone(&way.outlet));
+        for (name, value) in proxy_variables() {
+            spec.env.entry(name.into()).or_insert(value.into());
+        }
+        self.way = Some(Arc::new(way));
+        self.connections = Some(asking);
+    }
+
     /// Describes the confinement of the command, including its network if it has one.
     pub(crate) fn strength(&self, running: &RunningCommand) -> String {
         let judged = self.connections.as_ref();
@@ -325,29 +339,56 @@ impl CommandConnections {
 
     /// Returns the setting that would allow the first refused connection, for the operator.
     pub(crate) fn allowing_setting(&self, data: &CommandData) -> Option<String> {
-        let refusals = self.refusals.as_ref();
-        let refused = refusals.and_then(|refusals| refusals.allowing_setting());
+        let way = self.way.as_ref();
+        let refused = way.and_then(|way| way.refusals.allowing_setting());
         let ask = || {
-            let none = self.mode == "none" && has_unreachable_message(data);
+            let none = self.mode == "none" && has_message(data, &UNREACHABLE_MESSAGES);
             none.then(|| "`sandbox.network = \"ask\"` asks when a command connects".to_owned())
         };
-        refused.or_else(ask)
+        let port = || {
+            let name = self.unreached(data).into_iter().next()?;
+            let ask = self.mode == "ask";
+            ask.then(|| {
+                format!("`Network({name}:PORT)` in `policy.allow` opens another port of it")
+            })
+        };
+        refused.or_else(ask).or_else(port)
     }
 
     /// Returns advice for a command that failed because it could not reach the network.
     pub(crate) fn hint(&self, data: &CommandData) -> Option<String> {
-        if !has_unreachable_message(data) {
+        let names = self.unreached(data);
+        if names.is_empty() && !has_message(data, &UNREACHABLE_MESSAGES) {
             return None;
         }
-        Some(match self.mode {
-            "none" => "commands have no network here".to_owned(),
-            "full" => return None,
-            _ if self.refusals.is_none() => "a command that only reads has no network".to_owned(),
-            _ => format!(
-                "the only way to the network is the HTTP proxy http://{OUTLET_ADDRESS}, which HTTP_PROXY and HTTPS_PROXY name: \
-                 let the program use it; other protocols, such as ssh, do not pass"
-            ),
-        })
+        let way = match (self.mode, &self.way) {
+            ("none", _) => return Some("commands have no network here".to_owned()),
+            ("full", _) => return None,
+            (_, None) => return Some("a command that only reads has no network".to_owned()),
+            (_, Some(way)) => way,
+        };
+        let ports: Vec<String> = way.ports.iter().map(ToString::to_string).collect();
+        let names = if names.is_empty() {
+            String::new()
+        } else {
+            format!(
+                "; looked up, but not connected to there: {}",
+                names.join(", ")
+            )
+        };
+        Some(format!(
+            "connections leave by TCP at ports {}, and at others by the HTTP proxy http://{OUTLET_ADDRESS}, which HTTP_PROXY and \
+             HTTPS_PROXY name{names}",
+            ports.join(", ")
+        ))
+    }
+
+    /// Returns the first names that a command asked for and did not connect to, if it says that it found nothing there.
+    fn unreached(&self, data: &CommandData) -> Vec<String> {
+        let says = has_message(data, &REFUSED_MESSAGES) || has_message(data, &UNREACHABLE_MESSAGES);
+        let way = self.way.as_ref().filter(|_| says);
+        way.map(|way| way.names.unreached(MAX_UNREACHED))
+            .unwrap_or_default()
     }
 
     /// Returns a value during whose lifetime the command asks about its connections.
@@ -370,18 +411,12 @@ impl CommandConnections {
 
     /// Returns what was refused so far.
     pub(crate) fn refused(&self) -> Vec<String> {
-        let refusals = self.refusals.as_ref();
-        refusals
-            .map(|refusals| refusals.lines())
-            .unwrap_or_default()
+        let way = self.way.as_ref();
+        way.map(|way| way.refusals.lines()).unwrap_or_default()
     }
 }
 
-fn has_unreachable_message(data: &CommandData) -> bool {
-    let has_message = |text: &str| {
-        UNREACHABLE_MESSAGES
-            .iter()
-            .any(|words| text.contains(words))
-    };
-    has_message(&data.stderr) || has_message(&data.stdout)
+fn has_message(data: &CommandData, messages: &[&str]) -> bool {
+    let has = |text: &str| messages.iter().any(|words| text.contains(words));
+    has(&data.stderr) || has(&data.stdout)
 }

@@ -65,6 +65,11 @@ impl AllowList {
         self.0.is_empty()
     }
 
+    /// Returns the ports that entries name.
+    pub(crate) fn ports(&self) -> impl Iterator<Item = u16> {
+        self.0.iter().filter_map(|entry| entry.port)
+    }
+
     /// Returns true if an entry names this host and port.
     pub(crate) fn allows(&self, target: &WebUrl) -> bool {
         self.0.iter().any(|entry| entry.allows(target))

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
@@ -71,6 +72,12 @@ pub(super) struct CountedStream {
 impl CountedStream {
     pub(super) fn new(stream: TcpStream, moved: Traffic) -> Self {
         Self { stream, moved }
+    }
+
+    /// Ends the connection so that the program sees it reset, as by a host where nothing listens.
+    pub(super) fn reset(self) {
+        // Without it the connection only ends.
+        let _ = sockopt::set_socket_linger(&self.stream, Some(Duration::ZERO));
     }
 }
 

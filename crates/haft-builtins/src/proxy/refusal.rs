@@ -41,6 +41,14 @@ pub(crate) enum ConnectionRefusal {
     /// The tunnel does not carry TLS for the requested host.
     #[error("the tunnel to {host} was closed: {why}")]
     Tunnel { host: String, why: String },
+    /// An address that stands for names, but for none that this command asked for.
+    #[error("{place} stands for no host: ask for the address of its name again")]
+    Unnamed { place: String },
+    /// An address that stands for a name.
+    #[error(
+        "{place} is no host's address but stands for {name} in this jail: name that to the proxy"
+    )]
+    StandsFor { place: String, name: String },
     /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]
     Upstream {
@@ -93,6 +101,11 @@ impl ConnectionRefusal {
         }
     }
 
+    /// Returns false for a connection that was allowed and failed.
+    pub(super) fn is_decision(&self) -> bool {
+        !matches!(self, Self::Unreachable(_) | Self::Upstream { .. })
+    }
+
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
@@ -122,9 +135,13 @@ struct RefusalLine {
 impl Refusals {
     /// Records a refusal. The command learns about other failures by itself.
     pub(super) fn note(&self, refusal: &ConnectionRefusal) {
-        if matches!(refusal, ConnectionRefusal::Unreachable(_)) {
-            return;
+        if !matches!(refusal, ConnectionRefusal::Unreachable(_)) {
+            self.note_untold(refusal);
         }
+    }
+
+    /// Records a refusal, or a failure of which the command sees only that its connection ends.
+    pub(super) fn note_untold(&self, refusal: &ConnectionRefusal) {
         let line: String = refusal.to_string().chars().take(MAX_SHOWN).collect();
         let mut log = self.0.lock();
         if log.lines.iter().any(|known| known.text == line) {

@@ -71,6 +71,20 @@ impl WebUrl {
         Self::of(joined.map_err(|e| UrlRefusal::Malformed(e.to_string()))?)
     }
 
+    /// Returns the target of a program's own connection, at any port: what it says there is not written by whoever wrote a URL, so the
+    /// ports of other protocols (URL rule 7) are its own choice.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse).
+    #[cfg(feature = "commands")]
+    pub(crate) fn of_connection(scheme: &str, host: &str, port: u16) -> Result<Self, UrlRefusal> {
+        let mut target = Self::parse(&format!("{scheme}://{host}/"))?;
+        let wrong = |()| UrlRefusal::Malformed(format!("port {port}"));
+        target.url.set_port(Some(port)).map_err(wrong)?;
+        target.port = port;
+        Ok(target)
+    }
+
     fn of(mut url: Url) -> Result<Self, UrlRefusal> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(UrlRefusal::Scheme(url.scheme().to_owned()));

@@ -66,6 +66,7 @@ pub(crate) struct Town {
     secure: SocketAddr,
     answers: Mutex<HashMap<String, Vec<Vec<IpAddr>>>>,
     connected: Mutex<Vec<SocketAddr>>,
+    looked_up: Mutex<Vec<String>>,
     tls: TlsAcceptor,
     root: CertificateDer<'static>,
 }
@@ -109,6 +110,7 @@ impl Town {
             secure: listen(does, Some(tls.clone())).await,
             answers: Mutex::default(),
             connected: Mutex::default(),
+            looked_up: Mutex::default(),
             tls,
             root,
         })
@@ -154,10 +156,16 @@ impl Town {
     pub(crate) fn connected(&self) -> Vec<SocketAddr> {
         self.connected.lock().clone()
     }
+
+    /// Returns every name that was looked up, in order.
+    pub(crate) fn looked_up(&self) -> Vec<String> {
+        self.looked_up.lock().clone()
+    }
 }
 
 impl Network for Town {
     fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        self.looked_up.lock().push(name.to_owned());
         let mut answers = self.answers.lock();
         let answer = match answers.get_mut(name) {
             Some(lists) if lists.len() > 1 => lists.remove(0),

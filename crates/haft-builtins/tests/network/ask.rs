@@ -562,10 +562,19 @@ async fn a_listed_host_is_guarded_once_the_run_has_read_elsewhere(sandbox: &Sand
 async fn a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox: &Sandbox) {
     let town = town().await;
     let scene = scene(sandbox, &town, RuleSet::default());
-    let script = "socket.create_connection(('93.184.216.34', 443), 5)";
-    let seen = scene.script(script).await;
-    assert!(!seen.ok, "{}", seen.shown);
-    assert!(seen.shown.contains("HTTPS_PROXY"), "{}", seen.shown);
+    let outcome = scene
+        .call(json!({ "argv": ["python3", "-c", "from net import *\ndirect('db.example.com', 5432)"] }))
+        .await;
+    let shown = serde_json::to_string(&outcome).unwrap();
+    assert!(!outcome.is_ok(), "{shown}");
+    for told in ["HTTPS_PROXY", "ports 22, 80, 443", "db.example.com"] {
+        assert!(shown.contains(told), "{shown}");
+    }
+    let operator = outcome.operator.unwrap();
+    assert!(
+        operator.contains("`Network(db.example.com:PORT)`"),
+        "{operator}"
+    );
     // The loopback of the command's own network is not the proxy's.
     let server = "
 import http.server, threading

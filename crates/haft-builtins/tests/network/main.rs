@@ -9,6 +9,7 @@
 )]
 
 mod ask;
+mod direct;
 mod modes;
 mod pip;
 mod private;
@@ -195,6 +196,7 @@ fn main() {
         modes::all(&sandbox).await;
         ask::all(&sandbox).await;
         private::all(&sandbox).await;
+        direct::all(&sandbox).await;
         pip::all(&sandbox).await;
         upstream::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");

@@ -7,22 +7,22 @@ use haft_sandbox::Sandbox;
 use serde_json::Value;
 
 use crate::town::{PUBLIC, Town, page};
-use crate::{Scene, allow, public};
+use crate::{Scene, allow, direct, public};
 
 /// One attempt.
-struct Row {
-    name: &'static str,
-    hosts: &'static [&'static str],
-    script: &'static str,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    pub(crate) hosts: &'static [&'static str],
+    pub(crate) script: &'static str,
     /// Texts that the output must contain.
-    prints: &'static [&'static str],
+    pub(crate) prints: &'static [&'static str],
     /// The refusals in one line; empty if there must be none.
-    refused: &'static str,
+    pub(crate) refused: &'static str,
     /// Ports that were connected to at the public address.
-    connected: &'static [u16],
+    pub(crate) connected: &'static [u16],
 }
 
-const LIST: &[&str] = &["example.com", "*.example.org", "bücher.example.net"];
+pub(crate) const LIST: &[&str] = &["example.com", "*.example.org", "bücher.example.net"];
 
 #[rustfmt::skip]
 const ROWS: &[Row] = &[
@@ -58,19 +58,19 @@ const ROWS: &[Row] = &[
     Row { name: "what belongs to the hop stays here", hosts: LIST, script: "raw('GET http://example.com/ HTTP/1.1\\r\\nHost: EXAMPLE.com:80\\r\\nProxy-Authorization: SECRET\\r\\nProxy-Connection: keep-alive\\r\\nConnection: X-Mine\\r\\nX-Mine: SECRET\\r\\nUpgrade: h2c\\r\\nTE: SECRET\\r\\nX-Other: kept\\r\\n\\r\\n')", prints: &["x-other: kept", "host: example.com\r\n"], refused: "", connected: &[80] },
     Row { name: "one request a connection", hosts: LIST, script: "raw('GET http://example.com/1 HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\nGET http://example.com/2 HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\n')", prints: &["GET /1 HTTP/1.1"], refused: "", connected: &[80] },
     Row { name: "two lengths", hosts: LIST, script: "raw('POST http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\nContent-Length: 4\\r\\nContent-Length: 5\\r\\n\\r\\nabcde')", prints: &["HTTP/1.1 400"], refused: "", connected: &[] },
-    Row { name: "NO_PROXY in the command", hosts: LIST, script: "os.environ['NO_PROXY'] = os.environ['no_proxy'] = '*'\nfails('directly', lambda: get('https://example.com/'))", prints: &["REFUSED directly"], refused: "", connected: &[] },
-    Row { name: "around the proxy", hosts: LIST, script: "for place in [('93.184.216.34', 443), ('169.254.169.254', 80), ('127.0.0.1', int(open('port').read())), ('::1', int(open('port').read())), ('2606:4700::1111', 443)]: fails(place[0], lambda: socket.create_connection(place, 5))\nfor place in ['8.8.8.8', '169.254.169.254', '127.0.0.53']: fails('udp ' + place, lambda: (u := socket.socket(socket.AF_INET, socket.SOCK_DGRAM), u.settimeout(1), u.connect((place, 53)), u.send(b'x'), u.recv(1)))\nfails('dns', lambda: socket.getaddrinfo('example.com', 443))", prints: &["REFUSED 93.184.216.34", "REFUSED 169.254.169.254", "REFUSED 127.0.0.1", "REFUSED ::1", "REFUSED 2606", "REFUSED udp 8.8.8.8", "REFUSED udp 169.254", "REFUSED udp 127.0.0.53", "REFUSED dns"], refused: "", connected: &[] },
+    Row { name: "NO_PROXY in the command", hosts: LIST, script: "os.environ['NO_PROXY'] = os.environ['no_proxy'] = '*'\nfails('directly', lambda: get('https://pypi.org/'))\nget('https://example.com/')", prints: &["REFUSED directly", "READ 200"], refused: "pypi.org:443 is not one of the hosts", connected: &[443] },
+    Row { name: "around the proxy", hosts: LIST, script: "for place in [('127.0.0.1', int(open('port').read())), ('::1', int(open('port').read())), ('93.184.216.34', 8443), ('2606:4700::1111', 25)]: fails(place[0], lambda: socket.create_connection(place, 5))\nfor place in ['8.8.8.8', '169.254.169.254', '127.0.0.53']: fails('udp ' + place, lambda: (u := socket.socket(socket.AF_INET, socket.SOCK_DGRAM), u.settimeout(1), u.connect((place, 443)), u.send(b'x'), u.recv(1)))", prints: &["REFUSED 127.0.0.1", "REFUSED ::1", "REFUSED 93.184.216.34", "REFUSED 2606", "REFUSED udp 8.8.8.8", "REFUSED udp 169.254", "REFUSED udp 127.0.0.53"], refused: "", connected: &[] },
 ];
 
 /// Runs all rows and returns their number.
 pub(crate) async fn all(sandbox: &Sandbox) -> usize {
     let own = TcpListener::bind("127.0.0.1:0").unwrap();
-    for row in ROWS {
+    for row in ROWS.iter().chain(direct::ROWS) {
         check(sandbox, row, own.local_addr().unwrap()).await;
     }
     own.set_nonblocking(true).unwrap();
     assert!(own.accept().is_err(), "the host's loopback was reached");
-    ROWS.len()
+    ROWS.len() + direct::ROWS.len()
 }
 
 async fn check(sandbox: &Sandbox, row: &Row, own: SocketAddr) {
@@ -101,7 +101,8 @@ async fn check(sandbox: &Sandbox, row: &Row, own: SocketAddr) {
         "{name}: {out}"
     );
     assert!(!out.contains("GET /2"), "{name}: {out}");
-    let answered = out.contains("HTTP/1.1 200") || out.contains("READ 200");
+    let answered =
+        out.contains("HTTP/1.1 200") || out.contains("READ 200") || out.contains("INSIDE");
     assert_eq!(answered, !row.connected.is_empty(), "{name}: {out}");
     let lines = lines(&seen.data["network_refused"]);
     let noted = lines.iter().any(|line| line.contains(row.refused));

@@ -140,6 +140,14 @@ impl NetworkPattern {
         self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
     }
 
+    /// Returns the port that it names, of hosts elsewhere: at those of this machine commands have servers of their own.
+    pub(crate) fn port_elsewhere(&self) -> Option<u16> {
+        let is_here = ["localhost", "127.0.0.1", "[::1]"]
+            .iter()
+            .any(|host| self.opens_private && self.names(host));
+        self.port.filter(|_| !is_here)
+    }
+
     fn names(&self, host: &str) -> bool {
         self.hosts.iter().any(|pattern| pattern.matches(host))
     }
@@ -334,11 +342,31 @@ mod tests {
             ("cargo build", "static.crates.io", true),
             ("go mod tidy", "sum.golang.org", true),
             ("curl https://github.com", "github.com", false),
+            ("./mvnw -q verify", "repo.maven.apache.org", true),
+            ("./gradlew build", "repo1.maven.org", true),
+            ("./gradlew build", "plugins-artifacts.gradle.org", true),
+            ("dotnet restore", "api.nuget.org", true),
+            ("bundle install", "index.rubygems.org", true),
+            ("composer install", "repo.packagist.org", true),
+            ("rebar3 get-deps", "repo.hex.pm", true),
+            (
+                "Rscript -e 'install.packages(\"x\")'",
+                "cloud.r-project.org",
+                true,
+            ),
+            ("micromamba create -n x", "conda.anaconda.org", true),
+            ("java -jar app.jar", "repo1.maven.org", false),
         ] {
             let bundle = NetworkBundle::of_host(host).unwrap();
             assert_eq!(bundle.is_used_by(&CommandLine::new(line)), used, "{line}");
         }
         assert_eq!(NetworkBundle::of_host("example.com"), None);
+        // A host of two bundles would be found in one alone.
+        let mut hosts: Vec<_> = BUNDLES.iter().flat_map(|bundle| bundle.hosts).collect();
+        let all = hosts.len();
+        hosts.sort_unstable();
+        hosts.dedup();
+        assert_eq!(hosts.len(), all);
     }
 
     #[test]

@@ -5,7 +5,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
@@ -17,8 +16,7 @@ use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
 use super::shared::{Pipes, SupervisorFindings, die_with, environment, open_proc};
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
-use super::{lock, root, script};
-use crate::outlet::OUTLET_ADDRESS;
+use super::{every_address, lock, root, script};
 use crate::report::{ActiveMechanisms, JailReport, SetupFailure, hand, step, tell};
 use crate::spawn::{self, ResolvedCommand};
 use crate::strength::Strength;
@@ -61,9 +59,8 @@ pub(crate) fn run(
                 tell(link, &JailReport::NoProgram { errno });
             }
             Ok(first) => {
-                // From here on only the host holds the listener: connections wait until then.
-                let listener = ready.listener.map(OwnedFd::from);
-                hand(link, &JailReport::Ready(ready.held), listener);
+                // From here on only the host holds the listeners: connections wait until then.
+                hand(link, &JailReport::Ready(ready.held), ready.listeners);
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
@@ -77,8 +74,8 @@ pub(crate) fn run(
 /// A jail that is built but runs nothing yet.
 struct BuiltJail {
     held: ActiveMechanisms,
-    /// The listener of an outlet.
-    listener: Option<TcpListener>,
+    /// The listeners of an outlet.
+    listeners: Vec<OwnedFd>,
     given: ProcessHandles,
 }
 
@@ -102,7 +99,7 @@ fn prepare(
     rustix::process::setsid()
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
-    let (mut held, mut listener) = (ActiveMechanisms::default(), None);
+    let (mut held, mut listeners) = (ActiveMechanisms::default(), Vec::new());
     let proc = open_proc()?;
     held.watched = around.watched;
     held.grouped = around.grouped;
@@ -116,8 +113,7 @@ fn prepare(
             sys::loopback_up().map_err(step("turn the loopback on"))?;
         }
         if plan.net == JailNetwork::Outlet {
-            let made = TcpListener::bind(OUTLET_ADDRESS).map_err(step("make the outlet"))?;
-            listener = Some(made);
+            listeners = every_address::listen(&plan.ports).map_err(step("make the outlet"))?;
         }
         held.counted = root::build(plan, around.users, root)?;
     }
@@ -136,7 +132,7 @@ fn prepare(
     }
     Ok(BuiltJail {
         held,
-        listener,
+        listeners,
         given: ProcessHandles { stdin, proc },
     })
 }

@@ -108,7 +108,7 @@ pub(crate) enum JailNetwork {
     /// An empty network namespace, or no sockets if there are no namespaces.
     #[default]
     Own,
-    /// Like `Own`, with a listener in it that is handed to the host.
+    /// Like `Own`, with listeners in it that are handed to the host.
     Outlet,
     /// The host's network, with every address that this machine reaches.
     Host,
@@ -142,6 +142,8 @@ pub(crate) struct KernelLimits {
 pub(crate) struct SupervisorPlan {
     pub(crate) level: u8,
     pub(crate) net: JailNetwork,
+    /// The ports at which an outlet takes connections to every address.
+    pub(crate) ports: Vec<u16>,
     pub(crate) role: ProgramRole,
     /// The list of a script's locks, for [`Role::Fresh`]; the list of its mounts, for [`Role::Zygote`].
     pub(crate) locks: Vec<u8>,
@@ -186,6 +188,7 @@ impl SupervisorPlan {
         let mut out = PlanEncoder(vec![0; 4]);
         out.number(u64::from(self.level));
         out.number(self.net as u64);
+        out.list(&self.ports, |out, port| out.number(u64::from(*port)));
         out.number(self.role as u64);
         out.bytes(&self.locks);
         out.text(self.folder.as_os_str());
@@ -236,6 +239,7 @@ impl SupervisorPlan {
         let plan = Self {
             level: u8::try_from(from.number()?).ok()?,
             net: from.net()?,
+            ports: from.list(|from| u16::try_from(from.number()?).ok())?,
             role: from.role()?,
             locks: from.bytes()?.to_vec(),
             folder: from.text()?.into(),

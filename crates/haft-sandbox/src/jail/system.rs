@@ -20,6 +20,8 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     // POSIX shared memory is in the private folder, under its quota.
     ("shm", "/tmp"),
 ];
+/// The `nsswitch.conf` of a jail in which names are asked for.
+const NAME_SERVICES: &str = "passwd: files\ngroup: files\nhosts: files dns\nservices: files\n";
 /// The size in bytes above which a file of `/etc` is bind-mounted instead of copied into each jail.
 const COPIED: u64 = 8 << 10;
 /// The system's folders of programs.
@@ -205,6 +207,24 @@ impl SystemList {
     }
 }
 
+/// Names the jail's own answers as the only source of addresses, besides its `/etc/hosts`.
+pub(crate) fn jail_names(plan: &mut SupervisorPlan) {
+    for (name, text) in [
+        ("resolv.conf", "nameserver 127.0.0.1\n"),
+        ("nsswitch.conf", NAME_SERVICES),
+    ] {
+        let target = Path::new("/etc").join(name);
+        replace(plan, target, text.into());
+    }
+}
+
+/// Replaces a generated file of `/etc`.
+fn replace(plan: &mut SupervisorPlan, target: PathBuf, bytes: Vec<u8>) {
+    let made_up = |entry: &RootEntry| matches!(entry, RootEntry::File { target: file, .. } if *file == target);
+    plan.entries.retain(|entry| !made_up(entry));
+    plan.entries.push(RootEntry::File { target, bytes });
+}
+
 /// Adds what a command in the host's network needs to resolve names as the host does, copied as it is now.
 pub(crate) fn host_names(plan: &mut SupervisorPlan, own_root: bool) {
     for name in ["resolv.conf", "hosts", "nsswitch.conf", "gai.conf"] {
@@ -218,15 +238,11 @@ pub(crate) fn host_names(plan: &mut SupervisorPlan, own_root: bool) {
             );
             continue;
         }
-        let made_up = |entry: &RootEntry| matches!(entry, RootEntry::File { target: file, .. } if *file == target);
-        plan.entries.retain(|entry| !made_up(entry));
         let bytes = match name {
             // The host's other services may be those of a network directory, which has no place here.
-            "nsswitch.conf" => {
-                b"passwd: files\ngroup: files\nhosts: files dns\nservices: files\n".to_vec()
-            }
+            "nsswitch.conf" => NAME_SERVICES.into(),
             _ => fs::read(&target).unwrap_or_default(),
         };
-        plan.entries.push(RootEntry::File { target, bytes });
+        replace(plan, target, bytes);
     }
 }

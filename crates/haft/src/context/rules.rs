@@ -1,5 +1,6 @@
 //! `CurrentRules`: the policy's verdicts on what a call does beyond what it was cleared for, also after it has ended.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{CallContext, NestedExecutor};
@@ -50,6 +51,11 @@ impl CurrentRules {
         };
         let entry = tools.entry(name);
         entry.map_or_else(Vec::new, |entry| suggest(entry.spec()))
+    }
+
+    /// Returns the ports of hosts elsewhere that rules for the connections of commands name, except deny rules.
+    pub fn named_ports(&self) -> BTreeSet<u16> {
+        self.host.policy().named_ports()
     }
 
     /// Notes that the run has connected to this host on behalf of a tool: what the host answers may be written by strangers.

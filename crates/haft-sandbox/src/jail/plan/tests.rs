@@ -68,6 +68,7 @@ fn entries() -> Vec<RootEntry> {
 fn plan() -> SupervisorPlan {
     let mut plan = SupervisorPlan {
         net: JailNetwork::Host,
+        ports: vec![443, 65_535],
         role: ProgramRole::Fresh,
         locks: vec![1, 0, 255],
         folder: "/f".into(),
