@@ -15,6 +15,7 @@ mod shared;
 mod spare;
 mod supervisor;
 pub(crate) mod system;
+mod terminals;
 mod toolchains;
 mod users;
 mod waiting;
@@ -52,6 +53,7 @@ use crate::places::{PathPurpose, Places};
 use crate::report::{ActiveMechanisms, JailReport, receive, send_file};
 use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
+use crate::terminal::CommandTerminal;
 use crate::tree::ProcessTree;
 use crate::{Config, StartError};
 
@@ -98,6 +100,9 @@ pub(crate) async fn start(
         }
         if spec.mounts.view.is_some() {
             return Err(StartError::NoView(probe.strength));
+        }
+        if spec.terminal.is_some() {
+            return Err(StartError::NoTerminal(probe.strength));
         }
     }
     let level = JailLevel {
@@ -179,7 +184,7 @@ async fn set_up(
     if let Some(bytes) = memory_bytes(&spec.limits) {
         bound_memory(&mut tree, &mut plan, machine, level, bytes);
     }
-    let (held, listener) = ready(link, &plan, input).await?;
+    let (held, files) = ready(link, &plan, input).await?;
     let memory = match &machine.groups {
         Some(groups) if held.grouped => groups.bound(),
         _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
@@ -191,10 +196,13 @@ async fn set_up(
         }
         _ => MemoryBound::Process,
     };
-    let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
+    let mut files = files.into_iter();
+    let gate = gate(spec, &mut files).map_err(failed("open the outlet"))?;
+    let terminal = terminal(spec, &mut files).map_err(failed("open its terminal"))?;
     let started = StartedCommand {
         tree,
-        stdout: Some(stdout.into()),
+        stdout: terminal.is_none().then(|| stdout.into()),
+        terminal,
         stderr: stderr.into(),
         strength: level.strength,
         memory,
@@ -240,20 +248,20 @@ pub(crate) async fn launch(
     Ok(tree)
 }
 
-/// Sends a supervisor its plan and receives the first report, with the listener that may come with it.
+/// Sends a supervisor its plan and receives the first report, with the descriptors that may come with it.
 async fn ready(
     link: UnixStream,
     plan: &SupervisorPlan,
     input: Option<OwnedFd>,
-) -> Result<(ActiveMechanisms, Option<OwnedFd>), StartError> {
+) -> Result<(ActiveMechanisms, Vec<OwnedFd>), StartError> {
     let report = tokio::time::timeout(SETUP, talk(link, &plan.encode(), input)).await;
-    let (report, listener) = match report {
-        Ok(Ok((report, listener))) => (Ok(report), listener),
-        Ok(Err(error)) => (Err(error), None),
-        Err(_) => (Err(io::ErrorKind::TimedOut.into()), None),
+    let (report, files) = match report {
+        Ok(Ok((report, files))) => (Ok(report), files),
+        Ok(Err(error)) => (Err(error), Vec::new()),
+        Err(_) => (Err(io::ErrorKind::TimedOut.into()), Vec::new()),
     };
     match report {
-        Ok(JailReport::Ready(held)) => Ok((held, listener)),
+        Ok(JailReport::Ready(held)) => Ok((held, files)),
         Ok(JailReport::NoProgram { errno }) => Err(StartError::Program {
             program: plan
                 .argv
@@ -276,20 +284,35 @@ async fn ready(
 }
 
 /// Opens the outlet if the command has one; a jail that handed over no listener is an error.
-fn gate(spec: &CommandSpec, listener: Option<OwnedFd>) -> io::Result<Option<RunningOutlet>> {
+fn gate(
+    spec: &CommandSpec,
+    files: &mut impl Iterator<Item = OwnedFd>,
+) -> io::Result<Option<RunningOutlet>> {
     let Network::Outlet(outlet) = &spec.network else {
         return Ok(None);
     };
-    let listener = listener.ok_or(io::ErrorKind::NotConnected)?;
+    let listener = files.next().ok_or(io::ErrorKind::NotConnected)?;
     RunningOutlet::open(listener, Arc::clone(outlet)).map(Some)
 }
 
-/// Sends the plan and reads the first report, with the listener that may come with it.
+/// Takes the outer end of the command's terminal if it runs on one; a jail that handed over none is an error.
+fn terminal(
+    spec: &CommandSpec,
+    files: &mut impl Iterator<Item = OwnedFd>,
+) -> io::Result<Option<CommandTerminal>> {
+    let Some(wanted) = spec.terminal else {
+        return Ok(None);
+    };
+    let master = files.next().ok_or(io::ErrorKind::NotConnected)?;
+    CommandTerminal::new(master, wanted).map(Some)
+}
+
+/// Sends the plan and reads the first report, with the descriptors that may come with it.
 async fn talk(
     link: UnixStream,
     plan: &[u8],
     input: Option<OwnedFd>,
-) -> io::Result<(JailReport, Option<OwnedFd>)> {
+) -> io::Result<(JailReport, Vec<OwnedFd>)> {
     link.set_nonblocking(true)?;
     let mut link = tokio::net::UnixStream::from_std(link)?;
     link.write_all(plan).await?;
@@ -299,13 +322,13 @@ async fn talk(
     }
     // Reads the first report and nothing after it: the next one reports the exit. Dropping the stream leaves the
     // connection open, because the tree holds another handle to it.
-    let (mut bytes, mut listener) = (vec![0; JailReport::HEAD], None);
-    receive(&link, &mut bytes, &mut listener).await?;
+    let (mut bytes, mut files) = (vec![0; JailReport::HEAD], Vec::new());
+    receive(&link, &mut bytes, &mut files).await?;
     bytes.resize(JailReport::HEAD + JailReport::text_length(&bytes), 0);
-    receive(&link, &mut bytes[JailReport::HEAD..], &mut listener).await?;
+    receive(&link, &mut bytes[JailReport::HEAD..], &mut files).await?;
     let report = JailReport::decode(&bytes).map(|(report, _)| report);
     let report = report.ok_or(io::ErrorKind::InvalidData)?;
-    Ok((report, listener))
+    Ok((report, files))
 }
 
 fn wrong(path: &Path, why: &str) -> StartError {
@@ -328,6 +351,7 @@ fn words_and_limits(level: JailLevel, spec: &CommandSpec) -> Result<SupervisorPl
             Network::Outlet(_) => JailNetwork::Outlet,
             Network::Host => JailNetwork::Host,
         },
+        terminal: spec.terminal.map(|terminal| terminal.size),
         ..SupervisorPlan::default()
     })
 }
@@ -367,6 +391,7 @@ async fn plan(
             target: scratch.clone(),
             megabytes,
         });
+        terminals::show(&mut plan);
         plan.covers.clone_from(&guards.covers);
     } else {
         scratch = guards
@@ -541,7 +566,7 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         ("HOME".into(), scratch.into()),
         ("TMPDIR".into(), scratch.into()),
         ("LANG".into(), "C.UTF-8".into()),
-        ("TERM".into(), "dumb".into()),
+        ("TERM".into(), term(spec).into()),
     ]);
     env.extend(toolchains().flat_map(|all| all.variables()));
     env.extend(spec.env.clone());
@@ -551,6 +576,14 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         name
     };
     env.into_iter().map(pair).collect()
+}
+
+/// Returns the kind of terminal that a command is told: on one, the kind that most emulators are like, and whose description every system has.
+fn term(spec: &CommandSpec) -> &'static str {
+    match spec.terminal {
+        Some(_) => "xterm-256color",
+        None => "dumb",
+    }
 }
 
 fn memory_bytes(limits: &ProcessLimits) -> Option<u64> {

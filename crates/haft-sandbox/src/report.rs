@@ -156,19 +156,26 @@ pub(crate) fn tell(mut link: &UnixStream, report: &JailReport) {
     let _ = link.write_all(&report.encode());
 }
 
-/// Sends a report to the host, with a descriptor for it to keep if there is one.
-pub(crate) fn hand(link: &UnixStream, report: &JailReport, file: Option<OwnedFd>) {
-    let Some(file) = file else {
+/// Maximum number of descriptors that come with a report: a command's listener and its terminal.
+const MOST_FILES: usize = 2;
+
+/// Sends a report to the host, with descriptors for it to keep if there are any.
+pub(crate) fn hand(link: &UnixStream, report: &JailReport, files: &[OwnedFd]) {
+    if files.is_empty() {
         return tell(link, report);
-    };
+    }
     // One small frame on a socket on which nothing else is queued: it is sent whole or not at all.
-    let _ = send_file(link, &report.encode(), &file);
+    let _ = send_files(link, &report.encode(), files);
 }
 
 /// Sends bytes, with a descriptor attached to the first of them.
 pub(crate) fn send_file(link: impl AsFd, bytes: &[u8], file: &OwnedFd) -> io::Result<usize> {
-    let files = [file.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    send_files(link, bytes, std::slice::from_ref(file))
+}
+
+fn send_files(link: impl AsFd, bytes: &[u8], files: &[OwnedFd]) -> io::Result<usize> {
+    let files: Vec<_> = files.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&files));
     let sent = sendmsg(
@@ -180,21 +187,21 @@ pub(crate) fn send_file(link: impl AsFd, bytes: &[u8], file: &OwnedFd) -> io::Re
     Ok(sent?)
 }
 
-/// Fills `bytes`, and keeps a descriptor that comes with them.
+/// Fills `bytes`, and keeps the descriptors that come with them.
 pub(crate) async fn receive(
     link: &tokio::net::UnixStream,
     mut bytes: &mut [u8],
-    file: &mut Option<OwnedFd>,
+    files: &mut Vec<OwnedFd>,
 ) -> io::Result<()> {
     while !bytes.is_empty() {
         let read = || {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FILES))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let into = &mut [IoSliceMut::new(bytes)];
             let got = recvmsg(link, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
             for message in control.drain() {
-                if let RecvAncillaryMessage::ScmRights(mut files) = message {
-                    *file = files.next().or(file.take());
+                if let RecvAncillaryMessage::ScmRights(more) = message {
+                    files.extend(more);
                 }
             }
             Ok(got.bytes)

@@ -8,13 +8,14 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{WaitOptions, umask, wait};
 
 use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
 use super::shared::{Pipes, SupervisorFindings, die_with, environment, open_proc};
+use super::terminals::OwnTerminal;
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
 use super::{lock, root, script};
@@ -51,7 +52,13 @@ pub(crate) fn run(
                 },
             );
         }
-        Ok(ready) => match begin(plan, around.users, parent, ready.given) {
+        Ok(ready) => match begin(
+            plan,
+            around.users,
+            parent,
+            ready.terminal.as_ref(),
+            ready.given,
+        ) {
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(match error.kind() {
                     io::ErrorKind::PermissionDenied => libc::EACCES,
@@ -60,9 +67,12 @@ pub(crate) fn run(
                 tell(link, &JailReport::NoProgram { errno });
             }
             Ok(first) => {
-                // From here on only the host holds the listener: connections wait until then.
+                // From here on only the host holds the listener and the outer end of the terminal: connections wait until then.
+                let (outer, _inner) = ready.terminal.map(OwnTerminal::into_ends).unzip();
                 let listener = ready.listener.map(OwnedFd::from);
-                hand(link, &JailReport::Ready(ready.held), listener);
+                let files: Vec<_> = listener.into_iter().chain(outer).collect();
+                hand(link, &JailReport::Ready(ready.held), &files);
+                drop(files);
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
@@ -78,6 +88,8 @@ struct BuiltJail {
     held: ActiveMechanisms,
     /// The listener of an outlet.
     listener: Option<TcpListener>,
+    /// What the command runs on, if it is a terminal.
+    terminal: Option<OwnTerminal>,
     given: ProcessHandles,
 }
 
@@ -120,6 +132,8 @@ fn prepare(
         held.counted = root::build(plan, around.users)?;
     }
     umask(mask);
+    let terminal = plan.terminal.map(OwnTerminal::open).transpose();
+    let terminal = terminal.map_err(step("open a terminal"))?;
     // Under the locks, no memory files may be created.
     let stdin = input(plan).map_err(step("hand over the input"))?;
     // Landlock and seccomp need this if the process lacks the capability that would replace it.
@@ -135,6 +149,7 @@ fn prepare(
     Ok(BuiltJail {
         held,
         listener,
+        terminal,
         given: ProcessHandles { stdin, proc },
     })
 }
@@ -161,10 +176,11 @@ fn begin(
     plan: &SupervisorPlan,
     users: UserMapping,
     parent: &OwnedFd,
+    terminal: Option<&OwnTerminal>,
     given: ProcessHandles,
 ) -> io::Result<PlanProcess> {
     let number = match plan.role {
-        ProgramRole::Command => start(plan, given.stdin)?.id(),
+        ProgramRole::Command => start(plan, terminal, given.stdin)?,
         ProgramRole::Zygote => return zygote::start(plan, users, parent, given.proc),
         ProgramRole::Fresh => script::fresh(plan, users)?,
     };
@@ -174,7 +190,8 @@ fn begin(
     })
 }
 
-fn start(plan: &SupervisorPlan, stdin: Stdio) -> io::Result<Child> {
+/// Starts the command, on a terminal if there is one, and returns its number.
+fn start(plan: &SupervisorPlan, terminal: Option<&OwnTerminal>, stdin: Stdio) -> io::Result<u32> {
     let env = environment(plan);
     let empty = OsString::new();
     let path = env.get(OsStr::new("PATH")).unwrap_or(&empty);
@@ -185,7 +202,10 @@ fn start(plan: &SupervisorPlan, stdin: Stdio) -> io::Result<Child> {
         env: &env,
         cwd: &plan.cwd,
     };
-    start.spawn(stdin, Stdio::inherit(), Stdio::inherit())
+    if let Some(terminal) = terminal {
+        return terminal.start(&start);
+    }
+    Ok(start.spawn(stdin, Stdio::inherit(), Stdio::inherit())?.id())
 }
 
 /// Reaps every process until the command itself exits.

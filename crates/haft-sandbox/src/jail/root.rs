@@ -15,6 +15,7 @@ use rustix::mount::{
 };
 
 use super::plan::{BindMode, PathCover, ProgramRole, RootEntry, SupervisorPlan};
+use super::terminals;
 use super::users::UserMapping;
 use crate::report::{SetupFailure, step};
 use crate::strength::Strength;
@@ -157,6 +158,7 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
     match entry {
         RootEntry::Dir { target } => fs::create_dir_all(inside(target)),
         RootEntry::Hidden { target } => hide(&inside(target)),
+        RootEntry::Terminals { target } => terminals::place(&inside(target)),
         RootEntry::Link { target, to } => symlink(to, inside(target)),
         RootEntry::File { target, bytes } => {
             let target = inside(target);

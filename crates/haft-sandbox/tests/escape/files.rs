@@ -112,7 +112,8 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     ("devices", |_| {
         for name in [
-            "kvm", "mem", "kmsg", "sda", "vda", "loop0", "fuse", "net/tun", "tty", "ptmx",
+            "kvm", "mem", "kmsg", "sda", "vda", "loop0", "fuse", "net/tun", "tty", "tty0",
+            "console",
         ] {
             refused(name, fs::File::open(Path::new("/dev").join(name)))?;
         }

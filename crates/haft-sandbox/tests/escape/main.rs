@@ -29,6 +29,7 @@ mod resources;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod scripts;
+mod terminals;
 #[cfg(target_arch = "x86_64")]
 mod zygotes;
 
@@ -66,6 +67,7 @@ fn main() {
         network::TESTS,
         outlet::TESTS,
         process::TESTS,
+        terminals::TESTS,
         kernel::TESTS,
         resources::TESTS,
         memory::TESTS,
@@ -93,6 +95,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
         network::ATTEMPTS,
         outlet::ATTEMPTS,
         process::ATTEMPTS,
+        terminals::ATTEMPTS,
         kernel::ATTEMPTS,
         resources::ATTEMPTS,
         memory::ATTEMPTS,
