@@ -88,7 +88,8 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         ];
         only("/", &known)?;
         let known = [
-            "fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero",
+            "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout",
+            "tty", "urandom", "zero",
         ];
         only("/dev", &known)
     }),

@@ -226,7 +226,7 @@ fn held() {
 
 fn watched() {
     let folder = tempfile::tempdir().unwrap();
-    let script = r"printf '\033[?1049h\033[31mred\033[0m\033]52;c;eA==\007\033[6n\r\n'; printf '10%%\r20%%\r30%%'";
+    let script = r"printf '\033[?1049h\033[31mred\033[0m\033]52;c;eA==\007\033[6n\n'; printf '10%%\r20%%\r30%%'";
     let mut spec = on_terminal(script, folder.path());
     spec.terminal = Some(TerminalSpec {
         watched: true,
