@@ -27,9 +27,10 @@ const PROMPT: usize = 2000;
 const TRIES: u32 = 2;
 
 /// Tools that are always declared, if the session has them.
-pub const BASELINE: [&str; 19] = [
+pub const BASELINE: [&str; 20] = [
     "ask_user",
     "await_command",
+    "command_input",
     "edit_file",
     "glob_files",
     "grep_files",

@@ -2,7 +2,7 @@
 //! about one applies to the other.
 
 use haft::call::ToolCall;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::App;
 
@@ -16,12 +16,22 @@ impl App {
     /// Returns a call of `run_command` with a shell command line, if there is one word, or else with a program and its arguments. It starts
     /// in `folder`, relative to the workspace, and may take as long as the settings allow any call.
     pub fn exec_call(&self, words: &[String], folder: &str) -> ToolCall {
+        ToolCall::new(RUN_COMMAND, self.exec_arguments(words, folder).to_string())
+    }
+
+    /// Returns the same call on a terminal, whose size is that of the client's.
+    pub fn terminal_call(&self, words: &[String], folder: &str) -> ToolCall {
+        let mut arguments = self.exec_arguments(words, folder);
+        arguments["tty"] = json!({});
+        ToolCall::new(RUN_COMMAND, arguments.to_string())
+    }
+
+    fn exec_arguments(&self, words: &[String], folder: &str) -> Value {
         let folder = if folder.is_empty() { "." } else { folder };
         let limit = self.runs().call_limit().as_secs().clamp(1, MAX_SECONDS);
-        let arguments = match words {
+        match words {
             [line] => json!({"command": line, "cwd": folder, "timeout_s": limit}),
             words => json!({"argv": words, "cwd": folder, "timeout_s": limit}),
-        };
-        ToolCall::new(RUN_COMMAND, arguments.to_string())
+        }
     }
 }

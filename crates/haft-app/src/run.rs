@@ -85,7 +85,12 @@ pub struct RunOptions {
     pub continues: Option<RunId>,
     /// Whether another program runs its tools, in which case their total time is not limited here.
     pub is_foreign: bool,
+    /// Whether a user works in its one call at a terminal, and ends it: it may take as long as a background command.
+    pub is_attended: bool,
 }
+
+/// The longest that a user may work in one call.
+const ATTENDED: Duration = Duration::from_secs(12 * 60 * 60);
 
 impl RunOptions {
     /// Returns the options of a run of the operator, whose calls wait for decisions as long as the settings say, without progress.
@@ -103,6 +108,7 @@ impl RunOptions {
             cancellation: None,
             continues: None,
             is_foreign: false,
+            is_attended: false,
         }
     }
 
@@ -365,6 +371,10 @@ impl Runs {
         };
         if options.is_foreign {
             limits.total_timeout = Duration::MAX;
+        }
+        if options.is_attended {
+            limits.call_timeout = limits.call_timeout.max(ATTENDED);
+            limits.total_timeout = limits.total_timeout.max(ATTENDED);
         }
         let narrowed = options.tools.is_some();
         let tools = options.tools.or(options.served);

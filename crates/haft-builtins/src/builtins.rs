@@ -16,7 +16,8 @@ use crate::builtin::Builtin;
 use crate::command::changes::CommandChanges;
 #[cfg(feature = "commands")]
 use crate::command::{
-    AwaitCommand, COMMANDS, CommandNetwork, CommandSurroundings, Commands, KillCommand, RunCommand,
+    AwaitCommand, COMMANDS, CommandInput, CommandNetwork, CommandSurroundings, Commands,
+    KillCommand, RunCommand,
 };
 use crate::discover::{DISCOVER, DescribeTools, DiscoverOptions, ToolExpandTools, ToolSearch};
 #[cfg(feature = "commands")]
@@ -219,6 +220,7 @@ fn command_tools(commands: &Arc<Commands>) -> Result<Vec<Builtin>, NameError> {
     Ok(vec![
         on(RunCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
         on(AwaitCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
+        on(CommandInput(Arc::clone(commands)).into_tool()?, COMMANDS),
         on(KillCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
     ])
 }

@@ -1,4 +1,4 @@
-//! `run_command`, `await_command`, `kill_command`: commands in the jail, in the foreground and in the background.
+//! `run_command` and the tools for its background tasks: commands in the jail, in the foreground and in the background.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ mod git_sections;
 mod git_user;
 mod hard_links;
 pub(crate) mod index;
+mod input;
+mod keys;
 mod launch;
 mod linked_names;
 mod listed;
@@ -36,24 +38,31 @@ pub mod meaning;
 mod network;
 mod output;
 mod packages;
+mod prompts;
+mod screen;
 mod surroundings;
 mod secrets;
 mod start;
 mod tasks;
 mod think_clock;
+mod typed;
 mod wait;
 mod walk;
 
+pub use input::CommandInput;
 pub use launch::Commands;
 pub use network::CommandNetwork;
 pub use packages::{REGISTRIES, packages_of};
+pub use screen::CommandScreen;
 pub use surroundings::CommandSurroundings;
+pub use typed::TypedInput;
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::changes::{AppliedChange, UnappliedChange};
 use crate::command::connections::enforce_timeout;
 use crate::command::network::CommandConnections;
 use crate::command::output::{CommandWait, Cursor, OutputCursors, follow, tell};
+use crate::command::screen::ClientInput;
 use crate::command::start::NotStarted;
 use crate::command::tasks::{BackgroundTask, NewTask};
 use crate::describe::{builtin, known_as, writes};
@@ -94,6 +103,10 @@ pub struct RunCommandInput {
     /// After `timeout_s`: end the command and everything it started, or continue it as a task.
     #[serde(default)]
     pub on_timeout: OnTimeout,
+    /// Run it on a terminal; `{}` has 24 rows and 80 cols.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "CommandScreen")]
+    pub tty: Option<CommandScreen>,
 }
 
 fn default_timeout() -> u64 {
@@ -362,17 +375,17 @@ impl TypedTool for RunCommand {
         if !input.ends() {
             self.0.tasks.check_room(context.run())?;
         }
-        let wait = Duration::from_secs(input.timeout_s);
         let view = self.0.view(&input, &words, context).await?;
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
-        spec.timeout = input.ends().then_some(wait);
+        let client = ClientInput::of(&input, context);
+        let wait = client.prepare(&mut spec, &input, context);
+        let note = client.note(&input);
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with the command, which may outlive this call.
         let mut asking = connected.begin_asking();
-        let input_of_client = if input.ends() { context.input() } else { None };
-        let (running, _fed) = match self.0.start(spec, input_of_client).await {
+        let (running, _fed) = match self.0.start(spec, client).await {
             Ok(started) => started,
             Err(not_started) => return without_start(not_started),
         };
@@ -391,7 +404,8 @@ impl TypedTool for RunCommand {
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
-            let result = secrets::with_note(result, &unseen);
+            let mut result = secrets::with_note(result, &unseen);
+            result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;
         }
         let (command, argv) = Commands::words(&input)?;
@@ -406,7 +420,9 @@ impl TypedTool for RunCommand {
             },
         };
         let task = self.0.tasks.keep(context, new)?;
-        result(&data.with_running_task(&task), kept, &started, None)
+        let mut result = result(&data.with_running_task(&task), kept, &started, None)?;
+        result.notes.extend(note);
+        Ok(result)
     }
 }
 
@@ -421,6 +437,7 @@ impl RunCommandInput {
             timeout_s: default_timeout(),
             background: false,
             on_timeout: OnTimeout::default(),
+            tty: None,
         }
     }
 

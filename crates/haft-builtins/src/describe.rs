@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::keywords;
 
 /// The standard tools with a class; the others have none.
-const CLASSES: [(&str, ToolClass); 15] = [
+const CLASSES: [(&str, ToolClass); 16] = [
     ("read_file", ToolClass::Read),
     ("list_files", ToolClass::Read),
     ("glob_files", ToolClass::Read),
@@ -24,6 +24,7 @@ const CLASSES: [(&str, ToolClass); 15] = [
     ("delete_file", ToolClass::Edit),
     ("run_command", ToolClass::Bash),
     ("await_command", ToolClass::Bash),
+    ("command_input", ToolClass::Bash),
     ("kill_command", ToolClass::Bash),
     ("fetch_url", ToolClass::WebFetch),
     ("connect", ToolClass::Network),

@@ -1,7 +1,7 @@
 //! Search phrases for the standard tools, in addition to their names and descriptions.
 
 /// Each tool with phrases that ask for what it does.
-const KEYWORDS: [(&str, &[&str]); 25] = [
+const KEYWORDS: [(&str, &[&str]); 26] = [
     (
         "read_file",
         &[
@@ -85,6 +85,13 @@ const KEYWORDS: [(&str, &[&str]); 25] = [
         &[
             "wait for a background process, task or server",
             "read output or log of a running command or process",
+        ],
+    ),
+    (
+        "command_input",
+        &[
+            "type into a running command, send keys or input",
+            "answer a prompt, interactive program, REPL, terminal",
         ],
     ),
     (

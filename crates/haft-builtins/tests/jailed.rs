@@ -12,6 +12,8 @@
 mod covers;
 #[path = "jailed/secrets.rs"]
 mod secrets;
+#[path = "jailed/terminals.rs"]
+mod terminals;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -296,6 +298,10 @@ fn main() {
         skills(&sandbox).await;
         covers::git_works_and_its_settings_stay(&sandbox).await;
         covers::what_rules_deny_stays_covered(&sandbox).await;
+        terminals::command_when_on_a_terminal_has_one_stream_of_text(&sandbox).await;
+        terminals::repl_when_typed_into_answers(&sandbox).await;
+        terminals::shell_when_typed_into_is_judged_line_by_line(&sandbox).await;
+        terminals::input_when_it_cannot_be_read_is_refused(&sandbox).await;
         secrets::stay_out_of_sight(&sandbox).await;
         secrets::are_seen_once_reading_is_approved(&sandbox).await;
         eprintln!("jailed: {} commands, 2 checkers: ok", ROWS.len());

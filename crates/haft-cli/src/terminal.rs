@@ -1,12 +1,9 @@
 //! `Terminal`: asks the user at the prompt; the deciding fact comes first, Enter alone means no.
 
-use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use haft::approval::{ApprovalId, ApprovalRequest, Approver, ApproverReply};
 use haft::future::BoxFuture;
-use tokio::sync::mpsc;
 
 use crate::screen::{DIM, Screen, styled};
 use crate::terminal::typed::TypedLines;
@@ -18,6 +15,7 @@ pub(crate) mod fact;
 mod keep;
 pub(crate) mod prompt;
 mod questions;
+pub(crate) mod stdin;
 pub(crate) mod typed;
 
 use choice::PromptKind;
@@ -25,10 +23,6 @@ use prompt::{ApprovalPrompt, UserReply};
 
 /// The origin of its decisions.
 const FROM: &str = "terminal";
-
-/// Maximum number of lines that the user may have typed ahead. More are dropped: left in the terminal, they would be read once the next
-/// request is on the screen, and answer it.
-const TYPED_AHEAD: usize = 64;
 
 /// The user at this terminal.
 #[derive(Debug)]
@@ -59,6 +53,10 @@ impl Terminal {
     }
 
     async fn put(&self, request: &ApprovalRequest) -> ApproverReply {
+        if self.lines.router().is_by_bytes() {
+            // A command has this terminal: whatever is typed is for that.
+            return ApproverReply::Nobody;
+        }
         let _waits = WaitCounter::begin(&self.waiting);
         let mut lines = self.lines.for_a_prompt().await;
         // The prompt disappears when the request is decided elsewhere.
@@ -106,24 +104,6 @@ impl Drop for SettledNotice<'_> {
     fn drop(&mut self) {
         self.0.detail(&format!("approval {} is settled", self.1));
     }
-}
-
-/// Reads lines from stdin as they arrive. The thread ends with the process: a read cannot be cancelled.
-pub(crate) fn read_lines() -> mpsc::Receiver<String> {
-    let (send, receive) = mpsc::channel(TYPED_AHEAD);
-    let reader = thread::Builder::new().name("haft-prompt".into());
-    let started = reader.spawn(move || {
-        for line in io::stdin().lock().lines() {
-            let Ok(line) = line else { return };
-            if let Err(mpsc::error::TrySendError::Closed(_)) = send.try_send(line) {
-                return;
-            }
-        }
-    });
-    if started.is_err() {
-        tracing::error!("start the prompt's thread");
-    }
-    receive
 }
 
 #[cfg(test)]

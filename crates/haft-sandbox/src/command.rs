@@ -10,6 +10,7 @@ use haft_shell::direct_words;
 
 use crate::outlet::{MAX_OUTLET_PORTS, Outlet};
 use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
+use crate::terminal::TerminalSpec;
 use crate::toolchains::Toolchains;
 
 /// The shell that runs command lines. If it is absent, no command line runs.
@@ -278,6 +279,9 @@ pub struct CommandSpec {
     pub path: Vec<PathBuf>,
     /// Its standard input.
     pub stdin: Stdin,
+    /// The terminal that it runs on, which is then its standard input, output and error; `stdin` is ignored. Needs a root of its own:
+    /// refused below [`Strength::NoProc`](crate::Strength::NoProc) and by passthrough.
+    pub terminal: Option<TerminalSpec>,
     /// When the whole process tree is killed, counted from the start; `None` = no time limit.
     pub timeout: Option<Duration>,
     /// The resources it may use.
@@ -302,6 +306,7 @@ impl CommandSpec {
             path_first: Vec::new(),
             path: Vec::new(),
             stdin: Stdin::Null,
+            terminal: None,
             timeout: None,
             limits: ProcessLimits::default(),
             mounts: Mounts::default(),

@@ -2,11 +2,8 @@
 
 pub(crate) mod bare;
 mod cause;
-<<<<<<< HEAD
 mod etc;
-=======
 mod every_address;
->>>>>>> net
 mod guarded_names;
 pub(crate) mod guards;
 mod inside;
@@ -24,6 +21,7 @@ mod shared;
 mod spare;
 mod supervisor;
 pub(crate) mod system;
+mod terminals;
 mod toolchains;
 mod users;
 mod waiting;
@@ -59,6 +57,7 @@ use crate::places::{PathPurpose, Places};
 use crate::report::{ActiveMechanisms, JailReport, receive, send_files};
 use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
+use crate::terminal::CommandTerminal;
 use crate::tree::ProcessTree;
 use crate::{Config, StartError};
 
@@ -105,6 +104,9 @@ pub(crate) async fn start(
         }
         if spec.mounts.view.is_some() {
             return Err(StartError::NoView(probe.strength));
+        }
+        if spec.terminal.is_some() {
+            return Err(StartError::NoTerminal(probe.strength));
         }
     }
     let level = JailLevel {
@@ -190,7 +192,7 @@ async fn set_up(
     if let Some(bytes) = memory_bytes(&spec.limits) {
         bound_memory(&mut tree, &mut plan, machine, level, bytes);
     }
-    let (held, listeners) = ready(link, &plan, input).await?;
+    let (held, files) = ready(link, &plan, input).await?;
     let memory = match &machine.groups {
         Some(groups) if held.grouped => groups.bound(),
         _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
@@ -202,12 +204,15 @@ async fn set_up(
         }
         _ => MemoryBound::Process,
     };
+    let mut files = files;
+    let terminal = terminal(spec, &mut files).map_err(failed("open its terminal"))?;
     let outlet = spec.network.outlet();
-    let gate = outlet.map(|outlet| RunningOutlet::open(outlet, listeners));
+    let gate = outlet.map(|outlet| RunningOutlet::open(outlet, files));
     let gate = gate.transpose().map_err(failed("open the outlet"))?;
     let started = StartedCommand {
         tree,
-        stdout: Some(stdout.into()),
+        stdout: terminal.is_none().then(|| stdout.into()),
+        terminal,
         stderr: stderr.into(),
         strength: level.strength,
         memory,
@@ -253,20 +258,20 @@ pub(crate) async fn launch(
     Ok(tree)
 }
 
-/// Sends a supervisor its plan and receives the first report, with the listeners that may come with it.
+/// Sends a supervisor its plan and receives the first report, with the descriptors that may come with it.
 async fn ready(
     link: UnixStream,
     plan: &SupervisorPlan,
     input: Option<OwnedFd>,
 ) -> Result<(ActiveMechanisms, Vec<OwnedFd>), StartError> {
     let report = tokio::time::timeout(SETUP, talk(link, &plan.encode(), input)).await;
-    let (report, listeners) = match report {
-        Ok(Ok((report, listeners))) => (Ok(report), listeners),
+    let (report, files) = match report {
+        Ok(Ok((report, files))) => (Ok(report), files),
         Ok(Err(error)) => (Err(error), Vec::new()),
         Err(_) => (Err(io::ErrorKind::TimedOut.into()), Vec::new()),
     };
     match report {
-        Ok(JailReport::Ready(held)) => Ok((held, listeners)),
+        Ok(JailReport::Ready(held)) => Ok((held, files)),
         Ok(JailReport::NoProgram { errno }) => Err(StartError::Program {
             program: plan
                 .argv
@@ -288,7 +293,16 @@ async fn ready(
     }
 }
 
-/// Sends the plan and reads the first report, with the listeners that may come with it.
+/// Takes the outer end of the command's terminal, which comes last, if it runs on one; a jail that handed over none is an error.
+fn terminal(spec: &CommandSpec, files: &mut Vec<OwnedFd>) -> io::Result<Option<CommandTerminal>> {
+    let Some(wanted) = spec.terminal else {
+        return Ok(None);
+    };
+    let master = files.pop().ok_or(io::ErrorKind::NotConnected)?;
+    CommandTerminal::new(master, wanted).map(Some)
+}
+
+/// Sends the plan and reads the first report, with the descriptors that may come with it.
 async fn talk(
     link: UnixStream,
     plan: &[u8],
@@ -303,13 +317,13 @@ async fn talk(
     }
     // Reads the first report and nothing after it: the next one reports the exit. Dropping the stream leaves the
     // connection open, because the tree holds another handle to it.
-    let (mut bytes, mut listeners) = (vec![0; JailReport::HEAD], Vec::new());
-    receive(&link, &mut bytes, &mut listeners).await?;
+    let (mut bytes, mut files) = (vec![0; JailReport::HEAD], Vec::new());
+    receive(&link, &mut bytes, &mut files).await?;
     bytes.resize(JailReport::HEAD + JailReport::text_length(&bytes), 0);
-    receive(&link, &mut bytes[JailReport::HEAD..], &mut listeners).await?;
+    receive(&link, &mut bytes[JailReport::HEAD..], &mut files).await?;
     let report = JailReport::decode(&bytes).map(|(report, _)| report);
     let report = report.ok_or(io::ErrorKind::InvalidData)?;
-    Ok((report, listeners))
+    Ok((report, files))
 }
 
 fn wrong(path: &Path, why: &str) -> StartError {
@@ -333,6 +347,7 @@ fn words_and_limits(level: JailLevel, spec: &CommandSpec) -> Result<SupervisorPl
             Network::Host => JailNetwork::Host,
         },
         ports: spec.network.outlet_ports(),
+        terminal: spec.terminal.map(|terminal| terminal.size),
         ..SupervisorPlan::default()
     })
 }
@@ -372,6 +387,7 @@ async fn plan(
             target: scratch.clone(),
             megabytes,
         });
+        terminals::show(&mut plan);
         plan.covers.clone_from(&guards.covers);
     } else {
         scratch = guards
@@ -547,7 +563,7 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         ("HOME".into(), scratch.into()),
         ("TMPDIR".into(), scratch.into()),
         ("LANG".into(), "C.UTF-8".into()),
-        ("TERM".into(), "dumb".into()),
+        ("TERM".into(), term(spec).into()),
     ]);
     env.extend(toolchains().flat_map(|all| all.variables()));
     env.extend(spec.env.clone());
@@ -557,4 +573,12 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         name
     };
     env.into_iter().map(pair).collect()
+}
+
+/// Returns the kind of terminal that a command is told: on one, the kind that most emulators are like, and whose description every system has.
+fn term(spec: &CommandSpec) -> &'static str {
+    match spec.terminal {
+        Some(_) => "xterm-256color",
+        None => "dumb",
+    }
 }

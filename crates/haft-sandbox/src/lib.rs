@@ -42,8 +42,10 @@ mod report;
 mod running;
 mod spawn;
 mod standard_output;
+mod stream;
 mod strength;
 mod sys;
+mod terminal;
 mod toolchains;
 mod tree;
 
@@ -79,6 +81,7 @@ use crate::running::StartedCommand;
 pub use crate::running::{Exit, RunningCommand, WaitOutcome};
 pub use crate::standard_output::stdout_was_closed;
 pub use crate::strength::{MissingFeature, Probe, Strength};
+pub use crate::terminal::{CommandTerminal, InputMode, ScreenFilter, TerminalSize, TerminalSpec};
 pub use crate::toolchains::{FoundToolchain, ToolchainSearch, Toolchains};
 pub use haft_shell::direct_words;
 
@@ -178,6 +181,11 @@ pub enum StartError {
         "start a command: it works on a view of the workspace, which needs namespaces of its own, and the confinement here is {0}"
     )]
     NoView(Strength),
+    /// A terminal needs a root file system of the command's own, which this confinement does not create.
+    #[error(
+        "start a command: it is to run on a terminal, which needs namespaces of its own, and the confinement here is {0}"
+    )]
+    NoTerminal(Strength),
     /// An outlet needs a network namespace of the command's own, which this confinement does not create.
     #[error(
         "start a command: it may only use the network by an outlet, which needs namespaces of its own, and the confinement here is {0}"

@@ -157,16 +157,16 @@ pub(crate) fn tell(mut link: &UnixStream, report: &JailReport) {
     let _ = link.write_all(&report.encode());
 }
 
-/// Maximum number of descriptors that come with a report: an outlet's listeners at its ports, those for names, and its own.
-const MOST_FILES: usize = MAX_OUTLET_PORTS + 3;
+/// Maximum number of descriptors that come with a report: an outlet's listeners at its ports, those for names, and its own; and a terminal.
+const MOST_FILES: usize = MAX_OUTLET_PORTS + 4;
 
 /// Sends a report to the host, with descriptors for it to keep if there are any.
-pub(crate) fn hand(link: &UnixStream, report: &JailReport, files: Vec<OwnedFd>) {
+pub(crate) fn hand(link: &UnixStream, report: &JailReport, files: &[OwnedFd]) {
     if files.is_empty() {
         return tell(link, report);
     }
     // One small frame on a socket on which nothing else is queued: it is sent whole or not at all.
-    let _ = send_files(link, &report.encode(), &files);
+    let _ = send_files(link, &report.encode(), files);
 }
 
 /// Sends bytes, with descriptors attached to the first of them.
@@ -197,8 +197,8 @@ pub(crate) async fn receive(
             let into = &mut [IoSliceMut::new(bytes)];
             let got = recvmsg(link, into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
             for message in control.drain() {
-                if let RecvAncillaryMessage::ScmRights(came) = message {
-                    files.extend(came);
+                if let RecvAncillaryMessage::ScmRights(more) = message {
+                    files.extend(more);
                 }
             }
             Ok(got.bytes)

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 
@@ -21,14 +20,11 @@ use crate::memory::MemoryBound;
 use crate::outlet::RunningOutlet;
 use crate::output::Log;
 use crate::spawn::{self, ResolvedCommand};
+use crate::stream::{StreamReader, StreamSource};
 use crate::strength::Strength;
+use crate::terminal::CommandTerminal;
 use crate::tree::ProcessTree;
 
-/// The size to which the pipe grows after a full read, and the matching buffer: a quarter of a large pipe is read at once.
-const BIG_PIPE: usize = 1 << 20;
-const BIG_READ: usize = 256 << 10;
-/// The initial buffer size, which most commands never fill.
-const SMALL_READ: usize = 16 << 10;
 /// How long output is still read after the tree was killed; only a process that left the tree of a
 /// passthrough command can make use of it.
 const DRAIN: Duration = Duration::from_millis(250);
@@ -99,8 +95,19 @@ struct CommandState {
     memory_mb: Option<u64>,
     stdout: Log,
     stderr: Log,
+    terminal: Option<CommandTerminal>,
     exit: watch::Sender<Option<Exit>>,
     control: watch::Sender<CommandControl>,
+}
+
+impl CommandState {
+    fn finish_logs(&self) {
+        if let Some(terminal) = &self.terminal {
+            terminal.finish(&self.stdout);
+        }
+        self.stdout.finish();
+        self.stderr.finish();
+    }
 }
 
 /// A handle to a started command; clone it to share it. The whole process tree is killed when the last clone is
@@ -143,6 +150,24 @@ impl RunningCommand {
     /// Returns the log of its standard error.
     pub fn stderr(&self) -> &Log {
         &self.state().stderr
+    }
+
+    /// Returns the terminal that it runs on, if it runs on one: then all its output is in [`stdout`](Self::stdout), as lines of text.
+    pub fn terminal(&self) -> Option<&CommandTerminal> {
+        self.state().terminal.as_ref()
+    }
+
+    /// Adds to the log of its standard output what it has drawn of a line that is not complete: a prompt, a progress bar.
+    pub fn show_line(&self) {
+        if let Some(terminal) = self.terminal() {
+            terminal.show_line(self.stdout());
+        }
+    }
+
+    /// Returns the log of what it shows while it runs: the screen of a terminal that somebody watches, else its standard output.
+    pub fn live(&self) -> &Log {
+        let screen = self.terminal().and_then(CommandTerminal::screen);
+        screen.unwrap_or(self.stdout())
     }
 
     /// Returns how strongly it is confined.
@@ -197,6 +222,14 @@ impl RunningCommand {
         }
     }
 
+    /// Waits until more is drawn on its terminal; forever if it has none.
+    async fn drawn(&self, seen: Option<u64>) {
+        match (self.terminal(), seen) {
+            (Some(terminal), Some(seen)) => terminal.changed(seen).await,
+            _ => pending().await,
+        }
+    }
+
     /// Waits for the exit, at most until `deadline`; the command keeps running either way.
     pub async fn wait_until(&self, deadline: std::time::Instant) -> Option<Exit> {
         tokio::time::timeout_at(deadline.into(), self.wait())
@@ -214,6 +247,7 @@ impl RunningCommand {
         let wait = async {
             loop {
                 let seen = (self.stdout().total(), self.stderr().total());
+                let drawn = self.terminal().map(CommandTerminal::written);
                 let exit = self.exit();
                 if holds(self) {
                     return WaitOutcome::Matched;
@@ -222,6 +256,7 @@ impl RunningCommand {
                     return WaitOutcome::Ended(exit);
                 }
                 tokio::select! {
+                    () = self.drawn(drawn), if !self.stdout().ended() => {}
                     () = self.stdout().changed(seen.0), if !self.stdout().ended() => {}
                     () = self.stderr().changed(seen.1), if !self.stderr().ended() => {}
                     _ = self.wait() => {}
@@ -240,6 +275,8 @@ pub(crate) struct StartedCommand {
     pub(crate) tree: ProcessTree,
     /// `None` if it is read elsewhere.
     pub(crate) stdout: Option<OwnedFd>,
+    /// What the command runs on instead of pipes.
+    pub(crate) terminal: Option<CommandTerminal>,
     pub(crate) stderr: OwnedFd,
     pub(crate) strength: Strength,
     pub(crate) memory: MemoryBound,
@@ -257,6 +294,9 @@ pub(crate) fn passthrough(
     }
     if spec.mounts.view.is_some() {
         return Err(StartError::NoView(Strength::None));
+    }
+    if spec.terminal.is_some() {
+        return Err(StartError::NoTerminal(Strength::None));
     }
     let system = |step| move |source| StartError::System { step, source };
     let argv = spec.words();
@@ -298,6 +338,7 @@ pub(crate) fn passthrough(
     Ok(StartedCommand {
         tree,
         stdout: Some(stdout.into()),
+        terminal: None,
         stderr: stderr.into(),
         strength: Strength::None,
         memory: MemoryBound::Process,
@@ -324,6 +365,7 @@ pub(crate) fn serve(
     let StartedCommand {
         tree,
         stdout,
+        terminal,
         stderr,
         strength,
         memory,
@@ -333,9 +375,10 @@ pub(crate) fn serve(
         step: "read it",
         source,
     };
-    let stdout = stdout.map(Receiver::from_owned_fd).transpose();
+    let stdout = stdout.map(StreamSource::pipe).transpose();
     let stdout = stdout.map_err(system)?;
-    let stderr = Receiver::from_owned_fd(stderr).map_err(system)?;
+    let stderr = StreamSource::pipe(stderr).map_err(system)?;
+    let stdout = stdout.or(terminal.as_ref().and_then(StreamSource::terminal));
     let started = Instant::now();
     let deadline = spec
         .timeout
@@ -349,6 +392,7 @@ pub(crate) fn serve(
         memory_mb: spec.limits.memory_mb,
         stdout: spec.log(),
         stderr: spec.log(),
+        terminal,
         exit: watch::Sender::new(None),
         control: watch::Sender::new(CommandControl {
             kill: false,
@@ -371,8 +415,7 @@ struct ExitReporter(Arc<CommandState>);
 
 impl Drop for ExitReporter {
     fn drop(&mut self) {
-        self.0.stdout.finish();
-        self.0.stderr.finish();
+        self.0.finish_logs();
         let took = self.0.started.elapsed();
         self.0.exit.send_if_modified(|exit| {
             let open = exit.is_none();
@@ -391,10 +434,10 @@ impl Drop for ExitReporter {
 }
 
 /// Reads both streams, watches the process and the clock, kills the tree, publishes the exit.
-async fn drive(mut tree: ProcessTree, pipes: [Option<Receiver>; 2], ending: ExitReporter) {
+async fn drive(mut tree: ProcessTree, streams: [Option<StreamSource>; 2], ending: ExitReporter) {
     let state = &*ending.0;
-    let [stdout, stderr] = pipes;
-    let mut out = StreamReader::new(stdout, &state.stdout);
+    let [stdout, stderr] = streams;
+    let mut out = StreamReader::new(stdout, &state.stdout).on(state.terminal.as_ref());
     let mut err = StreamReader::new(stderr, &state.stderr);
     let mut control = state.control.subscribe();
     let (mut killed, mut asked, mut timed_out) = (false, false, false);
@@ -431,8 +474,7 @@ async fn drive(mut tree: ProcessTree, pipes: [Option<Receiver>; 2], ending: Exit
     }
     let end = tree.finish();
     drain(&tree, &mut out, &mut err).await;
-    state.stdout.finish();
-    state.stderr.finish();
+    state.finish_logs();
     state.exit.send_replace(Some(Exit {
         code: end.code,
         signal: end.signal,
@@ -474,82 +516,5 @@ async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => pending().await,
-    }
-}
-
-/// Reads one stream into its log; pipe and buffer grow with the first full read.
-struct StreamReader<'a> {
-    pipe: Option<Receiver>,
-    log: &'a Log,
-    buffer: Vec<u8>,
-}
-
-impl<'a> StreamReader<'a> {
-    fn new(pipe: Option<Receiver>, log: &'a Log) -> Self {
-        Self {
-            pipe,
-            log,
-            buffer: Vec::new(),
-        }
-    }
-
-    fn open(&self) -> bool {
-        self.pipe.is_some()
-    }
-
-    /// Reads what is available without waiting, up to the capacity of a pipe: at the end of a command that
-    /// is everything it wrote, and then the end of the stream.
-    fn take_ready(&mut self) {
-        for _ in 0..=BIG_PIPE / SMALL_READ {
-            if !self.log.has_room() || !self.take(true) {
-                return;
-            }
-        }
-    }
-
-    /// Returns whether it waits for the follower of its log.
-    fn is_held(&self) -> bool {
-        self.open() && !self.log.has_room()
-    }
-
-    /// Reads once, as soon as there is room; loses nothing if the future is dropped while it waits.
-    async fn step(&mut self) {
-        let Some(pipe) = &self.pipe else { return };
-        self.log.room().await;
-        if pipe.readable().await.is_err() {
-            self.pipe = None;
-            return;
-        }
-        self.take(false);
-    }
-
-    /// Reads once without waiting; returns whether more may be available at once. The reactor may not have
-    /// seen the last bytes of a process that has exited yet: `direct` reads the pipe itself.
-    fn take(&mut self, direct: bool) -> bool {
-        let Some(pipe) = &self.pipe else { return false };
-        if self.buffer.is_empty() {
-            self.buffer = vec![0; SMALL_READ];
-        }
-        let read = if direct {
-            rustix::io::read(pipe, &mut self.buffer).map_err(io::Error::from)
-        } else {
-            pipe.try_read(&mut self.buffer)
-        };
-        match read {
-            Ok(0) => self.pipe = None,
-            Ok(count) => {
-                self.log.append(&self.buffer[..count]);
-                if count == SMALL_READ && self.buffer.len() == SMALL_READ {
-                    self.buffer = vec![0; BIG_READ];
-                    // The kernel refuses this to users who have many such pipes already; it is only for speed.
-                    let _ = rustix::pipe::fcntl_setpipe_size(pipe, BIG_PIPE);
-                }
-                return true;
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
-            Err(_) => self.pipe = None,
-        }
-        false
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn kind(tool: &str, class: Option<ToolClass>) -> &'static str {
         // The host's own calls, nested in a command's.
         "apply_changes" => return "edit",
         "connect" => return "fetch",
-        "await_command" | "kill_command" | "execute_code" => return "execute",
+        "await_command" | "command_input" | "kill_command" | "execute_code" => return "execute",
         _ => {}
     }
     match class {

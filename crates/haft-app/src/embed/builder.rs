@@ -335,6 +335,7 @@ mod tests {
         for name in [
             "run_command",
             "await_command",
+            "command_input",
             "kill_command",
             "fetch_url",
             "todo_write",

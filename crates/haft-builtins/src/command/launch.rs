@@ -8,7 +8,6 @@ use std::time::Duration;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use haft::input::InputReader;
 use haft::judgement::Judgement;
 use haft::permission::{Condition, Effect, PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart, RedirectTarget, join_words, protected};
@@ -28,6 +27,7 @@ use crate::command::git;
 use crate::command::git_sections::SettingsEffect;
 use crate::command::index;
 use crate::command::network::{CommandConnections, CommandNetwork};
+use crate::command::screen::ClientInput;
 use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::BackgroundTasks;
@@ -184,7 +184,7 @@ impl Commands {
     }
 
     /// Returns the permissions for what a line would do to the workspace itself.
-    fn workspace_permissions(
+    pub(super) fn workspace_permissions(
         &self,
         line: CommandLine,
         cwd: &str,
@@ -215,7 +215,8 @@ impl Commands {
         for part in &mut line.parts {
             // A variable can make a reading command run anything; without a jail, a reading command can read the whole machine.
             let plain = input.env.is_empty() && (self.jailed() || stays(part.argv.as_deref(), cwd));
-            if !plain {
+            // On a terminal, a reading command starts a pager, which starts anything.
+            if !plain || input.tty.is_some() {
                 part.risk = part.risk.max(Risk::High);
             }
             // A command can send away what it reads.
@@ -495,9 +496,15 @@ impl Commands {
     pub(crate) async fn start(
         &self,
         spec: CommandSpec,
-        input: Option<InputReader>,
+        client: ClientInput,
     ) -> Result<(RunningCommand, Option<InputFeed>), NotStarted> {
-        start::start(&self.sandbox, spec, input, self.network.allows_no_network()).await
+        start::start(
+            &self.sandbox,
+            spec,
+            client,
+            self.network.allows_no_network(),
+        )
+        .await
     }
 }
 

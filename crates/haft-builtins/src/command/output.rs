@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use haft::artifact::source::ByteSource;
 use haft::context::CallContext;
@@ -23,6 +23,8 @@ const TAIL_BYTES: usize = 64 << 10;
 pub(crate) struct Cursor {
     pub(crate) out: u64,
     pub(crate) err: u64,
+    /// What the command had written to its terminal.
+    pub(crate) drawn: u64,
 }
 
 /// The positions up to which results have returned, and progress events have shown, a command's output.
@@ -49,6 +51,10 @@ pub(crate) async fn tell(
     from: &mut Cursor,
     context: &CallContext,
 ) -> Result<NewOutput, ToolError> {
+    if let Some(terminal) = running.terminal() {
+        from.drawn = terminal.written();
+        running.show_line();
+    }
     let (out, cut_out) = piece(running, |running| running.stdout(), &mut from.out);
     let (err, cut_err) = piece(running, |running| running.stderr(), &mut from.err);
     let mut shown = context.show(vec![out, err], true, RESERVED_TOKENS).await?;
@@ -156,16 +162,25 @@ async fn watched(
         return running.wait_until(deadline).await;
     }
     let pace = progress.pace();
+    // A user who types sees each key at once.
+    let is_watched = running
+        .terminal()
+        .is_some_and(|terminal| terminal.screen().is_some());
+    let gather = if is_watched {
+        Duration::ZERO
+    } else {
+        pace.gather
+    };
     // The command blocks if its output must be delivered completely.
     let exact = progress.is_exact().then(|| Followers::of(running, shown));
     loop {
-        let written = |r: &RunningCommand| r.stdout().total() + r.stderr().total();
+        let written = |r: &RunningCommand| r.live().total() + r.stderr().total();
         let seen = written(running);
         let waited = running.wait_for(|r| written(r) != seen, deadline).await;
         let late = waited == WaitOutcome::TimedOut;
         // Collects output for a moment or up to a size, so that a flood becomes few events.
         let enough = seen.saturating_add(pace.bytes as u64);
-        let soon = deadline.min(Instant::now() + pace.gather);
+        let soon = deadline.min(Instant::now() + gather);
         let exit = match waited {
             WaitOutcome::Ended(exit) => Some(exit),
             WaitOutcome::Matched => match running.wait_for(|r| written(r) >= enough, soon).await {
@@ -198,7 +213,7 @@ struct Followers<'a> {
 impl<'a> Followers<'a> {
     fn of(running: &'a RunningCommand, shown: &Cursor) -> Self {
         Self {
-            out: running.stdout().follow(shown.out),
+            out: running.live().follow(shown.out),
             err: running.stderr().follow(shown.err),
         }
     }
@@ -236,10 +251,10 @@ struct StreamFeed<'a> {
 }
 
 fn streams<'a>(running: &'a RunningCommand, shown: &'a mut Cursor) -> [StreamFeed<'a>; 2] {
-    let Cursor { out, err } = shown;
+    let Cursor { out, err, .. } = shown;
     [
         StreamFeed {
-            log: running.stdout(),
+            log: running.live(),
             from: out,
             stream: ProgressStream::Stdout,
         },

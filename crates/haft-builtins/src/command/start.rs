@@ -1,19 +1,28 @@
 //! Starts a command and feeds it what its client pipes in; explains why a command did not start.
 
 use std::io::ErrorKind;
+use std::time::{Duration, Instant};
 
 use haft::error::ToolError;
 use haft::input::InputReader;
 use haft_sandbox::{CommandSpec, Network, Program, RunningCommand, Sandbox, StartError};
+use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
+
+use crate::command::screen::{ClientInput, terminal_size};
+
+/// Bytes typed into a terminal at once.
+const TYPED_AT_ONCE: usize = 4096;
+/// Longer than any command runs: what a client types waits until the command reads it.
+const FOREVER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Starts a command that reads what its client pipes in, or nothing. If the network is unavailable and `allows_no_network` is set,
 /// it starts without one.
 pub(super) async fn start(
     sandbox: &Sandbox,
     spec: CommandSpec,
-    input: Option<InputReader>,
+    client: ClientInput,
     allows_no_network: bool,
 ) -> Result<(RunningCommand, Option<InputFeed>), NotStarted> {
     let line = matches!(spec.program, Program::Shell(_));
@@ -21,13 +30,19 @@ pub(super) async fn start(
         network: Network::None,
         ..spec.clone()
     });
-    let mut running = begin(sandbox, spec, input.is_some()).await;
+    // A terminal is what the command reads; it is typed into once it runs.
+    let piped = client.reader.is_some() && spec.terminal.is_none();
+    let mut running = begin(sandbox, spec, piped).await;
     if let (Err(StartError::NoOutlet(_)), Some(alone)) = (&running, alone) {
         // If the jail cannot restrict the command to the outlet, it gets no network at all.
-        running = begin(sandbox, alone, input.is_some()).await;
+        running = begin(sandbox, alone, piped).await;
     }
     let (running, pipe) = running.map_err(|error| NotStarted { error, line })?;
-    Ok((running, InputFeed::of(input, pipe)))
+    let feed = match pipe {
+        Some(pipe) => InputFeed::piped(client.reader, pipe),
+        None => InputFeed::typed(client, &running),
+    };
+    Ok((running, feed))
 }
 
 async fn begin(
@@ -74,11 +89,44 @@ impl NotStarted {
 pub(crate) struct InputFeed(AbortHandle);
 
 impl InputFeed {
-    fn of(input: Option<InputReader>, pipe: Option<pipe::Sender>) -> Option<Self> {
-        let (mut input, mut pipe) = (input?, pipe?);
+    fn piped(input: Option<InputReader>, mut pipe: pipe::Sender) -> Option<Self> {
+        let mut input = input?;
         let feeding = tokio::spawn(async move {
             // Ends if the command stops reading or the input cannot be read.
             let _ = tokio::io::copy(&mut input, &mut pipe).await;
+        });
+        Some(Self(feeding.abort_handle()))
+    }
+}
+
+impl InputFeed {
+    /// Types what the client sends into the command's terminal, and gives that the size of the client's.
+    fn typed(client: ClientInput, running: &RunningCommand) -> Option<Self> {
+        running.terminal()?;
+        let ClientInput { reader, screen } = client;
+        let (mut reader, running) = (reader?, running.clone());
+        let feeding = tokio::spawn(async move {
+            let Some(terminal) = running.terminal() else {
+                return;
+            };
+            let resize = async {
+                let Some(mut screen) = screen else { return };
+                while screen.changed().await.is_ok() {
+                    let size = *screen.borrow_and_update();
+                    terminal.resize(terminal_size(size));
+                }
+            };
+            let type_in = async {
+                let mut bytes = [0; TYPED_AT_ONCE];
+                while let Ok(count @ 1..) = reader.read(&mut bytes).await {
+                    let typed = terminal.input(&bytes[..count], Instant::now() + FOREVER);
+                    if typed.await.is_err() {
+                        return;
+                    }
+                }
+                let _ = terminal.end_input(Instant::now() + FOREVER).await;
+            };
+            tokio::join!(resize, type_in);
         });
         Some(Self(feeding.abort_handle()))
     }
@@ -111,6 +159,9 @@ fn start_failure(error: StartError, line: bool) -> ToolError {
         StartError::TooWeak { .. } => {
             ToolError::unavailable(message).for_operator("run `haft doctor`")
         }
+        StartError::NoTerminal(_) => ToolError::unavailable(message)
+            .with_advice("leave tty out")
+            .for_operator("`haft doctor` says what is missing for a jail with namespaces"),
         StartError::NoOutlet(_) => ToolError::unavailable(message).for_operator(
             "sandbox.network = \"none\" needs less; `haft doctor` says what is missing",
         ),

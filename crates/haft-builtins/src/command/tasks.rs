@@ -31,6 +31,10 @@ pub(crate) struct BackgroundTask {
     pub(crate) since: Instant,
     /// The positions up to which output was shown. Locked during a wait, so that two waits never return the same byte.
     pub(crate) shown: tokio::sync::Mutex<OutputCursors>,
+    /// Locked while a call types.
+    pub(crate) typing: tokio::sync::Mutex<()>,
+    /// What was typed at a shell's prompt and does not complete a command yet.
+    pub(crate) unfinished: Mutex<String>,
 }
 
 /// A command that becomes a task.
@@ -69,6 +73,8 @@ impl BackgroundTasks {
             started: new.started,
             since: Instant::now(),
             shown: tokio::sync::Mutex::new(new.shown),
+            typing: tokio::sync::Mutex::default(),
+            unfinished: Mutex::default(),
         });
         let mut tasks = self.lock();
         make_room(&mut tasks, &task.owner)?;

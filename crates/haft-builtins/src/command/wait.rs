@@ -174,7 +174,7 @@ fn intent(commands: &Commands, task: &str) -> Intent {
     }
 }
 
-fn task_permission(commands: &Commands, task: &BackgroundTask) -> Permission {
+pub(super) fn task_permission(commands: &Commands, task: &BackgroundTask) -> Permission {
     let (command, argv) = (task.command.clone(), task.argv.clone());
     run_permission(command, argv, commands.jailed(), Risk::High)
 }
@@ -188,7 +188,7 @@ fn cleared(
     context.cleared(&task_permission(commands, task).effect)
 }
 
-fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
+pub(super) fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
     let mut builder = RegexMatcherBuilder::new();
     builder
         .multi_line(true)
@@ -200,14 +200,14 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
 }
 
 /// Searches for a pattern in output as it arrives, without searching old output again.
-struct PatternScan {
+pub(super) struct PatternScan {
     pattern: RegexMatcher,
     from: Cursor,
     looked: Cursor,
 }
 
 impl PatternScan {
-    fn new(pattern: RegexMatcher, from: Cursor) -> Self {
+    pub(super) fn new(pattern: RegexMatcher, from: Cursor) -> Self {
         Self {
             pattern,
             from,
@@ -215,13 +215,22 @@ impl PatternScan {
         }
     }
 
-    fn matches(&mut self, running: &RunningCommand) -> bool {
+    pub(super) fn matches(&mut self, running: &RunningCommand) -> bool {
         let Self {
             pattern,
             from,
             looked,
         } = self;
-        has_match(pattern, running.stdout(), from.out, &mut looked.out)
+        // A prompt is a line that is not complete.
+        let drawn = running
+            .terminal()
+            .filter(|terminal| terminal.written() > from.drawn);
+        let prompts = drawn.is_some_and(|terminal| {
+            let line = terminal.line();
+            pattern.is_match(line.as_bytes()).unwrap_or(false)
+        });
+        prompts
+            || has_match(pattern, running.stdout(), from.out, &mut looked.out)
             || has_match(pattern, running.stderr(), from.err, &mut looked.err)
     }
 }

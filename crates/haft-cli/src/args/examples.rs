@@ -85,7 +85,8 @@ Examples:
 pub(crate) const EXEC: &str = "\
 Examples:
   haft exec -- cargo test           its changes are checked, and can be reviewed and undone
-  haft exec -- 'make 2>&1 | tail'   a single word is a command line for the shell";
+  haft exec -- 'make 2>&1 | tail'   a single word is a command line for the shell
+  haft exec -t -- vim README.md     on this terminal: editors, REPLs, `git add -p`";
 
 /// Of `haft policy`.
 pub(crate) const POLICY: &str = "\

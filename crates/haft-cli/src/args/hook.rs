@@ -65,6 +65,9 @@ pub(crate) struct Exec {
     /// The program and its arguments; a single word is a command line for the shell
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) words: Vec<String>,
+    /// Run it on this terminal, as an editor or a REPL needs it
+    #[arg(short = 't', long)]
+    pub(crate) tty: bool,
     /// Wait for an approval decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,

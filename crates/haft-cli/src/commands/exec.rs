@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::inbox::RequestStatus;
-use haft::call::RunId;
 use haft::result::Outcome;
 use haft_app::app::App;
 use haft_app::problem::Problem;
@@ -25,9 +24,11 @@ use crate::screen::stdout;
 mod end;
 mod input;
 mod output;
+mod terminal;
 
 use end::print_end;
 use output::{OutputEnd, OutputWriter};
+use terminal::AttendedTerminal;
 
 /// How often haft checks whether the command waits for a decision.
 const LOOK: Duration = Duration::from_millis(500);
@@ -43,10 +44,19 @@ enum CommandStop {
 
 /// Runs the command in a run of its own.
 pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitResult {
-    let mut signals = Signals::heard()?;
-    let output = OutputWriter::start(app.redactor())?;
+    let attended = args.tty.then(|| AttendedTerminal::take(at.lines.router()));
+    let attended = attended.transpose()?;
+    let mut signals = match &attended {
+        Some(_) => Signals::heard_with_quit()?,
+        None => Signals::heard()?,
+    };
+    let output = OutputWriter::start(app.redactor(), attended.clone())?;
     let options = RunOptions {
-        input: input::stdin_data(),
+        input: match &attended {
+            Some(terminal) => Some(terminal.input()),
+            None => input::stdin_data(),
+        },
+        is_attended: attended.is_some(),
         progress: Some(Arc::clone(&output) as _),
         wait: match args.wait {
             None => ApprovalWait::Limit,
@@ -54,15 +64,21 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         },
         ..RunOptions::new("call")
     };
-    let call = app.exec_call(&args.words, &folder(at)?);
+    let folder = folder(at)?;
+    let call = match attended {
+        Some(_) => app.terminal_call(&args.words, &folder),
+        None => app.exec_call(&args.words, &folder),
+    };
     let (run, call) = app.start_for(options, call).await?;
     let command = ExecCommand {
         at,
         app,
         run: &run,
         output: &output,
+        attended: attended.as_deref(),
     };
     let (outcome, stopped) = command.outcome(run.call(call), &mut signals).await;
+    output.leave_terminal();
     let exit = print_end(&command, &outcome, stopped.as_ref()).await?;
     run.release().await;
     // The rest of the output may wait for its reader, who may never read it.
@@ -83,6 +99,8 @@ struct ExecCommand<'a> {
     app: &'a App,
     run: &'a RunHandle,
     output: &'a OutputWriter,
+    /// The user's terminal, if the command runs on it.
+    attended: Option<&'a AttendedTerminal>,
 }
 
 impl ExecCommand<'_> {
@@ -93,7 +111,7 @@ impl ExecCommand<'_> {
         signals: &mut Signals,
     ) -> (Outcome, Option<CommandStop>) {
         tokio::pin!(running);
-        let notice = announce_request(self.at, self.app, self.run.id());
+        let notice = self.announce_request();
         tokio::pin!(notice);
         let mut is_announced = false;
         let stopped = loop {
@@ -126,30 +144,34 @@ impl ExecCommand<'_> {
         };
         (outcome, Some(stopped))
     }
-}
 
-/// Says which decision the command waits for, once it waits for one.
-async fn announce_request(at: &Invocation, app: &App, run: &RunId) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        let mut waits = None;
-        let looked = visit(app, with_status(RequestStatus::Pending), |entry| {
-            if entry.request.run == *run {
-                waits = Some(entry.request.id.to_string());
-            }
-        });
-        if looked.await.is_ok()
-            && let Some(approval) = waits
-        {
-            at.screen.say(&format!(
-                "haft: this waits for a person's decision (approval {approval}){}",
-                if is_watched() {
-                    ": `haft console`, or `haft approvals`"
-                } else {
-                    ""
+    /// Says which decision the command waits for, once it waits for one.
+    async fn announce_request(&self) {
+        let Self { at, app, .. } = self;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let mut waits = None;
+            let looked = visit(app, with_status(RequestStatus::Pending), |entry| {
+                if entry.request.run == *self.run.id() {
+                    waits = Some(entry.request.id.to_string());
                 }
-            ));
-            return;
+            });
+            if looked.await.is_ok()
+                && let Some(approval) = waits
+            {
+                let how = match is_watched() {
+                    true => ": `haft console`, or `haft approvals`",
+                    false => "",
+                };
+                let notice =
+                    format!("haft: this waits for a person's decision (approval {approval}){how}");
+                match self.attended.filter(|terminal| terminal.is_raw()) {
+                    // In a row of its own, wherever the command draws.
+                    Some(_) => at.screen.say(&format!("\r\n{notice}\r")),
+                    None => at.screen.say(&notice),
+                }
+                return;
+            }
         }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Signals {
     terminate: Waiting,
     /// `None` if the parent process had it ignored, which is the purpose of `nohup`.
     hangup: Option<Waiting>,
+    /// `None` if it ends the process at once, as it does by default.
+    quit: Option<Waiting>,
 }
 
 impl Signals {
@@ -33,6 +35,16 @@ impl Signals {
             interrupt: heard(SignalKind::interrupt())?,
             terminate: heard(SignalKind::terminate())?,
             hangup: hangup.transpose()?,
+            quit: None,
+        })
+    }
+
+    /// Listens for SIGQUIT, too: for a process that has a terminal to restore.
+    pub(crate) fn heard_with_quit() -> Result<Self, Problem> {
+        let quit = signal(SignalKind::quit());
+        Ok(Self {
+            quit: Some(quit.map_err(|e| Problem::failed(format!("cannot hear signals: {e}")))?),
+            ..Self::heard()?
         })
     }
 
@@ -44,10 +56,17 @@ impl Signals {
                 None => std::future::pending().await,
             }
         };
+        let quit = async {
+            match &mut self.quit {
+                Some(quit) => quit.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Interrupt,
             _ = self.terminate.recv() => Signal::Terminate,
             _ = hangup => Signal::Terminate,
+            _ = quit => Signal::Terminate,
         }
     }
 }

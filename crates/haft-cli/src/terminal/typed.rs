@@ -6,12 +6,13 @@ use std::sync::Arc;
 use parking_lot::Mutex as Held;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 
-use crate::terminal::read_lines;
+use crate::terminal::stdin::StdinRouter;
 
 /// The lines of stdin. A thread starts reading them with the first reader. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct TypedLines {
     lines: Arc<Mutex<Option<mpsc::Receiver<String>>>>,
+    router: Arc<StdinRouter>,
     /// Clears the screen for a prompt.
     clear: Arc<Held<Option<ScreenClearer>>>,
 }
@@ -31,6 +32,11 @@ impl TypedLines {
         *self.clear.lock() = Some(Box::new(clear));
     }
 
+    /// Returns what reads standard input.
+    pub(crate) fn router(&self) -> &Arc<StdinRouter> {
+        &self.router
+    }
+
     /// Returns whether there is a reader.
     pub(crate) fn is_read(&self) -> bool {
         self.lines.try_lock().is_err()
@@ -48,17 +54,23 @@ impl TypedLines {
     /// Returns the lines once there is no other reader.
     pub(crate) async fn read(&self) -> TypedLineReader<'_> {
         let mut lines = self.lines.lock().await;
-        lines.get_or_insert_with(read_lines);
-        TypedLineReader(lines)
+        lines.get_or_insert_with(|| self.router.lines());
+        TypedLineReader {
+            lines,
+            router: &self.router,
+        }
     }
 }
 
 /// The lines, reserved for one reader.
-pub(crate) struct TypedLineReader<'a>(MutexGuard<'a, Option<mpsc::Receiver<String>>>);
+pub(crate) struct TypedLineReader<'a> {
+    lines: MutexGuard<'a, Option<mpsc::Receiver<String>>>,
+    router: &'a Arc<StdinRouter>,
+}
 
 impl TypedLineReader<'_> {
     /// Returns the receiver of the lines.
     pub(crate) fn receiver(&mut self) -> &mut mpsc::Receiver<String> {
-        self.0.get_or_insert_with(read_lines)
+        self.lines.get_or_insert_with(|| self.router.lines())
     }
 }

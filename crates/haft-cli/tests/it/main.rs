@@ -33,6 +33,7 @@ mod editor;
 mod editor_client;
 mod editor_lines;
 mod exec;
+mod exec_terminal;
 mod first_minutes;
 mod forbidden;
 mod held;

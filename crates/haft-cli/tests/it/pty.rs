@@ -8,8 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
+use crate::approvals::wait;
 use crate::harness::{Lab, Ran};
 
 /// Far longer than anything here takes.
@@ -95,6 +96,42 @@ impl Pty {
     /// Types without ending the line.
     pub(crate) fn type_in(&mut self, text: &str) {
         self.typing.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Gives the terminal another size.
+    pub(crate) fn resize(&self, rows: u16, cols: u16) {
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: cols,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&self.typing, size).unwrap();
+    }
+
+    /// Returns whether the terminal passes on each key as it is.
+    pub(crate) fn is_raw(&self) -> bool {
+        let modes = tcgetattr(&self.typing).unwrap().local_modes;
+        !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
+    /// Waits until the terminal passes on each key as it is.
+    pub(crate) fn wait_until_raw(&self) {
+        wait("a raw terminal", || self.is_raw().then_some(()));
+    }
+
+    /// Waits until the terminal is as it was at the start.
+    pub(crate) fn wait_until_cooked(&self) {
+        wait("a restored terminal", || {
+            let modes = tcgetattr(&self.typing).unwrap().local_modes;
+            let all = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+            modes.contains(all).then_some(())
+        });
+    }
+
+    /// Returns the process's number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Kills it at once.

@@ -7,13 +7,14 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{WaitOptions, umask, wait};
 
 use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
 use super::shared::{Pipes, SupervisorFindings, die_with, environment, open_proc};
+use super::terminals::OwnTerminal;
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
 use super::{every_address, lock, root, script};
@@ -50,7 +51,13 @@ pub(crate) fn run(
                 },
             );
         }
-        Ok(ready) => match begin(plan, around.users, parent, ready.given) {
+        Ok(ready) => match begin(
+            plan,
+            around.users,
+            parent,
+            ready.terminal.as_ref(),
+            ready.given,
+        ) {
             Err(error) => {
                 let errno = error.raw_os_error().unwrap_or(match error.kind() {
                     io::ErrorKind::PermissionDenied => libc::EACCES,
@@ -59,8 +66,12 @@ pub(crate) fn run(
                 tell(link, &JailReport::NoProgram { errno });
             }
             Ok(first) => {
-                // From here on only the host holds the listeners: connections wait until then.
-                hand(link, &JailReport::Ready(ready.held), ready.listeners);
+                // From here on only the host holds the listeners and the outer end of the terminal: connections wait until then.
+                let (outer, _inner) = ready.terminal.map(OwnTerminal::into_ends).unzip();
+                let mut files = ready.listeners;
+                files.extend(outer);
+                hand(link, &JailReport::Ready(ready.held), &files);
+                drop(files);
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
@@ -76,6 +87,8 @@ struct BuiltJail {
     held: ActiveMechanisms,
     /// The listeners of an outlet.
     listeners: Vec<OwnedFd>,
+    /// What the command runs on, if it is a terminal.
+    terminal: Option<OwnTerminal>,
     given: ProcessHandles,
 }
 
@@ -118,6 +131,8 @@ fn prepare(
         held.counted = root::build(plan, around.users, root)?;
     }
     umask(mask);
+    let terminal = plan.terminal.map(OwnTerminal::open).transpose();
+    let terminal = terminal.map_err(step("open a terminal"))?;
     // Under the locks, no memory files may be created.
     let stdin = input(plan).map_err(step("hand over the input"))?;
     // Landlock and seccomp need this if the process lacks the capability that would replace it.
@@ -133,6 +148,7 @@ fn prepare(
     Ok(BuiltJail {
         held,
         listeners,
+        terminal,
         given: ProcessHandles { stdin, proc },
     })
 }
@@ -159,10 +175,11 @@ fn begin(
     plan: &SupervisorPlan,
     users: UserMapping,
     parent: &OwnedFd,
+    terminal: Option<&OwnTerminal>,
     given: ProcessHandles,
 ) -> io::Result<PlanProcess> {
     let number = match plan.role {
-        ProgramRole::Command => start(plan, given.stdin)?.id(),
+        ProgramRole::Command => start(plan, terminal, given.stdin)?,
         ProgramRole::Zygote => return zygote::start(plan, users, parent, given.proc),
         ProgramRole::Fresh => script::fresh(plan, users)?,
     };
@@ -172,7 +189,8 @@ fn begin(
     })
 }
 
-fn start(plan: &SupervisorPlan, stdin: Stdio) -> io::Result<Child> {
+/// Starts the command, on a terminal if there is one, and returns its number.
+fn start(plan: &SupervisorPlan, terminal: Option<&OwnTerminal>, stdin: Stdio) -> io::Result<u32> {
     let env = environment(plan);
     let empty = OsString::new();
     let path = env.get(OsStr::new("PATH")).unwrap_or(&empty);
@@ -183,7 +201,10 @@ fn start(plan: &SupervisorPlan, stdin: Stdio) -> io::Result<Child> {
         env: &env,
         cwd: &plan.cwd,
     };
-    start.spawn(stdin, Stdio::inherit(), Stdio::inherit())
+    if let Some(terminal) = terminal {
+        return terminal.start(&start);
+    }
+    Ok(start.spawn(stdin, Stdio::inherit(), Stdio::inherit())?.id())
 }
 
 /// Reaps every process until the command itself exits.

@@ -12,6 +12,7 @@ use seccompiler::{BpfProgram, sock_filter};
 use super::guarded_names::{GuardedName, GuardedNames};
 use crate::command::AbsentGuard;
 use crate::strength::Strength;
+use crate::terminal::TerminalSize;
 
 /// The permissions of a bind mount beyond being visible read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,10 @@ pub(crate) enum RootEntry {
     Hidden {
         target: PathBuf,
     },
+    /// Terminals that only this jail has.
+    Terminals {
+        target: PathBuf,
+    },
     Tmpfs {
         target: PathBuf,
         megabytes: u64,
@@ -69,6 +74,7 @@ impl RootEntry {
             | Self::File { target, .. }
             | Self::Dir { target }
             | Self::Hidden { target }
+            | Self::Terminals { target }
             | Self::Tmpfs { target, .. }
             | Self::Overlay { target, .. } => target,
         }
@@ -169,6 +175,8 @@ pub(crate) struct SupervisorPlan {
     pub(crate) watch: u64,
     /// The names that are watched while the command runs; `None` if nothing can lift its covers.
     pub(crate) watched: Option<GuardedNames>,
+    /// The size of the terminal that the command runs on, if it runs on one.
+    pub(crate) terminal: Option<TerminalSize>,
 }
 
 impl SupervisorPlan {
@@ -228,6 +236,10 @@ impl SupervisorPlan {
         out.text(self.group.as_os_str());
         out.number(self.watch);
         out.list(self.watched.as_slice(), PlanEncoder::names);
+        out.list(self.terminal.as_slice(), |out, size| {
+            out.number(u64::from(size.rows));
+            out.number(u64::from(size.cols));
+        });
         let length = u32::try_from(out.0.len() - 4).unwrap_or(u32::MAX);
         out.0[..4].copy_from_slice(&length.to_ne_bytes());
         out.0
@@ -264,6 +276,7 @@ impl SupervisorPlan {
             group: from.text()?.into(),
             watch: from.number()?,
             watched: from.list(PlanDecoder::names)?.pop(),
+            terminal: from.list(PlanDecoder::size)?.pop(),
         };
         from.0.is_empty().then_some(plan)
     }
@@ -325,6 +338,7 @@ impl PlanEncoder {
             RootEntry::Dir { target } => put(3, target, &[], 0),
             RootEntry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
             RootEntry::Hidden { target } => put(5, target, &[], 0),
+            RootEntry::Terminals { target } => put(7, target, &[], 0),
             RootEntry::Overlay {
                 target,
                 lower,
@@ -406,6 +420,7 @@ impl PlanDecoder<'_> {
                 upper: self.text()?.into(),
                 work: self.text()?.into(),
             },
+            7 => RootEntry::Terminals { target },
             _ => return None,
         })
     }
@@ -429,6 +444,13 @@ impl PlanDecoder<'_> {
         Some(GuardedNames {
             guarded: self.list(name)?,
             approved: self.list(|from| Some(from.text()?.into()))?,
+        })
+    }
+
+    fn size(&mut self) -> Option<TerminalSize> {
+        Some(TerminalSize {
+            rows: u16::try_from(self.number()?).ok()?,
+            cols: u16::try_from(self.number()?).ok()?,
         })
     }
 

@@ -17,6 +17,7 @@ use rustix::process::umask;
 
 use super::plan::{BindMode, PathCover, ProgramRole, RootEntry, SupervisorPlan};
 use super::proc_covers;
+use super::terminals;
 use super::users::UserMapping;
 use crate::report::{SetupFailure, step};
 use crate::strength::Strength;
@@ -212,6 +213,7 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
     match entry {
         RootEntry::Dir { target } => fs::create_dir_all(inside(target)),
         RootEntry::Hidden { target } => hide(&inside(target)),
+        RootEntry::Terminals { target } => terminals::place(&inside(target)),
         RootEntry::Link { target, to } => symlink(to, inside(target)),
         RootEntry::File { target, bytes } => {
             let target = inside(target);

@@ -90,7 +90,8 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         ];
         only("/", &known)?;
         let known = [
-            "fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero",
+            "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout",
+            "tty", "urandom", "zero",
         ];
         only("/dev", &known)
     }),
@@ -123,7 +124,8 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     ("devices", |_| {
         for name in [
-            "kvm", "mem", "kmsg", "sda", "vda", "loop0", "fuse", "net/tun", "tty", "ptmx",
+            "kvm", "mem", "kmsg", "sda", "vda", "loop0", "fuse", "net/tun", "tty", "tty0",
+            "console",
         ] {
             refused(name, fs::File::open(Path::new("/dev").join(name)))?;
         }

@@ -31,6 +31,7 @@ mod routes;
 mod runner;
 #[cfg(target_arch = "x86_64")]
 mod scripts;
+mod terminals;
 mod tracing;
 #[cfg(target_arch = "x86_64")]
 mod zygotes;
@@ -71,6 +72,7 @@ fn main() {
         routes::TESTS,
         process::TESTS,
         tracing::TESTS,
+        terminals::TESTS,
         kernel::TESTS,
         machine::TESTS,
         resources::TESTS,
@@ -101,6 +103,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
         routes::ATTEMPTS,
         process::ATTEMPTS,
         tracing::ATTEMPTS,
+        terminals::ATTEMPTS,
         kernel::ATTEMPTS,
         machine::ATTEMPTS,
         resources::ATTEMPTS,

@@ -13,6 +13,7 @@ mod guards;
 mod levels;
 mod output;
 mod runner;
+mod terminals;
 mod tree;
 mod views;
 
@@ -35,6 +36,7 @@ fn main() {
         guards::TESTS,
         direct::TESTS,
         views::TESTS,
+        terminals::TESTS,
         levels::TESTS,
         code::TESTS,
         ahead::TESTS,

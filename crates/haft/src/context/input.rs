@@ -1,11 +1,18 @@
 //! The input that a client pipes into its run's call.
 
 use crate::context::CallContext;
-use crate::input::{CallInput, InputReader};
+use tokio::sync::watch;
+
+use crate::input::{CallInput, InputReader, ScreenSize};
 
 impl CallContext {
     /// Returns the input that the client pipes in, to be read once; `None` for a nested call.
     pub fn input(&self) -> Option<InputReader> {
         self.session.input().and_then(CallInput::take)
+    }
+
+    /// Returns the size of the terminal at which the client's user types that input; `None` if it is no terminal, and for a nested call.
+    pub fn screen_size(&self) -> Option<watch::Receiver<ScreenSize>> {
+        self.session.input().and_then(CallInput::screen)
     }
 }

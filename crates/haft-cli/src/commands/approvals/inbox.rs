@@ -1,6 +1,7 @@
 //! `haft approvals` at a terminal: shows pending requests one after another, to be decided; new ones as they arrive.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::inbox::{RequestStatus, StoredApproval};
@@ -28,7 +29,7 @@ use crate::invocation::Invocation;
 use crate::screen::{self, BOLD, DIM, styled, visible};
 use crate::terminal::choice::{InboxMove, PromptKind};
 use crate::terminal::prompt::{ApprovalPrompt, UserReply};
-use crate::terminal::read_lines;
+use crate::terminal::stdin::StdinRouter;
 
 /// Maximum number of requests listed.
 const LISTED: usize = 20;
@@ -64,7 +65,9 @@ pub(super) async fn run(at: &Invocation, app: &App) -> ExitResult {
     let mut signals = Signals::heard()?;
     // A user who watches the inbox needs no desktop notices. If that cannot be recorded, there are notices.
     let _watching = WatchGuard::begin(&app.site().home).ok();
-    let mut exit = inbox.decide_all(&mut read_lines(), &mut signals).await;
+    let mut exit = inbox
+        .decide_all(&mut Arc::new(StdinRouter::default()).lines(), &mut signals)
+        .await;
     if matches!(exit, Ok(Exit::Done)) {
         exit = Ok(inbox.finish(&mut signals).await);
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use haft::audit::redact::{RedactedStream, Redactor};
 use haft::future::BoxFuture;
@@ -12,10 +13,14 @@ use haft_app::problem::Problem;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
+use crate::commands::exec::terminal::AttendedTerminal;
 use crate::screen::stdout;
 
 /// Maximum number of bytes waiting to be written. The command waits while there are more.
 const MOST: usize = 256 << 10;
+
+/// How long the end of a terminal's output is held back because it may be the beginning of a secret.
+const HELD_BACK: Duration = Duration::from_millis(50);
 
 /// Why no more output is passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +38,8 @@ pub(super) struct OutputWriter {
     /// Wakes the thread.
     more: Condvar,
     state: watch::Sender<OutputState>,
+    /// The user's terminal, if the command runs on it.
+    attended: Option<Arc<AttendedTerminal>>,
 }
 
 #[derive(Debug)]
@@ -60,7 +67,10 @@ impl OutputWriter {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub(super) fn start(redactor: &Redactor) -> Result<Arc<Self>, Problem> {
+    pub(super) fn start(
+        redactor: &Redactor,
+        attended: Option<Arc<AttendedTerminal>>,
+    ) -> Result<Arc<Self>, Problem> {
         let stream = || RedactedStream::new(redactor);
         let output = Arc::new(Self {
             queue: Mutex::new(OutputQueue {
@@ -72,6 +82,7 @@ impl OutputWriter {
             }),
             more: Condvar::new(),
             state: watch::Sender::default(),
+            attended,
         });
         let writer = Arc::clone(&output);
         let started = thread::Builder::new()
@@ -126,7 +137,23 @@ impl OutputWriter {
         over.ok().and_then(|state| state.end.clone())
     }
 
+    /// Gives the user's terminal back, behind the command's output.
+    pub(super) fn leave_terminal(&self) {
+        if let Some(terminal) = &self.attended {
+            let reset = terminal.leave();
+            self.enqueue(&mut self.queue.lock(), ProgressStream::Stdout, reset);
+        }
+    }
+
     fn push(&self, queue: &mut OutputQueue, stream: ProgressStream, bytes: Vec<u8>) {
+        let bytes = match &self.attended {
+            Some(terminal) => terminal.passed(&bytes),
+            None => bytes,
+        };
+        self.enqueue(queue, stream, bytes);
+    }
+
+    fn enqueue(&self, queue: &mut OutputQueue, stream: ProgressStream, bytes: Vec<u8>) {
         if bytes.is_empty() || self.state.borrow().end.is_some() {
             return;
         }
@@ -170,7 +197,15 @@ impl OutputWriter {
             if queue.finished {
                 return None;
             }
-            self.more.wait(&mut queue);
+            if self.attended.is_none() {
+                self.more.wait(&mut queue);
+                continue;
+            }
+            // What a user types must be seen, even if it may be the beginning of a secret.
+            if self.more.wait_for(&mut queue, HELD_BACK).timed_out() {
+                let rest = queue.stream(ProgressStream::Stdout).finish();
+                self.push(&mut queue, ProgressStream::Stdout, rest);
+            }
         }
     }
 }
@@ -198,6 +233,11 @@ impl ProgressSink for OutputWriter {
             bytes.extend(queue.stream(event.stream).finish());
         }
         self.push(&mut queue, event.stream, bytes);
+        drop(queue);
+        if event.closed {
+            // What follows is haft's own: questions about changes.
+            self.leave_terminal();
+        }
     }
 
     fn is_exact(&self) -> bool {
