@@ -38,6 +38,7 @@ mod output;
 mod packages;
 mod surroundings;
 mod secrets;
+pub mod shown_git;
 mod start;
 mod tasks;
 mod think_clock;
@@ -367,6 +368,7 @@ impl TypedTool for RunCommand {
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
+        let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
         spec.timeout = input.ends().then_some(wait);
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with the command, which may outlive this call.
@@ -392,6 +394,7 @@ impl TypedTool for RunCommand {
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
             let result = secrets::with_note(result, &unseen);
+            let result = self.0.with_git_notes(result, &input, unseen_git, context);
             return self.0.settle(view, &input, result, context).await;
         }
         let (command, argv) = Commands::words(&input)?;

@@ -9,6 +9,7 @@ mod lock;
 mod own_files;
 pub(crate) mod plan;
 mod probe;
+mod repository;
 mod root;
 mod script;
 mod shared;
@@ -96,7 +97,8 @@ pub(crate) async fn start(
         if matches!(spec.network, Network::Outlet(_)) {
             return Err(StartError::NoOutlet(probe.strength));
         }
-        if spec.mounts.view.is_some() {
+        let of_repository = || spec.mounts.repository.as_ref()?.view.as_ref();
+        if spec.mounts.view.is_some() || of_repository().is_some() {
             return Err(StartError::NoView(probe.strength));
         }
     }
@@ -388,6 +390,7 @@ async fn plan(
         toolchains::show(toolchains, &mut plan, own_root);
     }
     files(&mut plan, places, spec, &guards)?;
+    repository::show(&mut plan, places, &spec.mounts)?;
     Ok((plan, guards))
 }
 
@@ -511,8 +514,8 @@ fn overlay(
     Ok(RootEntry::Overlay {
         target,
         lower,
-        upper: view.upper.clone(),
-        work: view.work.clone(),
+        layer: None,
+        upper: Some((view.upper.clone(), view.work.clone())),
     })
 }
 

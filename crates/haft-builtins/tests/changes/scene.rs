@@ -66,6 +66,8 @@ pub(crate) struct Settings {
     pub(crate) asks_before: bool,
     /// What the user does in the workspace before answering.
     pub(crate) acts: Option<fn(&Path)>,
+    /// The workspace, below the scene's folder.
+    pub(crate) place: &'static str,
     /// Files of a user's home below the scene's folder.
     pub(crate) home: &'static [(&'static str, &'static str)],
 }
@@ -82,6 +84,7 @@ impl Default for Settings {
             says_no: false,
             asks_before: false,
             acts: None,
+            place: "ws",
             home: &[],
         }
     }
@@ -90,6 +93,7 @@ impl Default for Settings {
 pub(crate) struct Scene {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) changes: CommandChanges,
+    place: &'static str,
     person: Person,
     pub(crate) session: Session,
     executor: Executor,
@@ -117,7 +121,8 @@ impl Scene {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }
         prepare(dir.path());
-        let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
+        let workspace = Workspace::open(&dir.path().join(settings.place)).unwrap();
+        let workspace = workspace.with_repository();
         let log = Arc::new(ChangeLog::new(dir.path().join("home")));
         let options = ChangeOptions {
             mode: settings.mode,
@@ -139,7 +144,9 @@ impl Scene {
         own.add_all([changes.tool().unwrap()]).unwrap();
         let person = Person {
             says_no: settings.says_no,
-            acts: settings.acts.map(|act| (act, dir.path().join("ws"))),
+            acts: settings
+                .acts
+                .map(|act| (act, dir.path().join(settings.place))),
             ..Person::default()
         };
         let artifacts: Arc<dyn ArtifactStore> = Arc::new(MemoryArtifacts::new());
@@ -155,12 +162,13 @@ impl Scene {
             executor,
             person,
             changes,
+            place: settings.place,
             dir,
         }
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
-        self.dir.path().join("ws").join(path)
+        self.dir.path().join(self.place).join(path)
     }
 
     pub(crate) fn put(&self, path: &str, text: &str) {
