@@ -1,6 +1,7 @@
 //! What a command sees of git besides the workspace: the workspace's repository if it lies elsewhere, and the user's settings.
 
 use std::collections::VecDeque;
+use std::path::Path;
 
 use haft::call::RunId;
 use haft::context::CallContext;
@@ -35,11 +36,20 @@ impl Commands {
                 let is_direct = repository.is_some() && view.is_none() && !spec.mounts.only_reads;
                 unseen.extend(is_direct.then(|| READ_ONLY.to_owned()));
                 spec.mounts.repository = repository;
+                let outside = self.workspace().repository();
+                if outside.is_some_and(|outside| outside.prefix() != Path::new("")) {
+                    // The workspace is mounted, and git looks above it.
+                    set(spec, ACROSS, "1");
+                }
             }
             Err(why) => unseen.push(format!("Commands see no git repository here: {why}.")),
         }
         let user = user_git(self.workspace());
         unseen.extend(user.sentence());
+        if !user.files.is_empty() {
+            // A git that is not the system's looks elsewhere.
+            set(spec, SYSTEM_VARIABLE, user::SYSTEM);
+        }
         spec.mounts.etc = user.files;
         unseen
     }
@@ -122,7 +132,18 @@ impl GitNotes {
 /// Maximum number of sentences that are remembered.
 const MAX_NOTES: usize = 1_000;
 
+/// The variable that names the system's settings for git.
+const SYSTEM_VARIABLE: &str = "GIT_CONFIG_SYSTEM";
+/// The variable that lets git look for a repository on another file system.
+const ACROSS: &str = "GIT_DISCOVERY_ACROSS_FILESYSTEM";
+
 const READ_ONLY: &str = "The git repository lies outside of the workspace: commands that change the workspace directly can only read it.";
+
+/// Sets a variable that the call does not set itself.
+fn set(spec: &mut CommandSpec, name: &str, value: &str) {
+    let variable = spec.env.entry(name.into());
+    variable.or_insert_with(|| value.into());
+}
 
 /// Returns true if a command runs git, as far as its words tell.
 fn runs_git(input: &RunCommandInput) -> bool {

@@ -16,7 +16,7 @@ use crate::command::git_command::names_only_own_programs;
 use crate::command::git_scope::GitScope;
 
 /// Where git in the jail reads them: a call's own settings and those of the repository come later and win, as they do for the user.
-const SYSTEM: &str = "/etc/gitconfig";
+pub(super) const SYSTEM: &str = "/etc/gitconfig";
 const IGNORED: &str = "/etc/haft-git/ignore";
 const ATTRIBUTES: &str = "/etc/haft-git/attributes";
 /// Maximum size of the settings that are passed, and of a file of patterns, in bytes.
