@@ -222,6 +222,8 @@ pub struct RepositoryMount {
     pub folder: PathBuf,
     /// A folder whose files the command sees in place of the repository's; it may be empty. Needed without a view.
     pub layer: Option<PathBuf>,
+    /// The file by which git finds the repository from a folder above the workspace, if it does not lie there itself: a path and a text.
+    pub pointer: Option<(PathBuf, Vec<u8>)>,
     /// Where the command's changes go; `None` if it may not change the repository.
     pub view: Option<OverlayFolders>,
 }

@@ -1,12 +1,13 @@
 //! What a command sees of git besides the workspace: the workspace's repository if it lies elsewhere, and the user's settings.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft::call::RunId;
 use haft::context::CallContext;
 use haft::policy::CommandPart;
 use haft::result::ToolResult;
+use haft::workspace::{OutsideRepository, Workspace};
 use haft_sandbox::{CommandSpec, RepositoryMount};
 use parking_lot::Mutex;
 
@@ -81,6 +82,7 @@ impl Commands {
         Ok(Some(RepositoryMount {
             folder: repository.folder().to_owned(),
             layer,
+            pointer: pointer(workspace, repository),
             view: view.and_then(OpenView::repository),
         }))
     }
@@ -138,6 +140,19 @@ const SYSTEM_VARIABLE: &str = "GIT_CONFIG_SYSTEM";
 const ACROSS: &str = "GIT_DISCOVERY_ACROSS_FILESYSTEM";
 
 const READ_ONLY: &str = "The git repository lies outside of the workspace: commands that change the workspace directly can only read it.";
+
+/// Returns the `.git` file of the folder above, where the package's repository does not lie there itself.
+fn pointer(workspace: &Workspace, repository: &OutsideRepository) -> Option<(PathBuf, Vec<u8>)> {
+    let at = repository.tree().join(".git");
+    let is_needed = repository.prefix() != Path::new("") && at != repository.folder();
+    is_needed.then(|| {
+        let own = workspace.host_path(&repository.own_part());
+        let mut text = b"gitdir: ".to_vec();
+        text.extend(own.as_os_str().as_encoded_bytes());
+        text.push(b'\n');
+        (at, text)
+    })
+}
 
 /// Sets a variable that the call does not set itself.
 fn set(spec: &mut CommandSpec, name: &str, value: &str) {

@@ -208,6 +208,9 @@ impl RepositorySearch<'_> {
         }
         let commondir = own.join("commondir");
         if commondir.symlink_metadata().is_err() {
+            if !own.join("HEAD").is_file() {
+                return Err(format!("{} is no repository: it has no HEAD", shown(&own)));
+            }
             belongs::check(&own, tree)?;
             let (common, tree) = (own.clone(), tree.to_owned());
             return Ok(Some(RepositoryFolders { common, own, tree }));

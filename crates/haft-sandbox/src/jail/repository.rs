@@ -63,6 +63,17 @@ fn add(
     if !own_root {
         return Ok(());
     }
+    if let Some((at, text)) = &repository.pointer {
+        let is_above = |above: &Path| plan.workspace.starts_with(above) && plan.workspace != above;
+        if !at.parent().is_some_and(is_above) {
+            return Err(wrong(at, "does not lie above the workspace"));
+        }
+        plan.grants.push((at.clone(), LandlockGrant::Read));
+        plan.entries.push(RootEntry::File {
+            target: at.clone(),
+            bytes: text.clone(),
+        });
+    }
     let layer = repository.layer.clone();
     if view.is_none() && layer.is_none() {
         return Err(wrong(&folder, "has no layer over it"));

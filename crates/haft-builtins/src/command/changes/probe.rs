@@ -125,6 +125,7 @@ fn repository(views: &Views, view: &OpenView) -> Option<RepositoryMount> {
     Some(RepositoryMount {
         folder,
         layer: None,
+        pointer: None,
         view: view.repository(),
     })
 }
