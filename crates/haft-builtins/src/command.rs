@@ -42,6 +42,7 @@ mod prompts;
 mod screen;
 mod surroundings;
 mod secrets;
+pub mod shown_git;
 mod start;
 mod tasks;
 mod think_clock;
@@ -379,6 +380,7 @@ impl TypedTool for RunCommand {
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
+        let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
         let client = ClientInput::of(&input, context);
         let wait = client.prepare(&mut spec, &input, context);
         let note = client.note(&input);
@@ -404,7 +406,8 @@ impl TypedTool for RunCommand {
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
-            let mut result = secrets::with_note(result, &unseen);
+            let result = secrets::with_note(result, &unseen);
+            let mut result = self.0.with_git_notes(result, &input, unseen_git, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;
         }

@@ -7,6 +7,7 @@
 
 pub mod change;
 mod file_hash;
+pub mod git_index;
 pub mod glob;
 mod path_text;
 pub mod paths;

@@ -24,6 +24,7 @@ mod folder;
 pub mod git_file;
 mod git_folders;
 mod git_named;
+pub mod git_settings;
 mod import;
 mod kind;
 mod links;
@@ -32,6 +33,7 @@ mod place;
 mod put_back;
 mod read;
 mod remove;
+mod repository;
 mod view;
 mod write;
 
@@ -53,6 +55,8 @@ pub use list::DirEntry;
 pub use place::ResolvedPath;
 pub use read::{FileStamp, OpenFile};
 pub(crate) use remove::FileRemoval;
+pub use repository::OutsideRepository;
+use repository::RepositoryPlace;
 pub use view::PathFilter;
 pub use view::WorkspaceView;
 pub(crate) use write::draft_name;
@@ -84,6 +88,10 @@ struct Inner {
     git: bool,
     /// Whether files may be changed in repositories whose folders have other names.
     repositories: bool,
+    /// The workspace's git repository if it lies outside of the root.
+    repository: Option<Arc<OutsideRepository>>,
+    /// Why a repository that something names is not shown.
+    refused: Option<Arc<str>>,
     /// The links below the root, which all copies of this workspace share.
     links: Arc<LinkCache>,
 }
@@ -118,6 +126,8 @@ impl Workspace {
                 secrets: SecretNames::default(),
                 git: false,
                 repositories: false,
+                repository: None,
+                refused: None,
                 links: Arc::default(),
             }),
         };
@@ -146,6 +156,81 @@ impl Workspace {
         hidden.dedup();
         inner.hidden = hidden.into();
         self
+    }
+
+    /// Looks for the workspace's git repository outside of the root (a linked worktree, a submodule, a package in a larger repository).
+    /// From then on paths below `.git` lie in it. One that is not really the workspace's own is not used:
+    /// [`refused_repository`](Self::refused_repository) says why.
+    pub fn with_repository(mut self) -> Self {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let (found, why) = match repository::find(&self.inner.root, home.as_deref()) {
+            RepositoryPlace::Inside => (None, None),
+            RepositoryPlace::Outside(found) => (Some(Arc::new(found)), None),
+            RepositoryPlace::Refused(why) => (None, Some(why.into())),
+        };
+        let inner = Arc::make_mut(&mut self.inner);
+        inner.repository = found;
+        inner.refused = why;
+        self
+    }
+
+    /// Returns the workspace's git repository if it lies outside of the root.
+    pub fn repository(&self) -> Option<&OutsideRepository> {
+        self.inner.repository.as_deref()
+    }
+
+    /// Returns why a repository that a `.git` file or a folder above names is not used, as a clause.
+    pub fn refused_repository(&self) -> Option<&str> {
+        self.inner.refused.as_deref()
+    }
+
+    /// Fails if the workspace's repository is no longer the one that was found when the workspace was opened.
+    ///
+    /// # Errors
+    /// What has changed, as a sentence.
+    pub fn check_repository(&self) -> Result<(), String> {
+        let now = Self::clone(self).with_repository();
+        match (self.repository(), now.repository()) {
+            (None, None) => Ok(()),
+            (Some(then), Some(now)) if then.is_same(now) && then.is_still_there() => Ok(()),
+            _ => Err(
+                "the workspace's git repository has changed since haft opened the workspace: restart haft"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    /// Returns the path on this machine of a real path below the root: of `.git` and below in the repository, wherever it lies.
+    pub fn host_path(&self, real: &Path) -> PathBuf {
+        match (self.repository(), real.strip_prefix(GIT)) {
+            (Some(outside), Ok(rest)) if rest == Path::new("") => outside.folder().to_owned(),
+            (Some(outside), Ok(rest)) => outside.folder().join(rest),
+            _ => self.inner.root.join(real),
+        }
+    }
+
+    /// Returns the path below the root of a path on this machine, if it has one: the reverse of [`host_path`](Self::host_path). It
+    /// follows no links.
+    pub fn below(&self, host: &Path) -> Option<PathBuf> {
+        let of_git = || {
+            let within = host.strip_prefix(self.repository()?.folder()).ok()?;
+            Some(Path::new(GIT).join(within))
+        };
+        let inside = host.strip_prefix(&self.inner.root).ok();
+        inside.map(Path::to_owned).or_else(of_git)
+    }
+
+    /// Whether a real path is that of a repository outside of the root.
+    pub(crate) fn is_repository(&self, real: &Path) -> bool {
+        self.inner.repository.is_some() && real == Path::new(GIT)
+    }
+
+    /// Returns the folder, in the workspace or the repository, that a real path is opened beneath, and the path below it.
+    pub(crate) fn base_of<'a>(&self, real: &'a Path) -> (BorrowedFd<'_>, &'a Path) {
+        match (&self.inner.repository, real.strip_prefix(GIT)) {
+            (Some(outside), Ok(rest)) => (outside.fd.as_fd(), rest),
+            _ => (self.inner.fd.as_fd(), real),
+        }
     }
 
     /// Replaces the standard names of files that hold secrets. A policy takes them from
@@ -216,10 +301,6 @@ impl Workspace {
         self.inner.own.iter().any(|own| own.starts_with(relative))
     }
 
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.inner.fd.as_fd()
-    }
-
     /// Opens a real path beneath the root; a link anywhere in it is an error (path rule 5).
     pub(crate) fn beneath(&self, real: &Path, flags: OFlags) -> Result<OwnedFd, WorkspaceError> {
         self.open_beneath(real, flags)
@@ -227,7 +308,8 @@ impl Workspace {
     }
 
     fn open_beneath(&self, real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-        open_below(self.fd(), real, flags)
+        let (folder, path) = self.base_of(real);
+        open_below(folder, path, flags)
     }
 }
 

@@ -236,6 +236,8 @@ fn is_data(within: &[&str]) -> bool {
             matches!(*file, "packs" | "commit-graph" | "commit-graphs")
         }
         ["objects", ..] | ["info", "refs"] => true,
+        // What git-lfs keeps: the content of files, by their hashes.
+        ["lfs", "cache" | "incomplete" | "objects" | "tmp", ..] => true,
         [folder, ..] if DATA_FOLDERS.contains(folder) => true,
         [file] => {
             let file = file.strip_suffix(".lock").unwrap_or(file);

@@ -227,9 +227,26 @@ pub struct Mounts {
     /// The copy-on-write view of the workspace that the command works on; the workspace itself does not change. Needs a root file
     /// system of the command's own: refused below [`Strength::NoProc`](crate::Strength::NoProc).
     pub view: Option<OverlayFolders>,
+    /// The workspace's git repository, where it lies outside of the workspace.
+    pub repository: Option<RepositoryMount>,
+    /// Made files that the command sees below `/etc`, by their absolute paths. Only with a root file system of the command's own.
+    pub etc: Vec<(PathBuf, Vec<u8>)>,
     /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.
     pub home: Vec<HomeFolder>,
+}
+
+/// A git repository outside of the workspace, which the command sees at its own path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryMount {
+    /// Its path on the host, absolute.
+    pub folder: PathBuf,
+    /// A folder whose files the command sees in place of the repository's; it may be empty. Needed without a view.
+    pub layer: Option<PathBuf>,
+    /// The file by which git finds the repository from a folder above the workspace, if it does not lie there itself: a path and a text.
+    pub pointer: Option<(PathBuf, Vec<u8>)>,
+    /// Where the command's changes go; `None` if it may not change the repository.
+    pub view: Option<OverlayFolders>,
 }
 
 /// A folder of the user's home; the command sees a copy-on-write view of it below its own `HOME`.

@@ -15,6 +15,7 @@ pub(crate) mod plan;
 mod prepared;
 mod probe;
 mod proc_covers;
+mod repository;
 mod root;
 mod script;
 mod shared;
@@ -102,7 +103,8 @@ pub(crate) async fn start(
         if matches!(spec.network, Network::Outlet(_)) {
             return Err(StartError::NoOutlet(probe.strength));
         }
-        if spec.mounts.view.is_some() {
+        let of_repository = || spec.mounts.repository.as_ref()?.view.as_ref();
+        if spec.mounts.view.is_some() || of_repository().is_some() {
             return Err(StartError::NoView(probe.strength));
         }
         if spec.terminal.is_some() {
@@ -411,6 +413,7 @@ async fn plan(
         toolchains::show(toolchains, &mut plan, own_root);
     }
     files(&mut plan, places, spec, &guards)?;
+    repository::show(&mut plan, places, &spec.mounts)?;
     Ok((plan, guards))
 }
 
@@ -533,8 +536,8 @@ fn overlay(
     Ok(RootEntry::Overlay {
         target,
         lower,
-        upper: view.upper.clone(),
-        work: view.work.clone(),
+        layer: None,
+        upper: Some((view.upper.clone(), view.work.clone())),
     })
 }
 

@@ -61,7 +61,7 @@ use tokio::sync::OnceCell;
 
 pub use crate::command::{
     AbsentGuard, CommandSpec, GuardKind, HomeFolder, Mounts, Network, OverlayFolders, PathGuard,
-    ProcessLimits, Program, SHELL, Stdin,
+    ProcessLimits, Program, RepositoryMount, SHELL, Stdin,
 };
 pub use crate::guard_event::GuardEvent;
 pub use crate::host_program::{DetachedProgram, HostProgram};

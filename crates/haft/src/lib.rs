@@ -53,7 +53,7 @@ pub use context::CallContext;
 pub use error::{Context, ErrorKind, Result, ToolError};
 pub use executor::Executor;
 #[doc(inline)]
-pub use haft_files::{change, workspace};
+pub use haft_files::{change, git_index, workspace};
 pub use haft_json as json;
 #[doc(inline)]
 /// Turns a function into a tool. The function itself does not change: you can still call it, and test it without a registry.

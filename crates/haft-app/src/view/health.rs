@@ -3,6 +3,7 @@
 mod access;
 mod agents;
 mod console;
+mod git;
 mod mounts;
 mod servers;
 mod system;
@@ -159,7 +160,7 @@ pub async fn report(app: &App) -> HealthReport {
     if has_jail {
         checks.push(check_scripts(at, app).await);
     }
-    checks.push(program(at, "git", "commands may need it: install git"));
+    checks.push(git::check(app));
     HealthReport { checks, sandbox }
 }
 
@@ -496,19 +497,4 @@ async fn check_scripts(at: &Site, app: &App) -> HealthCheck {
         let _ = write!(detail, "; not used: {refused}");
     }
     check("scripts", true, detail, "")
-}
-
-fn program(at: &Site, name: &'static str, advice: &str) -> HealthCheck {
-    let path = at.environment.get("PATH").unwrap_or_default();
-    let found = std::env::split_paths(path)
-        .map(|folder| folder.join(name))
-        .find(|file| runs(file));
-    match found {
-        Some(file) => check(name, true, file.display().to_string(), ""),
-        None => check(name, false, "not on PATH", advice),
-    }
-}
-
-fn runs(file: &Path) -> bool {
-    file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }

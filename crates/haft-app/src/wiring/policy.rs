@@ -88,6 +88,7 @@ fn rule(value: &toml::Value, source: &ValueOrigin) -> Result<RuleText, Problem> 
 fn workspace(at: &Site, settings: &Settings) -> Result<Workspace, Problem> {
     let opened = Workspace::open(&at.workspace);
     let opened = opened.map_err(|e| Problem::failed(format!("cannot open the workspace: {e}")))?;
+    let opened = opened.with_repository();
     let opened = opened.with_hidden(hidden_paths(at, settings));
     Ok(opened.with_secret_names(secret_names(settings)?))
 }

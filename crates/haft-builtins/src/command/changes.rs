@@ -15,6 +15,7 @@ mod pending;
 mod note;
 mod opened_side;
 mod probe;
+mod repository;
 mod rest;
 mod settle;
 mod sweep;
@@ -198,6 +199,11 @@ impl Views {
     /// Returns true if commands see the user's caches.
     fn shows_caches(&self) -> bool {
         self.visibility().is_ok_and(|shown| shown.caches)
+    }
+
+    /// Returns true if commands on views see the repository outside of the workspace.
+    pub(crate) fn shows_repository(&self) -> bool {
+        self.visibility().is_ok_and(|shown| shown.repository)
     }
 
     /// Returns what settings require of a command's changes beyond the defaults: an approval of the command holds for exactly this.

@@ -8,14 +8,12 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use haft::workspace::{Workspace, git_file};
+use haft::workspace::git_settings::MAX_SETTINGS;
+use haft::workspace::{OutsideRepository, Workspace, git_file};
 use haft_sandbox::CommandSpec;
 
 use crate::command::git_sections::{SettingsEffect, check_sections, names_program};
 use crate::command::{git_user, index};
-
-/// Maximum size of a settings file, in bytes.
-const MAX_SETTINGS: u64 = 256 * 1024;
 
 /// Settings of every command. They remove nothing that is useful in a jail.
 ///
@@ -24,6 +22,8 @@ const MAX_SETTINGS: u64 = 256 * 1024;
 const COMMAND_SETTINGS: &[(&str, &str)] = &[
     ("safe.bareRepository", "explicit"),
     ("core.fsmonitor", "false"),
+    // A command sees no other worktree: git would take each for deleted, and remove its part of the repository.
+    ("gc.worktreePruneExpire", "never"),
 ];
 
 /// Additional settings of a command that only reads.
@@ -51,20 +51,36 @@ pub(super) fn compares_files(argv: Option<&[String]>) -> bool {
     argv.is_none_or(|argv| argv.iter().any(looks))
 }
 
+/// The name of the workspace's repository, wherever it lies.
+const GIT: &str = ".git";
+
 /// Classifies the settings of the repository at the root of the workspace.
 pub(super) fn settings(workspace: &Workspace) -> SettingsEffect {
-    let folder = workspace.root().join(".git");
-    let Ok(found) = folder.symlink_metadata() else {
-        // The jail does not show a parent's repository.
-        return SettingsEffect::Inert;
+    let each = match workspace.repository() {
+        Some(outside) => {
+            let own = outside.own_part().join("config.worktree");
+            vec![
+                Path::new(GIT).join("config"),
+                Path::new(GIT).join("config.worktree"),
+                own,
+            ]
+        }
+        None => {
+            let folder = workspace.root().join(GIT);
+            let Ok(found) = folder.symlink_metadata() else {
+                // The jail does not show a parent's repository.
+                return SettingsEffect::Inert;
+            };
+            // A file, a link or `commondir` leads to settings elsewhere.
+            if !found.is_dir() || folder.join("commondir").symlink_metadata().is_ok() {
+                return SettingsEffect::Programs;
+            }
+            let files = ["config", "config.worktree"].into_iter();
+            files.map(|name| Path::new(GIT).join(name)).collect()
+        }
     };
-    // A file, a link or `commondir` leads to settings elsewhere.
-    if !found.is_dir() || folder.join("commondir").symlink_metadata().is_ok() {
-        return SettingsEffect::Programs;
-    }
-    let files = ["config", "config.worktree"].map(|name| Path::new(".git").join(name));
-    let each = files.iter().map(|file| {
-        if workspace.root().join(file).symlink_metadata().is_err() {
+    let each = each.iter().map(|file| {
+        if workspace.host_path(file).symlink_metadata().is_err() {
             return SettingsEffect::Inert;
         }
         text(workspace, file).map_or(SettingsEffect::Programs, |text| check_sections(&text))
@@ -88,7 +104,18 @@ pub(crate) fn is_quiet_alone(
         // repository, and an agent that edits files can create these.
         return false;
     }
-    if root.join(".git/config.worktree").symlink_metadata().is_ok() {
+    // Git finds the repository of a folder above from the workspace too, but its files are not all the workspace's.
+    let outside = workspace.repository();
+    if outside.is_some_and(|outside| outside.prefix() != Path::new("")) {
+        return false;
+    }
+    let own = outside.map_or_else(|| PathBuf::from(GIT), OutsideRepository::own_part);
+    let mut of_worktree = [Path::new(GIT), &own].into_iter();
+    let is_there = |folder: &Path| {
+        let file = workspace.host_path(&folder.join("config.worktree"));
+        file.symlink_metadata().is_ok()
+    };
+    if of_worktree.any(is_there) {
         return false;
     }
     let Some(text) = text(workspace, &Path::new(".git").join("config")) else {
@@ -101,12 +128,13 @@ pub(crate) fn is_quiet_alone(
         return false;
     };
     !(compares_files(argv)
-        && (index::may_hold_repositories(workspace) || has_index_hook(root, &text, of_user)))
+        && (index::may_hold_repositories(workspace) || has_index_hook(workspace, &text, of_user)))
 }
 
 /// Returns true if the hook exists in a folder that the settings name, or in the default one. The repository's own setting overrides
 /// the user's.
-fn has_index_hook(root: &Path, settings: &str, of_user: Vec<String>) -> bool {
+fn has_index_hook(workspace: &Workspace, settings: &str, of_user: Vec<String>) -> bool {
+    let root = workspace.root();
     let Some(settings) = git_file::parse(settings) else {
         return true;
     };
@@ -121,7 +149,7 @@ fn has_index_hook(root: &Path, settings: &str, of_user: Vec<String>) -> bool {
         of_repository
     };
     let is_hook = |folder: PathBuf| folder.join(INDEX_HOOK).symlink_metadata().is_ok();
-    is_hook(root.join(".git/hooks"))
+    is_hook(workspace.host_path(Path::new(".git/hooks")))
         || named.iter().any(|folder| {
             let leads_out = folder.starts_with(['~', '%'])
                 || Path::new(folder)

@@ -1,10 +1,14 @@
 //! Finds changed paths that are protected because of the workspace's contents: settings of repositories in folders of any name.
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::Path;
 
 use haft::policy::protected_from_commands;
 use haft::workspace::{GitFolders, Workspace};
+
+/// Maximum size of a file that names a work tree, in bytes.
+const MAX_POINTER: u64 = 8 * 1024;
 
 /// Returns the changed paths that are protected by the workspace's contents rather than by their names: settings of repositories
 /// in folders not called `.git` (bare ones, and those that a `.git` file or a `commondir` names), files that would turn a folder
@@ -18,12 +22,43 @@ pub(crate) fn extra_protected<'a, P: AsRef<Path> + ?Sized + 'a>(
     let is_protected = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
     let unnamed = changed.iter().filter(|path| !is_protected(path));
     let found = unnamed.filter(|path| {
+        if is_of_other_worktree(workspace, path) {
+            return true;
+        }
         let name = folders.locate(path).map(|found| found.name());
         name.is_some_and(|name| is_protected(&name))
     });
     found
         .map(|path| path.to_string_lossy().into_owned())
         .collect()
+}
+
+/// Whether a path belongs to another worktree's part of the workspace's repository: no command that works here changes what is checked
+/// out there. A worktree that the command itself adds has no part yet.
+fn is_of_other_worktree(workspace: &Workspace, path: &Path) -> bool {
+    let Ok(within) = path.strip_prefix(".git/worktrees") else {
+        return false;
+    };
+    let Some(name) = within.iter().next() else {
+        return false;
+    };
+    let part = Path::new(".git/worktrees").join(name);
+    let is_own = workspace
+        .repository()
+        .is_some_and(|outside| outside.own_part() == part);
+    !is_own && workspace.look(&part).is_some() && !is_below_workspace(workspace, &part)
+}
+
+/// Whether the work tree of a worktree's part lies in the workspace.
+fn is_below_workspace(workspace: &Workspace, part: &Path) -> bool {
+    let Ok(open) = workspace.open_file(&part.join("gitdir")) else {
+        return false;
+    };
+    let mut text = String::new();
+    let read = open.file.take(MAX_POINTER).read_to_string(&mut text);
+    let to = workspace.host_path(part).join(text.trim_end());
+    let tree = to.parent().and_then(|tree| tree.canonicalize().ok());
+    read.is_ok() && tree.is_some_and(|tree| tree.starts_with(workspace.root()))
 }
 
 #[cfg(test)]

@@ -5,37 +5,15 @@
 //! what any workspace brings.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use haft::workspace::Workspace;
-use haft::workspace::git_file::{Setting, parse};
+use haft::workspace::git_file::Setting;
+use haft::workspace::git_settings::{FoundSetting, GitSettingsReader};
 
 use crate::command::git_command::names_only_own_programs;
 use crate::command::git_scope::GitScope;
 use crate::command::git_sections::{is_inert, names_section};
-
-/// Maximum size of a settings file, in bytes.
-const MAX_SETTINGS: u64 = 256 * 1024;
-/// Maximum number of files that are read, with those that they include.
-const MAX_FILES: usize = 32;
-/// Maximum depth of includes, as in git.
-const MAX_DEPTH: usize = 10;
-/// Maximum number of settings in variables.
-const MAX_PAIRS: usize = 256;
-
-/// The system's settings, wherever a package of git puts them.
-const SYSTEM_FILES: &[&str] = &[
-    "/etc/gitconfig",
-    "/usr/local/etc/gitconfig",
-    "/opt/homebrew/etc/gitconfig",
-    "/home/linuxbrew/.linuxbrew/etc/gitconfig",
-    "/Library/Developer/CommandLineTools/usr/share/git-core/gitconfig",
-    "/Applications/Xcode.app/Contents/Developer/usr/share/git-core/gitconfig",
-];
-
-/// Variables that name a file of settings.
-const FILE_VARIABLES: [&str; 2] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"];
 
 /// Sections whose settings a reading command neither runs nor reads in the workspace, with or without a name.
 const INERT: &str = "advice alias am apply author blame branch checkout clean clone color column commit committer credential \
@@ -61,154 +39,75 @@ fn folders(
     scope: &GitScope<'_>,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Option<Vec<String>> {
-    let mut reading = GitSettingsReader {
-        scope,
-        files: 0,
-        hooks: Vec::new(),
-    };
-    for file in files(scope.home, variable) {
-        reading.file(&file, 0)?;
-    }
-    for setting in pairs(variable)? {
-        reading.setting(setting, None, 0)?;
-    }
-    Some(reading.hooks)
-}
-
-/// Returns the files in which git looks. Variables may name others to haft than to git, so the usual ones count, too.
-fn files(home: Option<&Path>, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
-    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-    let mut files: Vec<PathBuf> = SYSTEM_FILES.iter().map(PathBuf::from).collect();
-    files.extend(
-        FILE_VARIABLES
-            .into_iter()
-            .filter_map(set)
-            .map(PathBuf::from),
-    );
-    files.extend(set("XDG_CONFIG_HOME").map(|folder| PathBuf::from(folder).join("git/config")));
-    files.extend(home.map(|home| home.join(".config/git/config")));
-    files.extend(home.map(|home| home.join(".gitconfig")));
-    files
-}
-
-/// Returns the settings in variables, or `None` if they cannot be read.
-fn pairs(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Vec<Setting>> {
-    if variable("GIT_CONFIG_PARAMETERS").is_some_and(|value| !value.is_empty()) {
+    let mut reader = GitSettingsReader::of_everything(scope.home);
+    reader.read_user(variable);
+    if reader.unread().is_some() {
         return None;
     }
-    let text = |name: &str| variable(name)?.into_string().ok();
-    let count = match variable("GIT_CONFIG_COUNT") {
-        None => 0,
-        Some(count) if count.is_empty() => 0,
-        Some(count) => count.to_str()?.trim().parse().ok()?,
+    let mut hooks = Vec::new();
+    for found in reader.settings() {
+        if !is_quiet(scope, found, &mut hooks) {
+            return None;
+        }
+    }
+    Some(hooks)
+}
+
+/// Returns true if no reading command runs or reads something in the workspace because of a setting. Notes a folder of hooks there.
+fn is_quiet(scope: &GitScope<'_>, found: &FoundSetting, hooks: &mut Vec<String>) -> bool {
+    let setting = &found.setting;
+    if found.is_include() {
+        // An agent may create the file in the workspace.
+        let at = found.path(scope.home);
+        return at.is_some_and(|at| at.exists() || !scope.holds(&at));
+    }
+    if found.file.as_ref().is_some_and(|file| scope.holds(file)) {
+        // A file of the workspace, as in a repository of settings.
+        return is_inert(&written(setting));
+    }
+    let Setting {
+        section,
+        name,
+        key,
+        value,
+    } = setting;
+    if (&**section, name.is_some(), &**key) == ("core", false, "hookspath") {
+        if !scope.is_own_path(value) {
+            hooks.push(value.clone());
+        }
+        return true;
+    }
+    let inert = match (&**section, name.is_some()) {
+        // Git fetches missing objects.
+        ("extensions" | "remote", _) => {
+            !matches!(&**key, "partialclone" | "partialclonefilter" | "promisor")
+        }
+        // Runs git in nested repositories.
+        ("diff", false) if key == "submodule" && value.eq_ignore_ascii_case("diff") => {
+            return false;
+        }
+        ("core", false) => names_section(INERT_CORE, key),
+        ("diff", true) => names_section(INERT_DRIVER, key),
+        _ => names_section(INERT, section),
     };
-    let each = (0..count).take(MAX_PAIRS + 1).map(|at: usize| {
-        let within = at < MAX_PAIRS;
-        let key = within.then(|| text(&format!("GIT_CONFIG_KEY_{at}")))??;
-        Setting::from_pair(&key, text(&format!("GIT_CONFIG_VALUE_{at}"))?)
-    });
-    each.collect()
+    inert || value.is_empty() || is_own(scope, key, value)
 }
 
-/// Reads files and what they include. Its functions return `None` for what must be asked about.
-#[derive(Debug)]
-struct GitSettingsReader<'a> {
-    scope: &'a GitScope<'a>,
-    files: usize,
-    hooks: Vec<String>,
+fn is_own(scope: &GitScope<'_>, key: &str, value: &str) -> bool {
+    if key.ends_with("file") || key.ends_with("path") {
+        return scope.is_own_path(value);
+    }
+    names_only_own_programs(scope, value)
 }
 
-impl GitSettingsReader<'_> {
-    fn file(&mut self, path: &Path, depth: usize) -> Option<()> {
-        // A relative path of a variable starts where the agent does.
-        if !path.is_absolute() {
-            return None;
-        }
-        let found = match path.metadata() {
-            Ok(found) => found,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                // An agent may create it in the workspace.
-                return (!self.scope.holds(path)).then_some(());
-            }
-            Err(_) => return None,
-        };
-        if path == Path::new("/dev/null") {
-            return Some(());
-        }
-        self.files += 1;
-        let fits = found.is_file() && found.len() <= MAX_SETTINGS;
-        if !fits || self.files > MAX_FILES || depth > MAX_DEPTH {
-            return None;
-        }
-        let mut bytes = Vec::new();
-        let file = std::fs::File::open(path).ok()?;
-        file.take(MAX_SETTINGS + 1).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        if self.scope.holds(path) {
-            // A file of the workspace, as in a repository of settings.
-            return is_inert(&text).then_some(());
-        }
-        for setting in parse(&text)? {
-            self.setting(setting, Some(path), depth)?;
-        }
-        Some(())
-    }
-
-    fn setting(&mut self, setting: Setting, file: Option<&Path>, depth: usize) -> Option<()> {
-        let Setting {
-            section,
-            name,
-            key,
-            value,
-        } = setting;
-        match (&*section, name.is_some(), &*key) {
-            ("include", false, "path") | ("includeif", true, "path") => {
-                // Whatever the condition: it may hold where git reads it.
-                return self.file(&self.included(&value, file)?, depth + 1);
-            }
-            ("core", false, "hookspath") => {
-                if !self.scope.is_own_path(&value) {
-                    self.hooks.push(value);
-                }
-                return Some(());
-            }
-            _ => {}
-        }
-        let inert = match (&*section, name.is_some()) {
-            // Git fetches missing objects.
-            ("extensions" | "remote", _) => {
-                !matches!(&*key, "partialclone" | "partialclonefilter" | "promisor")
-            }
-            // Runs git in nested repositories.
-            ("diff", false) if key == "submodule" && value.eq_ignore_ascii_case("diff") => {
-                return None;
-            }
-            ("core", false) => names_section(INERT_CORE, &key),
-            ("diff", true) => names_section(INERT_DRIVER, &key),
-            _ => names_section(INERT, &section),
-        };
-        let is_quiet = inert || value.is_empty() || self.is_own(&key, &value);
-        is_quiet.then_some(())
-    }
-
-    fn is_own(&self, key: &str, value: &str) -> bool {
-        if key.ends_with("file") || key.ends_with("path") {
-            return self.scope.is_own_path(value);
-        }
-        names_only_own_programs(self.scope, value)
-    }
-
-    /// Returns the path of an included file.
-    fn included(&self, path: &str, file: Option<&Path>) -> Option<PathBuf> {
-        match path.strip_prefix('~') {
-            Some(rest) => Some(self.scope.home?.join(rest.strip_prefix('/')?)),
-            // Git's own folder, which is not known.
-            None if path.starts_with("%(") => None,
-            None => Some(file?.parent()?.join(path)),
-        }
-    }
+/// Writes a setting as [`is_inert`] reads it.
+fn written(setting: &Setting) -> String {
+    let name = setting.name.as_ref();
+    let name = name.map(|name| format!(" \"{name}\"")).unwrap_or_default();
+    format!(
+        "[{}{name}]\n{} = {}\n",
+        setting.section, setting.key, setting.value
+    )
 }
 
 #[cfg(test)]

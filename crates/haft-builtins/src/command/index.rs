@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft::workspace::Workspace;
 
@@ -18,27 +18,37 @@ const OBJECT_OFFSET: usize = 40;
 const OBJECT_BYTES: usize = 20;
 const EXTENDED_FLAG: u16 = 0x4000;
 
+/// Returns the part of the workspace's repository that has the index, and the workspace's path within its work tree.
+fn own_part(workspace: &Workspace) -> (PathBuf, PathBuf) {
+    match workspace.repository() {
+        Some(outside) => (outside.own_part(), outside.prefix().to_owned()),
+        None => (PathBuf::from(".git"), PathBuf::new()),
+    }
+}
+
 /// Returns true if the index of the workspace's repository may hold nested repositories, or cannot be read.
 pub(crate) fn may_hold_repositories(workspace: &Workspace) -> bool {
-    let folder = workspace.root().join(".git");
+    let (own, _) = own_part(workspace);
+    let folder = workspace.host_path(&own);
     if folder.join("index").symlink_metadata().is_err() {
         return false;
     }
     is_shared(&folder)
-        || read(workspace, ".git/config", MAX_INDEX).is_none_or(|text| {
+        || read(workspace, Path::new(".git/config"), MAX_INDEX).is_none_or(|text| {
             let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
             text.contains("objectformat")
         })
-        || read(workspace, ".git/index", MAX_INDEX)
+        || read(workspace, &own.join("index"), MAX_INDEX)
             .and_then(|index| holds_repositories(&index))
             .unwrap_or(true)
 }
 
-/// Returns the files that the workspace's repository tracks, or `None` if that cannot be determined.
+/// Returns the files of the workspace that its repository tracks, or `None` if that cannot be determined.
 pub(crate) fn tracked_files(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
-    let folder = workspace.root().join(".git");
-    let config =
-        String::from_utf8_lossy(&read(workspace, ".git/config", MAX_INDEX)?).to_ascii_lowercase();
+    let (own, prefix) = own_part(workspace);
+    let folder = workspace.host_path(&own);
+    let config = read(workspace, Path::new(".git/config"), MAX_INDEX)?;
+    let config = String::from_utf8_lossy(&config).to_ascii_lowercase();
     if config.contains("objectformat") || is_shared(&folder) {
         return None;
     }
@@ -48,15 +58,24 @@ pub(crate) fn tracked_files(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut whole = true;
     each_entry(
-        &read(workspace, ".git/index", MAX_INDEX)?,
+        &read(workspace, &own.join("index"), MAX_INDEX)?,
         &mut |mode, _, name, _| {
             // A folder entry stands for all of its contents.
             whole &= mode >> 12 != 0o4;
-            names.push(name.to_vec());
+            names.extend(below(&prefix, name).map(<[u8]>::to_vec));
             whole
         },
     )?;
     whole.then_some(names)
+}
+
+/// Returns a name in an index as one below a folder of the work tree; `None` if it lies elsewhere.
+pub(super) fn below<'n>(folder: &Path, name: &'n [u8]) -> Option<&'n [u8]> {
+    let folder = folder.as_os_str().as_encoded_bytes();
+    if folder.is_empty() {
+        return Some(name);
+    }
+    name.strip_prefix(folder)?.strip_prefix(b"/")
 }
 
 /// The record of a file in an index: its mode and its object.
@@ -89,7 +108,7 @@ impl IndexFlags {
 
 /// Returns the record of each file in the index at this path, or `None` if that cannot be determined.
 pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, IndexRecord>> {
-    recorded_in(&read(folder, path.to_str()?, MAX_INDEX)?)
+    recorded_in(&read(folder, path, MAX_INDEX)?)
 }
 
 /// Returns the record of each file in an index, or `None` if that cannot be determined.
@@ -145,8 +164,8 @@ fn is_shared(folder: &Path) -> bool {
     names.any(|name| name.as_encoded_bytes().starts_with(b"sharedindex"))
 }
 
-fn read(workspace: &Workspace, path: &str, most: u64) -> Option<Vec<u8>> {
-    let open = workspace.open_file(Path::new(path)).ok()?;
+fn read(workspace: &Workspace, path: &Path, most: u64) -> Option<Vec<u8>> {
+    let open = workspace.open_file(path).ok()?;
     if open.stamp.bytes() > most {
         return None;
     }

@@ -14,7 +14,7 @@ use haft::policy::{CommandLine, CommandPart, RedirectTarget, join_words, protect
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::tool::{Depth, Intent};
-use haft::workspace::{EntryKind, Workspace, WorkspaceError};
+use haft::workspace::{EntryKind, OutsideRepository, Workspace, WorkspaceError};
 use haft_sandbox::{
     Backend, CommandSpec, Mounts, PathGuard, Program, RunningCommand, Sandbox, Spool, direct_words,
 };
@@ -28,6 +28,7 @@ use crate::command::git_sections::SettingsEffect;
 use crate::command::index;
 use crate::command::network::{CommandConnections, CommandNetwork};
 use crate::command::screen::ClientInput;
+use crate::command::shown_git::GitNotes;
 use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::BackgroundTasks;
@@ -52,6 +53,7 @@ pub struct Commands {
     /// The views that commands work on; `None` if they change the workspace directly.
     pub(super) views: Option<Arc<Views>>,
     pub(crate) tasks: BackgroundTasks,
+    pub(super) git_notes: GitNotes,
 }
 
 /// The confinement of a command in the workspace.
@@ -72,6 +74,7 @@ impl Commands {
             spool: None,
             views: None,
             tasks: BackgroundTasks::default(),
+            git_notes: GitNotes::default(),
         }
     }
 
@@ -373,7 +376,9 @@ impl Commands {
             .permissions()
             .iter()
             .all(|wanted| wanted.risk == Risk::Safe);
-        let spec = git::with_settings(variables(spec, input)?, reads, self.workspace.root());
+        let outside = self.workspace.repository();
+        let top = outside.map_or(self.workspace.root(), OutsideRepository::tree);
+        let spec = git::with_settings(variables(spec, input)?, reads, top);
         let mut spec = self.confined(spec, covers);
         // A command that was judged to only read cannot do more, even if the judgement was wrong.
         spec.mounts.only_reads = reads;

@@ -128,9 +128,9 @@ impl UndoChanges {
     fn wanted(&self, input: &UndoInput, plan: &UndoSteps) -> Result<Vec<Permission>, ToolError> {
         // The user may undo what the user let a command change.
         let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
-        let root = self.files.workspace.root();
+        let host = |path: &Path| self.files.workspace.host_path(path);
         for (is, aside) in &plan.set_aside {
-            let text = fs::read_link(root.join(is)).ok();
+            let text = fs::read_link(host(is)).ok();
             wanted.push(Permission::read(claim(is)?));
             wanted.push(Permission::remove(claim(is)?));
             wanted.push(Permission::write(self.claim_of(aside, text.as_deref())?));
@@ -140,7 +140,7 @@ impl UndoChanges {
             let below = below.iter().map(Path::new);
             for from in below.chain([is.as_path()]) {
                 let rest = from.strip_prefix(is).unwrap_or(Path::new(""));
-                let text = fs::read_link(root.join(from)).ok();
+                let text = fs::read_link(host(from)).ok();
                 let to = if from == is {
                     was.clone()
                 } else {

@@ -14,6 +14,7 @@ mod git;
 mod input;
 mod links;
 mod meaning;
+mod outside;
 mod programs;
 mod prompts;
 mod rows;
@@ -50,6 +51,7 @@ fn main() {
         caches::all(&sandbox).await;
         input::all(&sandbox).await;
         git::all(&sandbox).await;
+        outside::all(&sandbox).await;
         meaning::all(&sandbox).await;
         programs::all(&sandbox).await;
         prompts::all().await;

@@ -68,6 +68,8 @@ pub(crate) struct Settings {
     pub(crate) asks_before: bool,
     /// What the user does in the workspace before answering.
     pub(crate) acts: Option<fn(&Path)>,
+    /// The workspace, below the scene's folder.
+    pub(crate) place: &'static str,
     /// Files of a user's home below the scene's folder.
     pub(crate) home: &'static [(&'static str, &'static str)],
 }
@@ -84,6 +86,7 @@ impl Default for Settings {
             says_no: false,
             asks_before: false,
             acts: None,
+            place: "ws",
             home: &[],
         }
     }
@@ -92,6 +95,7 @@ impl Default for Settings {
 pub(crate) struct Scene {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) changes: CommandChanges,
+    place: &'static str,
     person: Person,
     pub(crate) session: Session,
     executor: Executor,
@@ -119,7 +123,8 @@ impl Scene {
             fs::create_dir(dir.path().join(folder)).unwrap();
         }
         prepare(dir.path());
-        let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
+        let workspace = Workspace::open(&dir.path().join(settings.place)).unwrap();
+        let workspace = workspace.with_repository();
         let log = Arc::new(ChangeLog::new(dir.path().join("home")));
         // As if the user ran programs of `out/bin` by name.
         let programs = [workspace.root().join("out/bin")];
@@ -145,7 +150,9 @@ impl Scene {
         own.add_all([changes.tool().unwrap()]).unwrap();
         let person = Person {
             says_no: settings.says_no,
-            acts: settings.acts.map(|act| (act, dir.path().join("ws"))),
+            acts: settings
+                .acts
+                .map(|act| (act, dir.path().join(settings.place))),
             ..Person::default()
         };
         let artifacts: Arc<dyn ArtifactStore> = Arc::new(MemoryArtifacts::new());
@@ -161,12 +168,13 @@ impl Scene {
             executor,
             person,
             changes,
+            place: settings.place,
             dir,
         }
     }
 
     pub(crate) fn at(&self, path: &str) -> PathBuf {
-        self.dir.path().join("ws").join(path)
+        self.dir.path().join(self.place).join(path)
     }
 
     pub(crate) fn put(&self, path: &str, text: &str) {

@@ -9,7 +9,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::git_named::NamedByGit;
-use super::{GIT, Workspace, is_git};
+use super::{GIT, OutsideRepository, Workspace, is_git};
 
 /// Maximum size of a `.git` file or `commondir`, in bytes: a path and a word.
 const MAX_POINTER: u64 = 8 * 1024;
@@ -90,7 +90,7 @@ impl<'a> GitFolders<'a> {
         let links = workspace.links();
         // In any other folder a file `commondir` means nothing to git.
         let counts = |pointer: &&PathBuf| {
-            let head = || workspace.root().join(pointer.with_file_name("HEAD"));
+            let head = || workspace.host_path(&pointer.with_file_name("HEAD"));
             is_git(pointer) || head().symlink_metadata().is_ok()
         };
         let pointers = links.pointers().filter(counts);
@@ -103,6 +103,7 @@ impl<'a> GitFolders<'a> {
         let mut repositories: BTreeSet<PathBuf> = links.repositories().cloned().collect();
         repositories.extend(targets.cloned());
         repositories.insert(PathBuf::from(GIT));
+        repositories.extend(workspace.repository().map(OutsideRepository::own_part));
         let repositories = repositories.into_iter();
         let by_settings = NamedByGit::read(workspace, repositories, &pointers);
         Self {
@@ -199,7 +200,7 @@ impl<'a> GitFolders<'a> {
     }
 
     fn is_new(&self, folder: &Path) -> bool {
-        let place = self.workspace.root().join(folder);
+        let place = self.workspace.host_path(folder);
         place.symlink_metadata().is_err()
     }
 
@@ -209,7 +210,7 @@ impl<'a> GitFolders<'a> {
         if OWN_FOLDERS.iter().any(|own| first == Some(own.as_ref())) {
             return false;
         }
-        let root = self.workspace.root().join(&path.folder);
+        let root = self.workspace.host_path(&path.folder);
         let mut below = path.within.ancestors().filter(|at| *at != Path::new(""));
         below.any(|at| root.join(at).join(GIT).symlink_metadata().is_ok())
     }
@@ -231,7 +232,7 @@ impl<'a> GitFolders<'a> {
         if self.named.contains(folder) {
             return FolderKind::Repository;
         }
-        let place = self.workspace.root().join(folder);
+        let place = self.workspace.host_path(folder);
         let before = |name: &str| place.join(name).symlink_metadata().is_ok();
         if has_repository_shape(before) {
             return FolderKind::Repository;
@@ -293,8 +294,8 @@ impl Workspace {
         let root = self.root();
         let end = root.join(pointer.parent()?).join(path);
         let end = end.canonicalize().ok()?;
-        let inside = end.strip_prefix(root).ok()?;
-        (end.is_dir() && inside != Path::new("")).then(|| inside.to_owned())
+        let inside = self.below(&end)?;
+        (end.is_dir() && inside != Path::new("")).then_some(inside)
     }
 
     /// Whether a path is git's own, by its name, or by the shape that a folder above it has or gets by a change at this path.

@@ -1,28 +1,18 @@
 //! `NamedByGit`: what the settings of a workspace's repositories name in the workspace: hooks, further settings, programs.
 //!
 //! Git runs or obeys these files as it obeys the settings themselves, so they are judged like them, whichever tool changes them.
-//! Settings outside of the workspace are the user's own and not read here.
+//! The user's own settings count for every repository: `core.hooksPath = tools/hooks` in `~/.gitconfig` runs what any workspace brings.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Read as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Component, Path, PathBuf};
 
-use super::git_file::{Setting, parse};
-use super::place::clean;
+use super::git_settings::{FoundSetting, GitSettingsReader, expand};
 use super::{Workspace, canonical_prefix, is_git};
 
 mod words;
 
 use words::{HOOKS, SettingTarget, Word, naming, program_words};
 
-/// Maximum size of a file of settings, in bytes.
-const MAX_SETTINGS: u64 = 256 * 1024;
-/// Maximum number of files of settings that are read, with those that they include.
-const MAX_FILES: usize = 2_000;
-/// Maximum depth of includes, as in git.
-const MAX_DEPTH: usize = 10;
 /// Maximum number of paths.
 const MAX_NAMED: usize = 1_000;
 
@@ -45,49 +35,28 @@ pub struct NamedByGit {
 }
 
 impl NamedByGit {
-    /// Reads the settings of the repositories in these folders. `pointers` are the `.git` files and `commondir` files, each with the
-    /// folder that it names.
+    /// Reads the settings of the repositories in these folders, and those of the user. `pointers` are the `.git` files and `commondir`
+    /// files, each with the folder that it names.
     pub(super) fn read(
         workspace: &Workspace,
         repositories: impl Iterator<Item = PathBuf>,
         pointers: &[(PathBuf, PathBuf)],
     ) -> Self {
-        let mut reading = Reading {
+        let home = std::env::home_dir().filter(|home| home.is_absolute());
+        let mut of_user = GitSettingsReader::of_everything(home.as_deref());
+        of_user.read_user(&|name| std::env::var_os(name));
+        let collector = NameCollector {
             workspace,
-            home: std::env::home_dir().filter(|home| home.is_absolute()),
-            files: 0,
+            home: home.as_deref(),
             found: Self::default(),
         };
-        let trees = working_trees(pointers);
-        for folder in repositories {
-            let alias = if is_git(&folder) {
-                folder.join("config")
-            } else {
-                folder.join(super::GIT).join("config")
-            };
-            let mut bases = trees.get(&folder).cloned().unwrap_or_default();
-            if folder.file_name().is_some_and(|name| name == super::GIT) {
-                bases.extend(folder.parent().map(Path::to_owned));
-            }
-            bases.push(folder.clone());
-            for name in ["config", "config.worktree"] {
-                let mut seen = HashSet::new();
-                let mut file = SettingsFile {
-                    alias: &alias,
-                    bases: &bases,
-                    seen: &mut seen,
-                };
-                reading.file(&folder.join(name), &mut file, 0);
-            }
-        }
-        reading.found
+        collector.read(repositories, pointers, &of_user)
     }
 
     /// Returns each path, sorted.
     pub fn paths(&self) -> impl Iterator<Item = (&PathBuf, &NamedPath)> {
         self.paths.iter()
     }
-
     /// Returns what names a path, something in it or a folder above it.
     pub fn at(&self, path: &Path) -> Option<&NamedPath> {
         let mut above = path.ancestors().filter(|at| *at != Path::new(""));
@@ -122,93 +91,123 @@ fn working_trees(pointers: &[(PathBuf, PathBuf)]) -> HashMap<PathBuf, Vec<PathBu
     trees
 }
 
-/// A file of settings, with those that include it.
-struct SettingsFile<'a> {
-    alias: &'a Path,
-    /// The folders to which its paths may be relative.
-    bases: &'a [PathBuf],
-    seen: &'a mut HashSet<PathBuf>,
+/// Returns the work tree of a repository by the place of its folder: the folder above `.git`.
+fn base_above(workspace: &Workspace, folder: &Path) -> Option<PathBuf> {
+    if let Some(outside) = workspace.repository()
+        && (folder == Path::new(super::GIT) || folder == outside.own_part())
+    {
+        return Some(outside.tree().to_owned());
+    }
+    let is_git = folder.file_name().is_some_and(|name| name == super::GIT);
+    let above = is_git.then(|| folder.parent()).flatten()?;
+    Some(workspace.host_path(above))
 }
 
-struct Reading<'a> {
+/// Collects the paths that settings name. All bases are absolute.
+struct NameCollector<'a> {
     workspace: &'a Workspace,
-    home: Option<PathBuf>,
-    files: usize,
+    home: Option<&'a Path>,
     found: NamedByGit,
 }
 
-impl Reading<'_> {
-    /// Reads a file of settings, if it exists. `path` is relative to the root.
-    fn file(&mut self, path: &Path, file: &mut SettingsFile<'_>, depth: usize) {
-        let full = self.workspace.root().join(path);
-        let why = match full.metadata() {
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return;
+impl NameCollector<'_> {
+    fn read(
+        mut self,
+        repositories: impl Iterator<Item = PathBuf>,
+        pointers: &[(PathBuf, PathBuf)],
+        of_user: &GitSettingsReader<'_>,
+    ) -> NamedByGit {
+        // A workspace may hold the user's own files, as one of dotfiles does.
+        for file in of_user
+            .settings()
+            .iter()
+            .filter_map(|found| found.file.as_ref())
+        {
+            let file = self.below(&canonical_prefix(file));
+            let alias = Path::new(super::GIT).join("config");
+            self.add(file, &alias, NamedKind::File);
+        }
+        let trees = working_trees(pointers);
+        for folder in repositories {
+            let alias = if is_git(&folder) {
+                folder.join("config")
+            } else {
+                folder.join(super::GIT).join("config")
+            };
+            let mut bases: Vec<PathBuf> = trees
+                .get(&folder)
+                .into_iter()
+                .flatten()
+                .map(|tree| self.workspace.host_path(tree))
+                .collect();
+            bases.extend(base_above(self.workspace, &folder));
+            bases.push(self.workspace.host_path(&folder));
+            let mut own = GitSettingsReader::of_everything(self.home);
+            for name in ["config", "config.worktree"] {
+                own.read(&self.workspace.host_path(&folder.join(name)));
             }
-            Err(error) => error.to_string(),
-            Ok(_) if depth > MAX_DEPTH || self.files >= MAX_FILES => {
-                "there are too many".to_owned()
-            }
-            Ok(meta) if !meta.is_file() => "it is no file".to_owned(),
-            Ok(meta) if meta.len() > MAX_SETTINGS => "it is longer than 256 KiB".to_owned(),
-            Ok(_) => {
-                let real = canonical_prefix(&full);
-                if !file.seen.insert(real.clone()) {
-                    return;
-                }
-                self.files += 1;
-                match read(&real).map(|text| parse(&text)) {
-                    Ok(Some(settings)) => {
-                        let folder = path.parent().unwrap_or(Path::new(""));
-                        for setting in &settings {
-                            self.setting(setting, folder, file, depth);
-                        }
-                        return;
-                    }
-                    Ok(None) => "git would refuse it".to_owned(),
-                    Err(error) => error.to_string(),
-                }
-            }
-        };
-        let shown = haft_types::text::visible::path(&path.to_string_lossy());
-        let why = format!("git's settings in {shown} cannot be read: {why}");
-        self.found.unread.get_or_insert(why);
+            self.add_all(of_user, &bases, &alias);
+            self.add_all(&own, &bases, &alias);
+            self.add_linked(&folder, &alias);
+        }
+        self.found
     }
 
-    /// Notes what a setting names. `folder` is that of its file.
-    fn setting(
-        &mut self,
-        setting: &Setting,
-        folder: &Path,
-        file: &mut SettingsFile<'_>,
-        depth: usize,
-    ) {
+    /// Notes what the settings name, from each folder to which their paths may be relative.
+    fn add_all(&mut self, read: &GitSettingsReader<'_>, bases: &[PathBuf], alias: &Path) {
+        if let Some(why) = read.unread() {
+            self.found.unread.get_or_insert(why.to_owned());
+        }
+        for found in read.settings() {
+            self.setting(found, bases, alias);
+        }
+    }
+
+    /// Notes where links lead from what git obeys in a repository outside of the workspace.
+    fn add_linked(&mut self, folder: &Path, alias: &Path) {
+        if self.workspace.repository().is_none() || !is_git(folder) {
+            return;
+        }
+        for (name, kind) in [
+            ("hooks", NamedKind::Folder),
+            ("config", NamedKind::File),
+            ("config.worktree", NamedKind::File),
+            ("info/attributes", NamedKind::File),
+        ] {
+            let host = self.workspace.host_path(&folder.join(name));
+            let real = canonical_prefix(&host);
+            if real != host && real.starts_with(self.workspace.root()) {
+                let at = self.workspace.below(&real);
+                self.add(at, alias, kind);
+            }
+        }
+    }
+
+    /// Notes what a setting names.
+    fn setting(&mut self, found: &FoundSetting, bases: &[PathBuf], alias: &Path) {
+        let setting = &found.setting;
         match naming(setting) {
             SettingTarget::Nothing => {}
             SettingTarget::Hooks => {
-                for base in file.bases {
-                    self.hooks(base, &setting.value, file.alias);
+                for base in bases {
+                    self.hooks(base, &setting.value, alias);
                 }
             }
             SettingTarget::File => {
-                for base in file.bases {
+                for base in bases {
                     let at = self.place(base, &setting.value);
-                    self.add(at, file.alias, NamedKind::File);
+                    self.add(at, alias, NamedKind::File);
                 }
             }
             SettingTarget::Settings => {
-                let at = self.place(folder, &setting.value);
-                self.add(at.clone(), file.alias, NamedKind::File);
-                if let Some(at) = at {
-                    self.file(&at, file, depth + 1);
-                }
+                let at = found.path(self.home);
+                let at = at.and_then(|at| self.below(&at));
+                self.add(at, alias, NamedKind::File);
             }
             SettingTarget::Programs => {
                 for word in program_words(&setting.value) {
-                    for base in file.bases {
-                        self.program(base, &word, file.alias);
+                    for base in bases {
+                        self.program(base, &word, alias);
                     }
                 }
             }
@@ -234,7 +233,7 @@ impl Reading<'_> {
         let Some(at) = self.place(base, &word.text) else {
             return;
         };
-        let found = self.workspace.root().join(&at).metadata().ok();
+        let found = self.workspace.host_path(&at).metadata().ok();
         let counts = match &found {
             Some(meta) if meta.is_dir() => word.is_interpreted,
             Some(_) => true,
@@ -247,15 +246,14 @@ impl Reading<'_> {
 
     /// Returns the path below the root that a setting means, without following links.
     fn place(&self, base: &Path, value: &str) -> Option<PathBuf> {
-        let home = |rest: &str| Some(self.home.as_ref()?.join(rest));
-        let path = match value.strip_prefix("~/") {
-            Some(rest) => home(rest)?,
-            None => PathBuf::from(value),
-        };
-        if !path.is_absolute() {
-            return (!value.is_empty()).then(|| clean(&base.join(path)))?;
-        }
-        clean(self.workspace.below_root(&path)?)
+        self.below(&base.join(expand(value, self.home)?))
+    }
+
+    /// Returns the path below the root of an absolute path.
+    fn below(&self, path: &Path) -> Option<PathBuf> {
+        let path = normalize(path);
+        let of_given = || self.workspace.below_root(&path).map(Path::to_owned);
+        self.workspace.below(&path).or_else(of_given)
     }
 
     /// Adds a path, and where links lead from it.
@@ -263,9 +261,8 @@ impl Reading<'_> {
         let Some(at) = at.filter(|at| *at != Path::new("")) else {
             return;
         };
-        let root = self.workspace.root();
-        let real = canonical_prefix(&root.join(&at));
-        let real = real.strip_prefix(root).ok().map(Path::to_owned);
+        let real = canonical_prefix(&self.workspace.host_path(&at));
+        let real = self.workspace.below(&real);
         for path in real.into_iter().chain([at]) {
             if path == Path::new("") {
                 continue;
@@ -297,13 +294,101 @@ enum NamedKind {
     Program,
 }
 
-fn read(path: &Path) -> std::io::Result<String> {
-    // What takes the place of the file meanwhile must not block.
-    let flags = rustix::fs::OFlags::NONBLOCK.bits();
-    let mut options = OpenOptions::new();
-    let options = options.read(true).custom_flags(flags.cast_signed());
-    let mut bytes = Vec::new();
-    let file: fs::File = options.open(path)?;
-    file.take(MAX_SETTINGS + 1).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// Resolves `.` and `..` of an absolute path by text alone.
+fn normalize(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::{GitSettingsReader, NameCollector, NamedByGit};
+    use crate::workspace::Workspace;
+
+    /// What the user's files say, and the paths of the workspace that they name. K5.
+    const ROWS: &[(&str, &str, &[&str])] = &[
+        (
+            ".gitconfig",
+            "[core]\nhooksPath = tools/hooks",
+            &["tools/hooks"],
+        ),
+        (
+            ".config/git/config",
+            "[core]\nhooksPath = tools/hooks",
+            &["tools/hooks"],
+        ),
+        (".gitconfig", "[include]\npath = more", &["tools/other"]),
+        (
+            ".gitconfig",
+            "[includeIf \"onbranch:x\"]\npath = ~/more",
+            &["tools/other"],
+        ),
+        (
+            ".gitconfig",
+            "[diff]\nexternal = ./tools/hooks/d.sh",
+            &["tools/hooks/d.sh"],
+        ),
+        (
+            ".gitconfig",
+            "[filter \"x\"]\nclean = sh tools/hooks/c",
+            &["tools/hooks/c"],
+        ),
+        (
+            ".gitconfig",
+            "[core]\neditor = code --wait\npager = less",
+            &[],
+        ),
+        (".gitconfig", "[user]\nname = A", &[]),
+        (
+            ".gitconfig",
+            "[include]\npath = WS/shared",
+            &["shared", "tools/third"],
+        ),
+    ];
+
+    #[test]
+    fn what_the_users_settings_name_in_the_workspace_is_known() {
+        for (file, text, expect) in ROWS {
+            let folder = tempfile::tempdir().unwrap();
+            let base = folder.path().canonicalize().unwrap();
+            let (home, root) = (base.join("home"), base.join("ws"));
+            let put = |path: PathBuf, text: &str| {
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, text.replace("WS", root.to_str().unwrap())).unwrap();
+            };
+            put(home.join(file), text);
+            put(home.join("more"), "[core]\nhooksPath = tools/other");
+            put(root.join("shared"), "[core]\nhooksPath = tools/third");
+            put(root.join(".git/HEAD"), "");
+            let workspace = Workspace::open(&root).unwrap();
+            let mut of_user = GitSettingsReader::of_everything(Some(&home));
+            of_user.read_user(&|_| None);
+            let collector = NameCollector {
+                workspace: &workspace,
+                home: Some(&home),
+                found: NamedByGit::default(),
+            };
+            let found = collector.read([PathBuf::from(".git")].into_iter(), &[], &of_user);
+            let paths: Vec<_> = found.paths().map(|(path, _)| path.clone()).collect();
+            let expect: Vec<_> = expect.iter().map(PathBuf::from).collect();
+            let outside_git: Vec<_> = paths
+                .into_iter()
+                .filter(|path| !path.starts_with(".git"))
+                .collect();
+            assert_eq!(outside_git, expect, "{text}");
+            assert_eq!(found.unread(), None, "{text}");
+        }
+    }
 }

@@ -134,7 +134,8 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::NotAFile`] if it is not a regular file, [`WorkspaceError::Io`] if it cannot be opened.
     pub fn open_file(&self, real: &Path) -> Result<OpenFile, WorkspaceError> {
-        OpenFile::open(self.fd(), real, real)
+        let (folder, path) = self.base_of(real);
+        OpenFile::open(folder, path, real)
     }
 
     /// Returns the current state of a place without opening it; `None` if nothing is there.
@@ -170,6 +171,9 @@ impl Workspace {
         let mut open: Option<(&Path, OwnedFd)> = None;
         move |path| {
             let (folder, name) = (path.parent()?, path.file_name()?);
+            if self.is_repository(path) {
+                return self.stat(path).ok();
+            }
             if open.as_ref().is_none_or(|(at, _)| *at != folder) {
                 let fd = self.open_beneath(folder, OFlags::PATH | OFlags::DIRECTORY);
                 open = fd.ok().map(|fd| (folder, fd));

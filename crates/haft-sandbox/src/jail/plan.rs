@@ -56,12 +56,14 @@ pub(crate) enum RootEntry {
         target: PathBuf,
         megabytes: u64,
     },
-    /// An overlay of `upper` over `lower`; `lower` does not change.
+    /// An overlay of `upper` over `lower`; `lower` does not change. Without `upper` it cannot be changed.
     Overlay {
         target: PathBuf,
         lower: PathBuf,
-        upper: PathBuf,
-        work: PathBuf,
+        /// Lies between both.
+        layer: Option<PathBuf>,
+        /// And the kernel's working folder.
+        upper: Option<(PathBuf, PathBuf)>,
     },
 }
 
@@ -342,12 +344,18 @@ impl PlanEncoder {
             RootEntry::Overlay {
                 target,
                 lower,
+                layer,
                 upper,
-                work,
             } => {
                 put(6, target, lower.as_os_str().as_bytes(), 0);
-                self.text(upper.as_os_str());
-                self.text(work.as_os_str());
+                let (upper, work) = match upper {
+                    Some((upper, work)) => (Some(upper), Some(work)),
+                    None => (None, None),
+                };
+                for folder in [layer.as_ref(), upper, work] {
+                    // No folder has an empty path.
+                    self.text(folder.map_or(OsStr::new(""), |folder| folder.as_os_str()));
+                }
             }
         }
     }
@@ -417,12 +425,22 @@ impl PlanDecoder<'_> {
             6 => RootEntry::Overlay {
                 target,
                 lower: path(rest),
-                upper: self.text()?.into(),
-                work: self.text()?.into(),
+                layer: self.folder()?,
+                upper: self.folder()?.zip(self.folder()?),
             },
             7 => RootEntry::Terminals { target },
             _ => return None,
         })
+    }
+
+    /// Takes a folder that may be absent.
+    #[expect(
+        clippy::option_option,
+        reason = "the outer one is for a plan that is damaged"
+    )]
+    fn folder(&mut self) -> Option<Option<PathBuf>> {
+        let text = self.text()?;
+        Some((!text.is_empty()).then(|| text.into()))
     }
 
     fn names(&mut self) -> Option<GuardedNames> {

@@ -106,9 +106,12 @@ fn trees(plan: &SupervisorPlan) -> Result<Vec<Option<OwnedFd>>, SetupFailure> {
                 Some(take(source, *kind).map_err(step(format!("bind {}", source.display())))?)
             }
             RootEntry::Overlay {
-                lower, upper, work, ..
+                lower,
+                layer,
+                upper,
+                ..
             } => {
-                let made = overlay(lower, upper, work);
+                let made = overlay(lower, layer.as_deref(), upper.as_ref());
                 Some(made.map_err(step(format!("{VIEW} {}", lower.display())))?)
             }
             _ => None,
@@ -176,17 +179,26 @@ fn take(source: &Path, kind: BindMode) -> io::Result<OwnedFd> {
 }
 
 /// Creates a copy-on-write view that is not mounted yet. All options are explicit: their defaults differ between kernels.
-fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<OwnedFd> {
+fn overlay(
+    lower: &Path,
+    layer: Option<&Path>,
+    upper: Option<&(PathBuf, PathBuf)>,
+) -> io::Result<OwnedFd> {
     let view = fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let view = view.as_fd();
     // By descriptor, so that no path is resolved again or has to be escaped.
-    let folders = [path_fd(lower)?, path_fd(upper)?, path_fd(work)?];
-    for (key, folder) in ["lowerdir", "upperdir", "workdir"]
-        .into_iter()
-        .zip(&folders)
-    {
-        let name = format!("/proc/self/fd/{}", folder.as_raw_fd());
-        fsconfig_set_string(view, key, name)?;
+    let by_descriptor = |fd: &OwnedFd| format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let lowers = layer.into_iter().chain([lower]).map(path_fd);
+    let lowers: Vec<OwnedFd> = lowers.collect::<io::Result<_>>()?;
+    let names: Vec<String> = lowers.iter().map(by_descriptor).collect();
+    fsconfig_set_string(view, "lowerdir", names.join(":"))?;
+    let mut opened = Vec::new();
+    if let Some((upper, work)) = upper {
+        for (key, folder) in [("upperdir", upper), ("workdir", work)] {
+            let fd = path_fd(folder)?;
+            fsconfig_set_string(view, key, by_descriptor(&fd))?;
+            opened.push(fd);
+        }
     }
     let off = ["index", "xino", "metacopy"];
     off.into_iter()
@@ -195,7 +207,13 @@ fn overlay(lower: &Path, upper: &Path, work: &Path) -> io::Result<OwnedFd> {
     fsconfig_set_flag(view, "userxattr")?;
     fsconfig_create(view)?;
     let tree = fsmount(view, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
-    mount_setattr(tree.as_fd(), INERT, true)?;
+    let attributes = if upper.is_some() {
+        INERT
+    } else {
+        // Like the workspace of a command that only reads.
+        READ_ONLY | INERT | libc::MOUNT_ATTR_NOEXEC
+    };
+    mount_setattr(tree.as_fd(), attributes, true)?;
     Ok(tree)
 }
 

@@ -65,7 +65,8 @@ pub fn file(
         app.files().clone()
     } else {
         let opened = Workspace::open(Path::new(&request.workspace));
-        opened.map_err(|error| Problem::failed(error.to_string()))?
+        let opened = opened.map_err(|error| Problem::failed(error.to_string()))?;
+        opened.with_repository()
     };
     let opened = open_changed(app.changes()?, &workspace, request, Path::new(path));
     let [before, after] = match opened {

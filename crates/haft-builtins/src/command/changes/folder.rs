@@ -12,6 +12,10 @@ pub(super) const UPPER: &str = "upper";
 /// The overlay's work folder.
 pub(super) const WORK: &str = "work";
 
+/// The upper folder of the overlay over a repository outside of the workspace, until its changes join the others.
+pub(super) const GIT_UPPER: &str = "git";
+/// The work folder of that overlay.
+pub(super) const GIT_WORK: &str = "git-work";
 /// The file that marks that haft has begun to apply the changes.
 pub(super) const STARTED_MARK: &str = "begun";
 
@@ -33,10 +37,12 @@ pub(super) fn is_folder(path: &Path) -> bool {
 
 /// Removes a view's folder.
 pub(super) fn remove(folder: &Path) {
-    let work = folder.join(WORK);
-    if is_folder(&work) && is_folder(&work.join("work")) {
-        // The overlay removes all permissions from its own folder.
-        let _ = fs::set_permissions(work.join("work"), fs::Permissions::from_mode(0o700));
+    for work in [WORK, GIT_WORK] {
+        let work = folder.join(work);
+        if is_folder(&work) && is_folder(&work.join("work")) {
+            // The overlay removes all permissions from its own folder.
+            let _ = fs::set_permissions(work.join("work"), fs::Permissions::from_mode(0o700));
+        }
     }
     let removed = fs::remove_dir_all(folder).or_else(|_| {
         // A command may have removed its owner's permissions from folders.

@@ -32,7 +32,7 @@ impl Ignored {
         Some(Self {
             tracked: tracked.into_iter().collect(),
             patterns: Mutex::default(),
-            exclude: patterns(workspace, Path::new(""), ".git/info/exclude")?,
+            exclude: exclude(workspace)?,
             workspace: workspace.clone(),
         })
     }
@@ -128,10 +128,19 @@ impl Ignored {
     }
 }
 
+/// Reads the repository's own patterns. They start at the top of the work tree: if that lies above, none count.
+fn exclude(workspace: &Workspace) -> Option<Gitignore> {
+    let outside = workspace.repository();
+    if outside.is_some_and(|outside| outside.prefix() != Path::new("")) {
+        return Some(Gitignore::empty());
+    }
+    patterns(workspace, Path::new(""), ".git/info/exclude")
+}
+
 /// Reads the patterns in a file, for paths below `folder`. Returns `None` if haft cannot read them exactly as git does.
 fn patterns(workspace: &Workspace, folder: &Path, name: &str) -> Option<Gitignore> {
     let file = folder.join(name);
-    if workspace.root().join(&file).symlink_metadata().is_err() {
+    if workspace.host_path(&file).symlink_metadata().is_err() {
         return Some(Gitignore::empty());
     }
     let open = workspace.open_file(&file).ok()?;

@@ -59,6 +59,9 @@ pub(super) struct CommandNote<F = FateTable> {
     pub(super) meanings: Vec<Meaning>,
     /// Changes that are never applied.
     pub(super) dropped: Vec<UnappliedChange>,
+    /// The workspace's repository if it lies outside: what changes below `.git` was collected from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) repository: Option<PathText>,
 }
 
 /// The output and exit of a command, without its changes.
@@ -137,6 +140,7 @@ impl StoredNote {
             more_applied: self.more_applied,
             meanings: self.meanings,
             dropped: self.dropped,
+            repository: self.repository,
         }
     }
 }

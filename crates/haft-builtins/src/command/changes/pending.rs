@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use haft::ErrorKind;
 use haft::call::RunId;
+use haft::change::PathText;
 use haft::change::collect::{CollectedChanges, ViewChange};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::{Failure, ToolResult};
+use haft::workspace::Workspace;
 use parking_lot::Mutex;
 
 use crate::command::RunData;
@@ -50,6 +52,12 @@ impl PendingChanges {
             .folder(run, name)
             .map_err(|error| view_missing(&error))?;
         let note = read(&folder).map_err(|error| view_missing(&error))?;
+        if note.repository != repository_of(&views.workspace) {
+            return Err(ToolError::conflict(
+                "the workspace's git repository is no longer the one that the command worked on",
+            )
+            .with_advice("nothing was applied; run the command again"));
+        }
         let upper = folder.join(UPPER);
         let collected = CollectedChanges::collect_again(&views.workspace, &upper, note.since);
         let collected = collected.map_err(|error| failed("read", error))?;
@@ -389,6 +397,12 @@ fn partly_applied(
         }
         None => why_not.error(words),
     })
+}
+
+/// Returns the repository outside of the workspace, for a command's note.
+pub(super) fn repository_of(workspace: &Workspace) -> Option<PathText> {
+    let folder = workspace.repository()?.folder();
+    Some(PathText(folder.to_owned()))
 }
 
 pub(super) fn view_missing(error: &io::Error) -> ToolError {

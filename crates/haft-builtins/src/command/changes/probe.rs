@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use haft::call::{CallId, RunId};
 use haft::policy::Denials;
-use haft_sandbox::{CommandSpec, HomeFolder, Mounts};
+use haft_sandbox::{CommandSpec, HomeFolder, Mounts, RepositoryMount};
 
 use crate::command::changes::Views;
 use crate::command::changes::folder::remove;
@@ -50,6 +50,8 @@ fn decode_octal(written: &[u8]) -> PathBuf {
 pub(super) struct Visibility {
     /// True if they can see the user's caches.
     pub(super) caches: bool,
+    /// True if they can change a copy of the repository outside of the workspace.
+    pub(super) repository: bool,
 }
 
 /// Runs a command that does nothing on a view: only an actual mount shows whether views work.
@@ -68,25 +70,77 @@ pub(super) fn probe(views: &Views) -> Result<Visibility, String> {
 }
 
 fn try_view(views: &Views, view: &OpenView, run: &RunId) -> Result<Visibility, String> {
+    let repository = repository(views, view);
     let caches = views.caches(run, &view.folder, &Denials::default());
-    match caches {
-        Ok(caches) if !caches.folders().is_empty() => {
-            if start(views, view, caches.folders()).is_ok() {
-                return Ok(Visibility { caches: true });
-            }
-            tracing::warn!("commands do not see the user's caches: they cannot be mounted here");
-        }
-        Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "commands do not see the user's caches"),
+    let caches = caches
+        .map(|caches| caches.folders())
+        .unwrap_or_else(|error| {
+            tracing::warn!(%error, "commands do not see the user's caches");
+            Vec::new()
+        });
+    let (has_caches, has_repository) = (!caches.is_empty(), repository.is_some());
+    let shown = Visibility {
+        caches: has_caches,
+        repository: has_repository,
+    };
+    if (has_caches || has_repository)
+        && start(views, view, caches.clone(), repository.clone()).is_ok()
+    {
+        return Ok(shown);
     }
-    start(views, view, Vec::new()).map(|()| Visibility { caches: false })
+    if has_caches && has_repository {
+        if start(views, view, Vec::new(), repository).is_ok() {
+            tracing::warn!("commands do not see the user's caches: they cannot be mounted here");
+            return Ok(Visibility {
+                caches: false,
+                ..shown
+            });
+        }
+        if start(views, view, caches, None).is_ok() {
+            tracing::warn!("commands do not see the git repository: it cannot be mounted here");
+            return Ok(Visibility {
+                repository: false,
+                ..shown
+            });
+        }
+    }
+    if has_caches || has_repository {
+        tracing::warn!(
+            "commands see neither the user's caches nor a repository outside: they cannot be mounted here"
+        );
+    }
+    start(views, view, Vec::new(), None).map(|()| Visibility {
+        caches: false,
+        repository: false,
+    })
 }
 
-fn start(views: &Views, view: &OpenView, caches: Vec<HomeFolder>) -> Result<(), String> {
+/// Returns the mount of the repository outside of the workspace; `None` if there is none, or something is mounted in it.
+fn repository(views: &Views, view: &OpenView) -> Option<RepositoryMount> {
+    let folder = views.workspace.repository()?.folder().to_owned();
+    if let Err(why) = check_mounts(&folder) {
+        tracing::warn!(why, "commands do not see the git repository");
+        return None;
+    }
+    Some(RepositoryMount {
+        folder,
+        layer: None,
+        pointer: None,
+        view: view.repository(),
+    })
+}
+
+fn start(
+    views: &Views,
+    view: &OpenView,
+    caches: Vec<HomeFolder>,
+    repository: Option<RepositoryMount>,
+) -> Result<(), String> {
     let root = views.workspace.root();
     let mut mounts = Mounts::workspace(root);
     mounts.view = Some(view.layers());
     mounts.home = caches;
+    mounts.repository = repository;
     let spec = CommandSpec::argv(["true"], root).with_mounts(mounts);
     let sandbox = views.sandbox.for_other_runtime();
     // Uses its own thread, because the caller's thread may not be allowed to block.

@@ -22,7 +22,7 @@ use crate::command::changes::explain::explain;
 use crate::command::changes::fate_table::{Fate, FateTable};
 use crate::command::changes::ignored_set::{IgnoredSet, IgnoredSummary};
 use crate::command::changes::note::{CommandNote, CommandReport};
-use crate::command::changes::pending::PendingChanges;
+use crate::command::changes::pending::{PendingChanges, repository_of};
 use crate::command::changes::unread::repositories_with_hidden_files;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
 use crate::command::linked_names::NamesOfChanges;
@@ -103,6 +103,15 @@ async fn collect(
     );
     blocking(move |_| {
         let upper = view.layers().upper;
+        let joined = view.join_repository(&views.workspace);
+        let unjoined = joined.map_err(|error| failed("read", error))?;
+        let mut ended = ended;
+        if let Some(first) = unjoined.last()
+            && ended.result.error.is_none()
+        {
+            let why = format!("{}: {}", first.path, first.why);
+            ended.result.error = Some(ToolError::denied(why));
+        }
         let collected = match CollectedChanges::collect(&views.workspace, &upper, view.since) {
             Ok(collected) => collected,
             Err(error) => {
@@ -114,7 +123,7 @@ async fn collect(
                 )));
             }
         };
-        if collected.changes.is_empty() && collected.dropped.is_empty() {
+        if collected.changes.is_empty() && collected.dropped.is_empty() && unjoined.is_empty() {
             return Ok(ChangeCollection::Nothing(Box::new(ended.result)));
         }
         let dropped = |one: &DroppedEntry| UnappliedChange {
@@ -137,7 +146,11 @@ async fn collect(
             applied: Vec::new(),
             more_applied: 0,
             meanings: Vec::new(),
-            dropped: collected.dropped.iter().map(dropped).collect(),
+            dropped: unjoined
+                .into_iter()
+                .chain(collected.dropped.iter().map(dropped))
+                .collect(),
+            repository: repository_of(&views.workspace),
         };
         Ok(ChangeCollection::Some(Arc::new(PendingChanges::new(
             view, collected, note,

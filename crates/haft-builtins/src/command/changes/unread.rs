@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use haft::change::EntryState;
 use haft::change::collect::{CollectedChanges, ViewChange};
 use haft::policy::Denials;
-use haft::workspace::Workspace;
+use haft::workspace::{OutsideRepository, Workspace};
 
 use crate::command::index;
 use crate::lexical::normalize;
@@ -121,6 +121,14 @@ impl IndexCheck<'_> {
 
     /// Returns true if a file of a work tree is hidden from commands. Commands see an empty or missing file as it is.
     fn is_hidden(&self, tree: &Path, name: &[u8]) -> bool {
+        let prefix = self.workspace.repository().map(OutsideRepository::prefix);
+        let name = match prefix.filter(|_| tree == Path::new("")) {
+            Some(prefix) => match index::below(prefix, name) {
+                Some(name) => name,
+                None => return false,
+            },
+            None => name,
+        };
         let file = tree.join(OsStr::from_bytes(name));
         let is = self.workspace.root().join(&file).symlink_metadata();
         let seen = is.map_or(true, |meta| meta.is_file() && meta.len() == 0);
@@ -165,13 +173,13 @@ impl IndexCheck<'_> {
     /// Reads a small file as the command left it, or as it is in the workspace.
     fn text(&self, path: &Path) -> Option<String> {
         let left = self.collected.content(path, MAX_POINTER_FILE).ok();
-        let bytes = left.or_else(|| std::fs::read(self.workspace.root().join(path)).ok())?;
+        let bytes = left.or_else(|| std::fs::read(self.workspace.host_path(path)).ok())?;
         String::from_utf8(bytes).ok()
     }
 
     /// Resolves a folder named by a file in `from`, if it is below the root.
     fn resolve_inside(&self, from: &Path, to: &Path) -> Option<PathBuf> {
-        let whole = normalize(&self.workspace.root().join(from).join(to));
-        Some(whole.strip_prefix(self.workspace.root()).ok()?.to_owned())
+        let whole = normalize(&self.workspace.host_path(from).join(to));
+        self.workspace.below(&whole)
     }
 }

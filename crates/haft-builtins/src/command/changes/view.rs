@@ -14,7 +14,9 @@ use haft_sandbox::{HomeFolder, OverlayFolders};
 use sha2::{Digest as _, Sha256};
 
 use crate::command::changes::caches::Caches;
-use crate::command::changes::folder::{STARTED_MARK, UPPER, WORK, lock, make_folder, remove};
+use crate::command::changes::folder::{
+    GIT_UPPER, GIT_WORK, STARTED_MARK, UPPER, WORK, lock, make_folder, remove,
+};
 use crate::command::changes::note;
 use crate::command::changes::{Views, failed};
 use haft::text::hex;
@@ -28,6 +30,8 @@ pub(crate) struct OpenView {
     /// The time before the command started.
     pub(super) since: ViewCreation,
     caches: Caches,
+    /// True if it has folders for the changes to a repository outside of the workspace.
+    pub(super) has_repository: bool,
     keep: AtomicBool,
     /// True if the view stays after the decision, because it holds files that exist nowhere else.
     left: AtomicBool,
@@ -46,6 +50,14 @@ impl OpenView {
     /// Returns the user's caches for the sandbox to mount.
     pub(crate) fn home(&self) -> Vec<HomeFolder> {
         self.caches.folders()
+    }
+
+    /// Returns the layers for the repository outside of the workspace, if there is one.
+    pub(crate) fn repository(&self) -> Option<OverlayFolders> {
+        self.has_repository.then(|| OverlayFolders {
+            upper: self.folder.join(GIT_UPPER),
+            work: self.folder.join(GIT_WORK),
+        })
     }
 
     /// Releases the caches to other commands, since this view's command has ended.
@@ -130,6 +142,7 @@ impl Views {
             _lock: lock(&folder)?,
             folder,
             caches: Caches::default(),
+            has_repository: false,
             keep: AtomicBool::new(false),
             left: AtomicBool::new(false),
         };
@@ -138,6 +151,7 @@ impl Views {
         make_folder(&view.folder.join(WORK))?;
         let like = fs::metadata(self.workspace.root())?.permissions();
         fs::set_permissions(&upper, like)?;
+        view.has_repository = self.add_repository(&view.folder)?;
         view.since = ViewCreation::of(&upper)?;
         Ok(view)
     }
@@ -183,6 +197,7 @@ impl Views {
             folder,
             since,
             caches: Caches::default(),
+            has_repository: false,
             keep: AtomicBool::new(true),
             left: AtomicBool::new(false),
             _lock: lock,

@@ -7,11 +7,13 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft::change::EntryState;
 use haft::change::collect::{ChangeList, ViewChange};
-use haft::workspace::{EntryKind, Workspace};
+use haft::workspace::{EntryKind, OutsideRepository, Workspace};
+
+use crate::lexical::normalize;
 
 /// Before or after the changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,9 +210,22 @@ impl<'a> ChangeSides<'a> {
         }
     }
 
-    /// Returns the root of the workspace.
-    pub(super) fn root(&self) -> &Path {
-        self.workspace.root()
+    /// Returns the path below the root that a text in a folder names; `None` if it lies outside.
+    pub(super) fn named_in(&self, folder: &Path, to: &str) -> Option<PathBuf> {
+        let whole = normalize(&self.workspace.host_path(folder).join(to));
+        self.workspace.below(&whole)
+    }
+
+    /// Returns the workspace's path within the work tree of its repository: empty unless that lies above.
+    pub(super) fn prefix(&self) -> &Path {
+        let outside = self.workspace.repository();
+        outside.map_or(Path::new(""), OutsideRepository::prefix)
+    }
+
+    /// Returns the part of the workspace's repository that belongs to its work tree.
+    pub(super) fn own_part(&self) -> PathBuf {
+        let outside = self.workspace.repository();
+        outside.map_or_else(|| PathBuf::from(".git"), OutsideRepository::own_part)
     }
 
     /// Returns the changes, sorted by path.

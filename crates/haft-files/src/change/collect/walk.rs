@@ -216,6 +216,10 @@ impl<'a> UpperWalk<'a> {
         lower: Option<&OwnedFd>,
     ) -> Result<(), CollectError> {
         let below = match lower {
+            Some(_) if self.workspace.is_repository(&entry.path) => {
+                let stat = self.workspace.stat(&entry.path);
+                Some(stat.map_err(entry.failed("look at"))?)
+            }
             Some(folder) => stat_in(folder.as_fd(), entry.name).map_err(entry.failed("look at"))?,
             None => None,
         };
@@ -499,10 +503,11 @@ impl<'a> UpperWalk<'a> {
     /// Opens the folder at a path of the workspace; `None` if there is none.
     fn lower_folder(&self, path: &Path) -> Result<Option<OwnedFd>, CollectError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        match open_within(self.workspace.fd(), path, flags) {
+        let (base, within) = self.workspace.base_of(path);
+        match open_within(base, within, flags) {
             Ok(folder) => Ok(Some(folder)),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
-            Err(e) => Err(failed("read", &self.workspace.root().join(path), e)),
+            Err(e) => Err(failed("read", &self.workspace.host_path(path), e)),
         }
     }
 

@@ -21,8 +21,8 @@ fn overlay() -> RootEntry {
     RootEntry::Overlay {
         target: "/w".into(),
         lower: "/w/x".into(),
-        upper: "/u".into(),
-        work: "/k".into(),
+        layer: Some("/y".into()),
+        upper: Some(("/u".into(), "/k".into())),
     }
 }
 

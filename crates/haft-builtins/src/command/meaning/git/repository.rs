@@ -20,7 +20,6 @@ use super::update::{HeadUpdate, RefContext, ReflogHint};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::name;
-use crate::lexical::normalize;
 
 /// Maximum number of repositories that are read.
 const MAX_REPOSITORIES: usize = 20;
@@ -126,11 +125,13 @@ fn worktree_of(sides: &ChangeSides<'_>, folder: &Path, config: &str) -> Option<P
         .map(|(_, to)| to.trim().trim_matches('"').to_owned())
         .next_back();
     if let Some(to) = named {
-        let whole = normalize(&sides.root().join(folder).join(to));
-        return Some(whole.strip_prefix(sides.root()).ok()?.to_owned());
+        return sides.named_in(folder, &to);
     }
+    let is_others = folder == Path::new(".git")
+        && (sides.own_part() != folder || sides.prefix() != Path::new(""));
     let is_git = folder.file_name().is_some_and(|name| name == ".git");
-    is_git.then(|| folder.parent().unwrap_or(Path::new("")).to_owned())
+    // The files are another worktree's, or have other paths here.
+    (is_git && !is_others).then(|| folder.parent().unwrap_or(Path::new("")).to_owned())
 }
 
 /// The folders with a HEAD: the repository's own, and those of its worktrees in which something changes.
@@ -145,8 +146,7 @@ fn head_folders(sides: &ChangeSides<'_>, repository: &Path) -> Vec<(PathBuf, Opt
     let worktree = |folder: &Path| {
         let text = sides.read(Side::After, &folder.join("gitdir"), MAX_CONFIG)?;
         let text = String::from_utf8(text).ok()?;
-        let whole = normalize(&sides.root().join(folder).join(text.trim()));
-        let inside = whole.strip_prefix(sides.root()).ok()?;
+        let inside = sides.named_in(folder, text.trim())?;
         inside.parent().map(Path::to_owned)
     };
     folders

@@ -12,7 +12,6 @@ use super::object::{
 use super::pack::Pack;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{ChangeSides, Side};
-use crate::lexical::normalize;
 
 /// Maximum size of a commit or tag, in bytes.
 const MAX_COMMIT: u64 = 1 << 20;
@@ -280,11 +279,9 @@ fn alternates(sides: &ChangeSides<'_>, objects: &Path) -> (Vec<PathBuf>, bool) {
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
     {
-        let root = sides.root();
-        let whole = normalize(&root.join(objects).join(line));
-        match whole.strip_prefix(root) {
-            Ok(inside) => folders.push(inside.to_owned()),
-            Err(_) => all_inside = false,
+        match sides.named_in(objects, line) {
+            Some(inside) => folders.push(inside),
+            None => all_inside = false,
         }
     }
     (folders, all_inside)
