@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{CallContext, NestedExecutor};
+use crate::budget::{BudgetRequest, Reservation};
 use crate::json::canonical::args_digest;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{EffectVerdict, JudgedCall, MinimumVerdict, RunHistory};
@@ -50,6 +51,24 @@ impl CurrentRules {
         };
         let entry = tools.entry(name);
         entry.map_or_else(Vec::new, |entry| suggest(entry.spec()))
+    }
+
+    /// Counts effects for the budgets that an earlier decision covers, as one of the host's internal tools had them.
+    pub async fn count(&self, name: &str, permissions: &[Permission]) {
+        let tools = self.host.internal_tools();
+        let policy = self.host.policy();
+        let (Some(entry), Some(budgets)) = (tools.entry(name), policy.budgets()) else {
+            return;
+        };
+        let want = BudgetRequest {
+            call: budgets.wanted(entry.spec(), permissions),
+            run: self.session.run_uses(),
+            budgets: Some(budgets),
+            agreed: true,
+        };
+        if let Ok(counted) = Reservation::take(want).await {
+            counted.spend();
+        }
     }
 
     /// Notes that the run has connected to this host on behalf of a tool: what the host answers may be written by strangers.
