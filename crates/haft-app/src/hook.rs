@@ -39,6 +39,7 @@ mod readings;
 mod run_notes;
 mod session;
 mod session_runs;
+pub mod wrap_setting;
 
 /// The share of an agent's time limit that haft leaves for the answer's way back, and the maximum that it leaves.
 const MARGIN: (u32, Duration) = (10, Duration::from_secs(10));

@@ -43,6 +43,7 @@ mod hook_places;
 mod hook_sessions;
 mod gate;
 mod gateway;
+mod governed;
 mod harness;
 mod inbox;
 mod install;
