@@ -14,13 +14,19 @@ const MAX_SECONDS: u64 = 600;
 
 impl App {
     /// Returns a call of `run_command` with a shell command line, if there is one word, or else with a program and its arguments. It starts
-    /// in `folder`, relative to the workspace, and may take as long as the settings allow any call.
-    pub fn exec_call(&self, words: &[String], folder: &str) -> ToolCall {
+    /// in `folder`, relative to the workspace, and may take as long as the settings allow any call; in the background, as long as a command
+    /// there may.
+    pub fn exec_call(&self, words: &[String], folder: &str, background: bool) -> ToolCall {
         let folder = if folder.is_empty() { "." } else { folder };
         let limit = self.runs().call_limit().as_secs().clamp(1, MAX_SECONDS);
+        let how = if background {
+            ("background", json!(true))
+        } else {
+            ("timeout_s", json!(limit))
+        };
         let arguments = match words {
-            [line] => json!({"command": line, "cwd": folder, "timeout_s": limit}),
-            words => json!({"argv": words, "cwd": folder, "timeout_s": limit}),
+            [line] => json!({"command": line, "cwd": folder, how.0: how.1}),
+            words => json!({"argv": words, "cwd": folder, how.0: how.1}),
         };
         ToolCall::new(RUN_COMMAND, arguments.to_string())
     }

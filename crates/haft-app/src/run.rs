@@ -50,6 +50,7 @@ use crate::run::tally::Tally;
 mod change_count;
 pub(crate) mod continued;
 pub(crate) mod ending;
+mod limits;
 pub(crate) mod live;
 mod narrowed;
 pub mod selection;
@@ -71,6 +72,9 @@ pub struct RunOptions {
     pub client: Option<String>,
     /// Input that the client pipes into the command that it runs.
     pub input: Option<Arc<CallInput>>,
+    /// Whether the client stays with a command in the background until that ends: then its call has no time limit but the longest life of
+    /// such a command.
+    pub attends: bool,
     /// The sink that displays progress.
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// How long its calls wait for decisions.
@@ -96,6 +100,7 @@ impl RunOptions {
             class: CallerClass::Operator,
             client: None,
             input: None,
+            attends: false,
             progress: None,
             wait: ApprovalWait::Limit,
             tools: None,
@@ -363,9 +368,7 @@ impl Runs {
             }
             ApprovalWait::Limit | ApprovalWait::Never => terms.on_timeout,
         };
-        if options.is_foreign {
-            limits.total_timeout = Duration::MAX;
-        }
+        limits::extend(&mut limits, options.is_foreign, options.attends);
         let narrowed = options.tools.is_some();
         let tools = options.tools.or(options.served);
         let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));
@@ -394,6 +397,9 @@ impl Runs {
         }
         if let Some(input) = options.input {
             builder = builder.with_input(input);
+        }
+        if options.attends {
+            builder = builder.attending();
         }
         if let Some(sink) = options.progress {
             builder = builder.with_progress(sink);

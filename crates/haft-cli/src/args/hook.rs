@@ -65,6 +65,12 @@ pub(crate) struct Exec {
     /// The program and its arguments; a single word is a command line for the shell
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) words: Vec<String>,
+    /// Run it directly in the workspace, until it ends or is stopped: a server, a watcher
+    #[arg(long)]
+    pub(crate) background: bool,
+    /// The agent's session that the command belongs to, as the hook names it
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub(crate) session: Option<String>,
     /// Wait for an approval decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,

@@ -10,6 +10,7 @@ use haft::approval::inbox::RequestStatus;
 use haft::call::RunId;
 use haft::result::Outcome;
 use haft_app::app::App;
+use haft_app::hook::exec_session::ExecSession;
 use haft_app::problem::Problem;
 use haft_app::requests::{visit, with_status};
 use haft_app::run::{ApprovalWait, RunHandle, RunOptions};
@@ -45,8 +46,11 @@ enum CommandStop {
 pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitResult {
     let mut signals = Signals::heard()?;
     let output = OutputWriter::start(app.redactor())?;
+    let agent = args.session.as_deref();
+    let agent = agent.map(|name| ExecSession::find(app, name)).transpose()?;
     let options = RunOptions {
-        input: input::stdin_data(),
+        input: input::stdin_data().filter(|_| !args.background),
+        attends: args.background,
         progress: Some(Arc::clone(&output) as _),
         wait: match args.wait {
             None => ApprovalWait::Limit,
@@ -54,15 +58,19 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         },
         ..RunOptions::new("call")
     };
-    let call = app.exec_call(&args.words, &folder(at)?);
+    let call = app.exec_call(&args.words, &folder(at)?, args.background);
     let (run, call) = app.start_for(options, call).await?;
+    if let Some(agent) = &agent {
+        agent.recall(&run)?;
+    }
     let command = ExecCommand {
         at,
         app,
         run: &run,
         output: &output,
     };
-    let (outcome, stopped) = command.outcome(run.call(call), &mut signals).await;
+    let running = note_reads(agent.as_ref(), &run, run.call(call));
+    let (outcome, stopped) = command.outcome(running, &mut signals).await;
     let exit = print_end(&command, &outcome, stopped.as_ref()).await?;
     run.release().await;
     // The rest of the output may wait for its reader, who may never read it.
@@ -74,6 +82,29 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         Some(CommandStop::Output(OutputEnd::Failed(why))) => Err(stdout::unwritten(&why)),
         Some(CommandStop::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
         Some(CommandStop::Signal) | None => Ok(exit.code()),
+    }
+}
+
+/// Notes for the agent's session what the command reads from elsewhere, while it runs and before the agent learns its outcome.
+async fn note_reads(
+    agent: Option<&ExecSession>,
+    run: &RunHandle,
+    running: impl Future<Output = Outcome>,
+) -> Outcome {
+    tokio::pin!(running);
+    loop {
+        let outcome = tokio::select! {
+            outcome = &mut running => Some(outcome),
+            () = tokio::time::sleep(LOOK), if agent.is_some() => None,
+        };
+        let noted = agent.map(|agent| agent.note(run));
+        if let Some(Err(problem)) = noted {
+            // Its output may be on the agent's screen already. The run's own record holds what it read.
+            tracing::warn!(%problem, "note what a command read for an agent's session");
+        }
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
     }
 }
 

@@ -39,6 +39,7 @@ mod held;
 mod help;
 mod hook;
 mod hook_given;
+mod hook_marks;
 mod hook_places;
 mod hook_sessions;
 mod gate;

@@ -1,4 +1,4 @@
-//! The input that a client pipes into its run's call.
+//! What a client gives its run's call: the input that it pipes in, and whether it stays until a command in the background ends.
 
 use crate::context::CallContext;
 use crate::input::{CallInput, InputReader};
@@ -7,5 +7,10 @@ impl CallContext {
     /// Returns the input that the client pipes in, to be read once; `None` for a nested call.
     pub fn input(&self) -> Option<InputReader> {
         self.session.input().and_then(CallInput::take)
+    }
+
+    /// Returns whether the client stays with a command in the background until that ends: then the call ends with the command.
+    pub fn is_attended(&self) -> bool {
+        self.session.attends()
     }
 }
