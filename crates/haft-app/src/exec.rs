@@ -14,24 +14,38 @@ const MAX_SECONDS: u64 = 600;
 
 impl App {
     /// Returns a call of `run_command` with a shell command line, if there is one word, or else with a program and its arguments. It starts
-    /// in `folder`, relative to the workspace, and may take as long as the settings allow any call.
-    pub fn exec_call(&self, words: &[String], folder: &str) -> ToolCall {
-        ToolCall::new(RUN_COMMAND, self.exec_arguments(words, folder).to_string())
+    /// in `folder`, relative to the workspace, and may take as long as the settings allow any call; in the background, as long as a command
+    /// there may.
+    pub fn exec_call(&self, words: &[String], folder: &str, background: bool) -> ToolCall {
+        let arguments = if background {
+            with(arguments(words, folder), "background", json!(true))
+        } else {
+            self.within_limit(arguments(words, folder))
+        };
+        ToolCall::new(RUN_COMMAND, arguments.to_string())
     }
 
     /// Returns the same call on a terminal, whose size is that of the client's.
     pub fn terminal_call(&self, words: &[String], folder: &str) -> ToolCall {
-        let mut arguments = self.exec_arguments(words, folder);
-        arguments["tty"] = json!({});
-        ToolCall::new(RUN_COMMAND, arguments.to_string())
+        let arguments = self.within_limit(arguments(words, folder));
+        ToolCall::new(RUN_COMMAND, with(arguments, "tty", json!({})).to_string())
     }
 
-    fn exec_arguments(&self, words: &[String], folder: &str) -> Value {
-        let folder = if folder.is_empty() { "." } else { folder };
+    fn within_limit(&self, arguments: Value) -> Value {
         let limit = self.runs().call_limit().as_secs().clamp(1, MAX_SECONDS);
-        match words {
-            [line] => json!({"command": line, "cwd": folder, "timeout_s": limit}),
-            words => json!({"argv": words, "cwd": folder, "timeout_s": limit}),
-        }
+        with(arguments, "timeout_s", json!(limit))
     }
+}
+
+fn arguments(words: &[String], folder: &str) -> Value {
+    let folder = if folder.is_empty() { "." } else { folder };
+    match words {
+        [line] => json!({"command": line, "cwd": folder}),
+        words => json!({"argv": words, "cwd": folder}),
+    }
+}
+
+fn with(mut arguments: Value, name: &str, value: Value) -> Value {
+    arguments[name] = value;
+    arguments
 }

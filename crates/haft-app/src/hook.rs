@@ -23,6 +23,7 @@ mod agent_process;
 mod arguments;
 pub mod client;
 mod exec_line;
+pub mod exec_session;
 mod folder;
 mod folders;
 mod foreign;
@@ -38,7 +39,10 @@ mod reading;
 mod readings;
 mod run_notes;
 mod session;
+mod session_effects;
+pub(crate) mod session_marks;
 mod session_runs;
+pub mod wrap_setting;
 
 /// The share of an agent's time limit that haft leaves for the answer's way back, and the maximum that it leaves.
 const MARGIN: (u32, Duration) = (10, Duration::from_secs(10));

@@ -50,6 +50,7 @@ use crate::run::tally::Tally;
 mod change_count;
 pub(crate) mod continued;
 pub(crate) mod ending;
+mod limits;
 pub(crate) mod live;
 mod narrowed;
 pub mod selection;
@@ -71,6 +72,9 @@ pub struct RunOptions {
     pub client: Option<String>,
     /// Input that the client pipes into the command that it runs.
     pub input: Option<Arc<CallInput>>,
+    /// Whether the client stays with a command in the background until that ends: then its call has no time limit but the longest life of
+    /// such a command.
+    pub attends: bool,
     /// The sink that displays progress.
     pub progress: Option<Arc<dyn ProgressSink>>,
     /// How long its calls wait for decisions.
@@ -86,11 +90,8 @@ pub struct RunOptions {
     /// Whether another program runs its tools, in which case their total time is not limited here.
     pub is_foreign: bool,
     /// Whether a user works in its one call at a terminal, and ends it: it may take as long as a background command.
-    pub is_attended: bool,
+    pub on_terminal: bool,
 }
-
-/// The longest that a user may work in one call.
-const ATTENDED: Duration = Duration::from_secs(12 * 60 * 60);
 
 impl RunOptions {
     /// Returns the options of a run of the operator, whose calls wait for decisions as long as the settings say, without progress.
@@ -101,6 +102,7 @@ impl RunOptions {
             class: CallerClass::Operator,
             client: None,
             input: None,
+            attends: false,
             progress: None,
             wait: ApprovalWait::Limit,
             tools: None,
@@ -108,7 +110,7 @@ impl RunOptions {
             cancellation: None,
             continues: None,
             is_foreign: false,
-            is_attended: false,
+            on_terminal: false,
         }
     }
 
@@ -369,13 +371,8 @@ impl Runs {
             }
             ApprovalWait::Limit | ApprovalWait::Never => terms.on_timeout,
         };
-        if options.is_foreign {
-            limits.total_timeout = Duration::MAX;
-        }
-        if options.is_attended {
-            limits.call_timeout = limits.call_timeout.max(ATTENDED);
-            limits.total_timeout = limits.total_timeout.max(ATTENDED);
-        }
+        let outlasts = options.attends || options.on_terminal;
+        limits::extend(&mut limits, options.is_foreign, outlasts);
         let narrowed = options.tools.is_some();
         let tools = options.tools.or(options.served);
         let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));
@@ -404,6 +401,9 @@ impl Runs {
         }
         if let Some(input) = options.input {
             builder = builder.with_input(input);
+        }
+        if options.attends {
+            builder = builder.attending();
         }
         if let Some(sink) = options.progress {
             builder = builder.with_progress(sink);

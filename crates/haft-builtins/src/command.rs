@@ -468,7 +468,16 @@ async fn follow_command(
 ) -> (Option<Exit>, Cursor) {
     let mut screen = Cursor::default();
     let (running, connections) = (&started.running, started.connected.connections());
-    let exit = if input.background {
+    let exit = if input.background && context.is_attended() {
+        let end = Instant::now() + context.limit();
+        match follow(running, &mut screen, context, end).await {
+            CommandWait::Ended(exit) => Some(exit),
+            CommandWait::GoesOn => {
+                running.kill();
+                Some(running.wait().await)
+            }
+        }
+    } else if input.background {
         None
     } else if input.ends() {
         // The sandbox enforces the timeout. Wait slightly longer, or without a limit if the command's clock can pause.

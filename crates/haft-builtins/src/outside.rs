@@ -60,6 +60,11 @@ impl Outside {
         Self { home, ..self }
     }
 
+    /// Returns the root of the workspace, from which the effects' relative paths start.
+    pub fn root(&self) -> &Path {
+        self.workspace.root()
+    }
+
     /// Returns the folder that a call runs in, as rules see it: relative to the workspace's root, or absolute outside of it. Put it in
     /// the call's argument `cwd`, where the policy looks for it.
     ///

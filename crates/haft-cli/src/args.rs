@@ -167,16 +167,19 @@ pub(crate) enum Command {
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct Init {
-    /// Also connect this client: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
+    /// Also connect this client, by its hooks if it has any: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
+    /// Also make haft an MCP server of a client that has hooks
+    #[arg(long, requires = "client")]
+    pub(crate) mcp: bool,
     /// Connect it in this folder's settings
     #[arg(long, requires = "client", conflicts_with = "user")]
     pub(crate) project: bool,
     /// Connect it in the user's settings, for all folders
     #[arg(long, requires = "client")]
     pub(crate) user: bool,
-    /// Trust the folder and its skills without asking
+    /// Trust the folder and its skills, and edit the client's hooks, without asking
     #[arg(long)]
     pub(crate) yes: bool,
     /// Print what would be written without writing it

@@ -227,7 +227,13 @@ pub(crate) fn use_operands(
 /// Returns the meaning of a command that prints its own words, or facts about the system; patterns among its words become file names.
 pub(crate) fn print_words(call: &ProgramCall<'_>) -> CommandMeaning {
     let open = call.words.iter();
-    let open = open.filter(|word| matches!(word.form, WordForm::Pattern | WordForm::Home));
+    let is_path = |form| {
+        matches!(
+            form,
+            WordForm::Pattern | WordForm::Home | WordForm::Here { splits: true }
+        )
+    };
+    let open = open.filter(|word| is_path(word.form));
     CommandMeaning {
         globs_output: call
             .words

@@ -4,7 +4,7 @@
 //!
 //! [`meaning`] is the one answer to what a command does; a file in `programs/` states it for programs of one form. From it are derived what
 //! runs unasked ([`only_reads`]), which files rules cover ([`touched`]), what is removed ([`removed`]) and what a command does outside a jail
-//! ([`uses`]).
+//! ([`uses`]), what shows text from a network ([`network_reader`]) and which files say what a command runs ([`definitions`]).
 //!
 //! ```
 //! use haft_command::{meaning, removed, touched};
@@ -21,16 +21,18 @@
 //! ```
 
 mod answers;
+mod definitions;
 mod forms;
 mod meaning;
+mod network;
 mod outside;
-
 mod path_use;
 mod program;
 mod programs;
 mod scan;
 mod script_files;
 mod shape;
+mod started;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -38,7 +40,9 @@ mod touched;
 mod word;
 
 pub use crate::answers::{may_act_by_pattern, removed};
+pub use crate::definitions::{defines_commands, definitions};
 pub use crate::meaning::CommandMeaning;
+pub use crate::network::network_reader;
 pub use crate::outside::{CommandUses, uses};
 pub use crate::path_use::{PathAccess, PathCertainty, PathUse};
 pub use crate::programs::{folder_of, meaning, only_reads};

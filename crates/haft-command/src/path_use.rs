@@ -76,10 +76,13 @@ impl PathUse {
             // Some shells expand `=ls` to the path of that program, and walk all folders for `**`.
             WordForm::Known if word.text.starts_with('=') => PathCertainty::Nothing,
             WordForm::Pattern if word.text.contains("**") => PathCertainty::Nothing,
-            WordForm::Known => PathCertainty::Whole,
-            WordForm::Pattern => PathCertainty::Pattern,
+            WordForm::Here { .. } if word.text.contains("**") => PathCertainty::Nothing,
+            WordForm::Known | WordForm::Here { splits: false } => PathCertainty::Whole,
+            WordForm::Pattern | WordForm::Here { splits: true } => PathCertainty::Pattern,
             WordForm::Home => PathCertainty::Home,
-            WordForm::Printed { .. } | WordForm::Pipe | WordForm::Unknown => PathCertainty::Nothing,
+            WordForm::Printed { .. } | WordForm::Pipe | WordForm::Fact | WordForm::Unknown => {
+                PathCertainty::Nothing
+            }
         };
         Self {
             path: word.text.to_owned(),

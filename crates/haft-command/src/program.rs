@@ -104,13 +104,14 @@ impl ProgramCall<'_> {
         self.fed
             || self.words.iter().any(|word| match word.form {
                 WordForm::Unknown => true,
+                WordForm::Fact => !program.prints,
                 WordForm::Printed { .. } => !program.prints,
                 // A pattern must start with a literal other than a dash.
                 WordForm::Pattern => {
                     program.options != OptionHarm::None
                         && word.text.starts_with(['*', '?', '[', '-'])
                 }
-                WordForm::Known | WordForm::Home | WordForm::Pipe => false,
+                WordForm::Known | WordForm::Home | WordForm::Here { .. } | WordForm::Pipe => false,
             })
     }
 }

@@ -24,9 +24,9 @@ macro_rules! programs {
 }
 
 programs![
-    awk, base64, bash, cat, cd, checksum, comm, cp, cut, date, diff, du, echo, find, git, grep, jq,
-    ln, ls, mkdir, mv, printf, rg, rm, sed, seq, shell, sort, stat, tar, tee, test, touch, tr,
-    uname, uniq, version, wc, which, xargs,
+    awk, base64, bash, cat, cd, checksum, comm, command, cp, cut, date, df, diff, du, echo, file,
+    find, git, grep, hexdump, jq, ln, ls, mkdir, mv, printf, rg, rm, sed, seq, shell, sort, stat,
+    tar, tee, test, touch, tr, tree, uname, uniq, version, wc, which, xargs, xxd,
 ];
 
 /// The programs by the first letter of their names: quicker than hashing, and asked of each command several times.

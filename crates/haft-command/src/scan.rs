@@ -24,7 +24,10 @@ pub(crate) fn places(words: &[ShellWord]) -> Vec<PathUse> {
         if is_message(words, at) {
             continue;
         }
-        if matches!(word.form, WordForm::Unknown | WordForm::Printed { .. }) {
+        if matches!(
+            word.form,
+            WordForm::Unknown | WordForm::Fact | WordForm::Printed { .. }
+        ) {
             note(PathUse::new(word, PathAccess::MayUse));
             continue;
         }

@@ -21,6 +21,13 @@ pub enum WordForm {
     },
     /// The output or input of a command in the same line, under a name that the shell makes: `<(…)`.
     Pipe,
+    /// A text with numbers and names that every shell keeps and that are no secrets: `$?`, `exit $?`, `"$USER"`. Their values are not known.
+    Fact,
+    /// A path in the folder that the command runs in, `$PWD/a`: its text begins with `.` instead, and the rest is known.
+    Here {
+        /// Whether the folder's own name may become several words, and patterns.
+        splits: bool,
+    },
     /// Nothing of it: only the shell knows the value.
     Unknown,
 }
@@ -38,6 +45,10 @@ impl WordForm {
             open if open == Expansions::OUTPUT | Expansions::SPLIT => {
                 Self::Printed { splits: true }
             }
+            open if is_here(word.text(), open) => Self::Here {
+                splits: open.intersects(Expansions::SPLIT),
+            },
+            open if is_fact(word.text(), open) => Self::Fact,
             _ => Self::Unknown,
         }
     }
@@ -49,7 +60,11 @@ impl WordForm {
             Self::Home => Expansions::TILDE,
             Self::Printed { splits: false } | Self::Pipe => Expansions::OUTPUT,
             Self::Printed { splits: true } => Expansions::OUTPUT | Expansions::SPLIT,
-            Self::Unknown => Expansions::VALUE | Expansions::SPLIT,
+            Self::Here { splits: false } => Expansions::VALUE,
+            // Split or not: a fact is one because its text says so.
+            Self::Here { splits: true } | Self::Fact | Self::Unknown => {
+                Expansions::VALUE | Expansions::SPLIT
+            }
         }
     }
 }
@@ -230,6 +245,51 @@ impl ShellWord {
     }
 }
 
+/// Variables that every shell sets itself, or that name the user, the terminal or the search path.
+const FACTS: &[&str] = &[
+    "?", "#", "$", "!", "EUID", "HOSTNAME", "HOSTTYPE", "LANG", "LINENO", "LOGNAME", "MACHTYPE",
+    "OSTYPE", "PATH", "PPID", "SECONDS", "SHELL", "SHLVL", "TERM", "UID", "USER",
+];
+
+/// Whether the word is one that `variable_values` made of `$PWD`: no word of a line has a variable and no `$`.
+fn is_here(text: &str, open: Expansions) -> bool {
+    let of_variable = Expansions::VALUE;
+    let open = open == of_variable || open == of_variable | Expansions::SPLIT;
+    open && (text == "." || text.starts_with("./")) && !text.contains('$')
+}
+
+/// Whether all that the shell puts into a word are facts. A word whose text holds any other `$`, quoted or not, is none.
+fn is_fact(text: &str, open: Expansions) -> bool {
+    if open != Expansions::VALUE && open != Expansions::VALUE | Expansions::SPLIT {
+        return false;
+    }
+    let mut rest = text;
+    let mut found = false;
+    while let Some((_, behind)) = rest.split_once('$') {
+        let (name, after) = match behind.strip_prefix('{') {
+            Some(braced) => match braced.split_once('}') {
+                Some(parts) => parts,
+                None => return false,
+            },
+            None => behind.split_at(name_length(behind)),
+        };
+        if !FACTS.contains(&name) {
+            return false;
+        }
+        (rest, found) = (after, true);
+    }
+    found && !rest.contains('`')
+}
+
+/// Returns how much of the text after a `$` names the variable.
+fn name_length(behind: &str) -> usize {
+    let is_part = |c: char| c == '_' || c.is_ascii_alphanumeric();
+    match behind.chars().next() {
+        Some(sign @ ('?' | '#' | '$' | '!')) => sign.len_utf8(),
+        _ => behind.find(|c| !is_part(c)).unwrap_or(behind.len()),
+    }
+}
+
 /// Whether the text is `~` or `~/…`, and not another user's home.
 fn is_home(text: &str) -> bool {
     text == "~" || text.starts_with("~/")
@@ -254,6 +314,15 @@ fn variable_values(word: &Word, bindings: &Bindings<'_>) -> Option<Vec<ShellWord
         return home.then(|| vec![ShellWord::new(format!("~{after}"), WordForm::Home)]);
     }
     let splits = word.expansions.intersects(Expansions::SPLIT);
+    if name == "PWD" && bindings.fixed(name).is_some() {
+        let folder = before.is_empty() && (after.is_empty() || after.starts_with('/'));
+        return folder.then(|| {
+            vec![ShellWord::new(
+                format!(".{after}"),
+                WordForm::Here { splits },
+            )]
+        });
+    }
     let values = bindings.values(name)?;
     let pattern = Expansions::GLOB | Expansions::SPLIT;
     // Without quotes the shell drops an empty value and splits others: neither they nor the names that a pattern matches are one word.

@@ -59,6 +59,9 @@ pub struct AgentCommand {
     /// The folder that it starts in, if that is not the event's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Whether the agent goes on while it runs.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
     /// Why `line` and `argv` do not tell what would run. The command is then to be judged as unknown, whatever they hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_unknown: Option<&'static str>,
@@ -74,7 +77,24 @@ pub enum EditKind {
     Remove,
 }
 
+/// Why a known tool is [`Other`](CallAction::Other) that shows nothing from elsewhere.
+const UNGOVERNED: &str = "no kind of rule covers this tool";
+
 impl CallAction {
+    /// A known tool that no kind of rule covers, and that shows nothing from elsewhere.
+    pub(crate) fn ungoverned() -> Self {
+        Self::other(UNGOVERNED)
+    }
+
+    /// Whether strangers may have written what the call shows. What a command shows, its line tells.
+    pub fn shows_strangers(&self) -> bool {
+        match self {
+            Self::Fetch { .. } | Self::Mcp { .. } => true,
+            Self::Other { why } => *why != UNGOVERNED,
+            Self::Command(_) | Self::Read { .. } | Self::Edit { .. } | Self::Note => false,
+        }
+    }
+
     /// An unknown action, and why it is unknown.
     pub(crate) fn other(why: &'static str) -> Self {
         Self::Other { why }

@@ -52,6 +52,14 @@ const STARTS_IN: [&str; 6] = [
     "directory",
 ];
 
+/// Members that say whether the agent goes on while a command runs.
+const BACKGROUND: [&str; 4] = [
+    "run_in_background",
+    "is_background",
+    "isBackground",
+    "background",
+];
+
 /// Members that hold a patch.
 const PATCHES: [&str; 6] = [
     "command",
@@ -87,6 +95,14 @@ pub(crate) fn command(
             )),
             Some(line) => actions.push(CallAction::line(line.into_owned(), cwd.cloned())),
             None => actions.push(argv(member, cwd)),
+        }
+    }
+    let mut goes_on = BACKGROUND.iter().filter_map(|name| input.get(name));
+    if goes_on.any(|member| member.as_bool() == Some(true)) {
+        for action in &mut actions {
+            if let CallAction::Command(command) = action {
+                command.background = true;
+            }
         }
     }
     let mut others = STARTS_IN.iter().filter(|name| !folders.contains(name));
@@ -305,7 +321,14 @@ pub(crate) fn unknown() -> Vec<CallAction> {
 
 /// A known tool whose effects no rule of haft can cover.
 pub(crate) fn ungoverned() -> Vec<CallAction> {
-    vec![CallAction::other("no kind of rule covers this tool")]
+    vec![CallAction::ungoverned()]
+}
+
+/// A tool that searches the web: the agent's vendor does it, and strangers wrote what it finds.
+pub(crate) fn web_search() -> Vec<CallAction> {
+    vec![CallAction::other(
+        "no kind of rule covers a search of the web",
+    )]
 }
 
 fn finish(mut actions: Vec<CallAction>, is_odd: bool, why: &'static str) -> Vec<CallAction> {

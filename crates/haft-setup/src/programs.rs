@@ -63,6 +63,16 @@ pub(crate) fn hooks(agent: Agent) -> &'static HookProgram {
     all.find(|hooks| hooks.agent == agent).unwrap_or(&UNKNOWN)
 }
 
+/// Returns the agent that an MCP client is, if it has tools of its own that ask hooks.
+pub fn agent_of(client: &str) -> Option<Agent> {
+    let is_client = |program: &&&SettingsProgram| {
+        let own = program.client.as_ref();
+        own.is_some_and(|own| own.name == client)
+    };
+    let program = ALL.iter().find(is_client)?;
+    program.hooks.as_ref().map(|hooks| hooks.agent)
+}
+
 /// Returns what an import must know, for each program with servers.
 pub(crate) fn all_imports() -> impl Iterator<Item = &'static ImportQuirks> {
     ALL.iter().filter_map(|program| program.imports.as_ref())

@@ -27,6 +27,11 @@ pub enum WireError {
         /// The error, with the bounded beginning of what was read.
         reason: String,
     },
+    /// The last event of a stream has a call otherwise than the stream showed it.
+    #[error(
+        "the provider's last event says otherwise about call {0} than the stream did; the reply is refused whole: send the request again"
+    )]
+    Contradiction(String),
     /// A stream ended before the provider marked the reply as complete.
     #[error(
         "the stream ended in the middle of a reply, after {0} bytes; nothing of it was run: send the request again"

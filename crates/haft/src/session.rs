@@ -114,6 +114,8 @@ struct SessionState {
     pace: Pace,
     /// The input that its client pipes in.
     input: Option<Arc<CallInput>>,
+    /// Whether its client stays with a command in the background until that ends.
+    attends: bool,
     unknown_tool_hint: Option<Arc<dyn UnknownToolHint>>,
     /// Whether its caller has a view of the tools.
     narrowed: bool,
@@ -186,6 +188,7 @@ impl Session {
                 alone: false,
                 pace: Pace::default(),
                 input: None,
+                attends: false,
                 unknown_tool_hint: None,
                 narrowed: false,
                 active: ActiveSkills::default(),
@@ -236,6 +239,11 @@ impl Session {
     pub(crate) fn input(&self) -> Option<&CallInput> {
         let of_run = self.parts.run.input.as_deref();
         of_run.filter(|_| self.nest().is_none())
+    }
+
+    /// Returns whether the client stays with a command in the background until that ends; false for a nested call.
+    pub(crate) fn attends(&self) -> bool {
+        self.parts.run.attends && self.nest().is_none()
     }
 
     /// Returns the entry point by which it was started.

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use haft::call::ToolCall;
 use haft::policy::join_words;
-use haft_shell::plain_words;
+use haft_builtins::lexical::normalize;
+use haft_shell::{parse, plain_words};
 
 use crate::app::App;
 
@@ -21,18 +22,12 @@ pub(super) struct ExecLine {
 }
 
 impl ExecLine {
-    /// Rewrites a line so that haft's program runs it. `folder` is where it starts, below the workspace. `None` if the line only changes
-    /// the shell's folder.
-    pub(super) fn of(app: &App, program: &str, line: &str, folder: &str) -> Option<Self> {
-        let shell = AgentShell {
-            app,
-            program,
-            folder: folder.to_owned(),
-        };
-        if let Some(inner) = shell.inner_line(line) {
+    /// Rewrites a line so that haft's program runs it. `None` if the line only changes the shell's folder.
+    pub(super) fn of(shell: AgentShell<'_>, line: &str) -> Option<Self> {
+        if let Some(Inner { line, background }) = shell.inner_line(line) {
             return Some(Self {
                 line: None,
-                call: app.exec_call(&[inner], folder),
+                call: shell.app.exec_call(&[line], &shell.folder, background),
             });
         }
         let (shell, moves, rest) = shell.split_moves(line);
@@ -40,47 +35,115 @@ impl ExecLine {
         if words.is_some_and(|words| words.first().is_none_or(|first| first == "cd")) {
             return None;
         }
-        let line = format!("{moves}{}", shell.exec_line(rest)?);
+        let detached = detached(rest);
+        let background = shell.background || detached.is_some();
+        let rest = detached.unwrap_or(rest);
+        let line = shell.whole_line(rest, background, detached.is_some())?;
+        let line = format!("{moves}{line}");
         Some(Self {
             line: Some(line),
-            call: app.exec_call(&[rest.to_owned()], &shell.folder),
+            call: shell
+                .app
+                .exec_call(&[rest.to_owned()], &shell.folder, background),
         })
     }
 }
 
+/// The line that a line of `haft exec` runs.
+struct Inner {
+    line: String,
+    background: bool,
+}
+
+/// Returns the command of a line that is nothing but one command, pipeline or list of them that the shell leaves in the background.
+fn detached(line: &str) -> Option<&str> {
+    let rest = line.strip_suffix('&')?.trim_end();
+    let mut plain = rest.to_owned();
+    for operator in ["&&", ">&", "&>"] {
+        plain = plain.replace(operator, "");
+    }
+    // `a; b &` leaves only `b` there. An escaped `&` is a word.
+    let is_one = !plain.contains(['&', ';', '\n', '#']) && !rest.ends_with(['\\', '&', '|']);
+    (is_one && parse(rest).is_ok()).then_some(rest)
+}
+
+/// Whether a line sends both its output and its errors elsewhere: `> log 2>&1`, `&> log`.
+fn is_silent(line: &str) -> bool {
+    let both = line.contains("&>") || line.contains(">&");
+    let mut outputs = line.match_indices('>').map(|(at, _)| &line[..at]);
+    let own = outputs.any(|before| !before.ends_with(['2', '&', '>']));
+    line.contains("&>") || own && (both || line.contains("2>"))
+}
+
 /// The agent's shell.
-struct AgentShell<'a> {
-    app: &'a App,
+pub(super) struct AgentShell<'a> {
+    pub(super) app: &'a App,
     /// haft's own program.
-    program: &'a str,
+    pub(super) program: &'a str,
+    /// The name of the agent's session.
+    pub(super) session: &'a str,
     /// The folder below the workspace that the shell is in.
-    folder: String,
+    pub(super) folder: String,
+    /// Whether the agent goes on while the command runs.
+    pub(super) background: bool,
 }
 
 impl AgentShell<'_> {
     /// The line that runs another by `haft exec`. Its standard input is closed: what the agent leaves open there never ends.
-    fn exec_line(&self, line: &str) -> Option<String> {
-        let words = [
+    fn exec_line(&self, line: &str, background: bool) -> Option<String> {
+        let mut words = vec![
             self.program,
             "exec",
             "--workspace",
             self.app.workspace(),
             "--home",
             self.app.home().to_str()?,
+            "--session",
+            self.session,
             "--wait",
             WAIT,
-            "--",
-            line,
         ];
-        let words = join_words(&words.map(str::to_owned));
-        Some(format!("{words} </dev/null"))
+        if background {
+            words.push("--background");
+        }
+        words.extend(["--", line]);
+        let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
+        Some(format!("{} </dev/null", join_words(&words)))
+    }
+
+    /// The line that the agent's shell runs: `haft exec`, and what the shell itself does then.
+    fn whole_line(&self, line: &str, background: bool, detached: bool) -> Option<String> {
+        let exec = self.exec_line(line, background)?;
+        if detached {
+            // Whoever reads the shell's output waits for all that hold it open.
+            let silence = if is_silent(line) {
+                " >/dev/null 2>&1"
+            } else {
+                ""
+            };
+            return Some(format!("{exec}{silence} &"));
+        }
+        Some(match self.last_folder(line) {
+            // It follows where the whole line succeeded.
+            Some(folder) => format!("{exec} && {}", join_words(&["cd".to_owned(), folder])),
+            None => exec,
+        })
     }
 
     /// The line that runs by `haft exec` if this one has that form already: an agent may ask about it once more.
-    fn inner_line(&self, line: &str) -> Option<String> {
-        let words = plain_words(line.strip_suffix(" </dev/null")?)?;
+    fn inner_line(&self, line: &str) -> Option<Inner> {
+        let (exec, _) = line.rsplit_once(" </dev/null")?;
+        let words = plain_words(exec)?;
         let inner = words.last()?;
-        (self.exec_line(inner)? == line).then(|| inner.clone())
+        let forms = [(false, false), (true, false), (true, true)];
+        let form = forms.into_iter().find(|(background, detached)| {
+            let whole = self.whole_line(inner, *background, *detached);
+            whole.is_some_and(|whole| whole == line)
+        })?;
+        Some(Inner {
+            line: inner.clone(),
+            background: form.0,
+        })
     }
 
     /// Splits off the changes of folder that a line begins with. Returns the shell after them, the text that has the agent's own shell make
@@ -95,6 +158,33 @@ impl AgentShell<'_> {
             (shell.folder, rest) = (folder, after);
         }
         (shell, moves, rest)
+    }
+
+    /// Returns the folder below the workspace in which a line ends that is commands joined by `&&`, if it is another than it started in: in the
+    /// jail, that change would end with the line.
+    fn last_folder(&self, line: &str) -> Option<String> {
+        let is_plain = !line.contains([
+            '(', ')', '{', '}', '`', '\'', '"', '\\', ';', '\n', '$', '#',
+        ]) && !line.contains("||")
+            && !line.replace("&&", "").contains(" &");
+        let root = Path::new(self.app.workspace());
+        let start = root.join(&self.folder);
+        let mut folder = start.clone();
+        for part in line.split("&&").filter(|_| is_plain) {
+            let words = plain_words(part).unwrap_or_default();
+            match words.as_slice() {
+                [cd, to] if cd == "cd" && !to.starts_with(['-', '~']) => {
+                    folder = normalize(&folder.join(to));
+                }
+                [cd, ..] if cd == "cd" => return None,
+                _ => {}
+            }
+        }
+        let is_below = |path: &Path| path.starts_with(root);
+        // One that the line is about to make cannot be resolved yet.
+        let real = folder.canonicalize();
+        let is_known = is_below(&folder) && real.map_or(true, |real| is_below(&real));
+        (folder != start && is_known).then(|| folder.to_str().map(str::to_owned))?
     }
 
     /// The folder below the workspace that a line changes to first, and the rest of the line.

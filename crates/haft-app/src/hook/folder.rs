@@ -16,6 +16,7 @@ use crate::config::hook::HookSettings;
 use crate::hook::foreign::ForeignToolContext;
 use crate::hook::key::SessionKey;
 use crate::hook::session::AgentSession;
+use crate::hook::session_marks::SessionMarks;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
@@ -90,6 +91,7 @@ impl AgentFolder {
             agent: key.agent,
             outside: Arc::clone(&self.outside),
             calls: Arc::default(),
+            marks: Arc::new(SessionMarks::of(self.app.home(), key)),
             follows,
         };
         let started = slot.get_or_try_init(|| async {

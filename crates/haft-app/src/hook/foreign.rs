@@ -22,6 +22,9 @@ use crate::hook::location::Doubt;
 use crate::hook::open_call::{CallDetails, CallInRun, CallKey};
 use crate::hook::open_calls::OpenAgentCalls;
 use crate::hook::reading::ToolInterpretation;
+use crate::hook::session_effects::{SessionEffects, changed_definitions};
+use crate::hook::session_marks::SessionMarks;
+use crate::problem::Problem;
 
 /// Maximum number of tokens of a result that the record keeps. The agent has the whole result.
 const RESULT: usize = 2_000;
@@ -44,6 +47,7 @@ pub(super) struct ForeignTool {
     is_jailed: bool,
     outside: Arc<Outside>,
     calls: Arc<OpenAgentCalls>,
+    marks: Arc<SessionMarks>,
     /// Whether the agent's later events come to this process.
     follows: bool,
 }
@@ -54,6 +58,7 @@ pub(super) struct ForeignToolContext {
     pub(super) agent: Agent,
     pub(super) outside: Arc<Outside>,
     pub(super) calls: Arc<OpenAgentCalls>,
+    pub(super) marks: Arc<SessionMarks>,
     pub(super) follows: bool,
 }
 
@@ -85,6 +90,7 @@ impl ForeignTool {
             is_jailed: reading.is_jailed,
             outside: at.outside,
             calls: at.calls,
+            marks: at.marks,
             follows: at.follows,
         }
     }
@@ -152,6 +158,7 @@ impl ForeignTool {
         if command.why_unknown.is_some() || all.is_empty() {
             all.push(unknown(UNKNOWN, &self.tool));
         }
+        all.extend(changed_definitions(&self.marks, &all));
         Ok(all)
     }
 
@@ -234,6 +241,15 @@ fn text(result: &RawValue) -> String {
     serde_json::from_str(result.get()).unwrap_or_else(|_| result.get().to_owned())
 }
 
+/// The error of a call whose effects on its session cannot be noted.
+fn unnoted(problem: Problem) -> ToolError {
+    let error = ToolError::unavailable(problem.to_string());
+    match problem.advice() {
+        Some(advice) => error.with_advice(advice),
+        None => error,
+    }
+}
+
 fn unknown(kind: &str, value: &str) -> Permission {
     Permission {
         effect: Effect::Other {
@@ -276,6 +292,19 @@ impl ForeignCall {
     }
 }
 
+impl ForeignCall {
+    /// Returns what the call does to its session.
+    fn session_effects(&self, context: &CallContext) -> SessionEffects {
+        let tool = &self.tool;
+        let details = tool.calls.details(self.key());
+        let actions = details
+            .as_ref()
+            .map_or(&[][..], |details| &*details.actions);
+        let permissions = context.judgement().permissions();
+        SessionEffects::of(&tool.spec, actions, permissions, tool.outside.root())
+    }
+}
+
 impl PreparedCall for ForeignCall {
     fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
         let tool = &self.tool;
@@ -293,6 +322,10 @@ impl PreparedCall for ForeignCall {
         Box::pin(async move {
             let tool = &self.tool;
             let agent = tool.agent.title();
+            let does = self.session_effects(context);
+            // Before the agent may act: another of its hooks may be judged at once, and no report of the end need come.
+            does.note(&tool.marks).map_err(unnoted)?;
+            context.note_untrusted(does.read().to_vec());
             let by = CallInRun {
                 run: context.run(),
                 call: context.call_id(),
@@ -302,6 +335,9 @@ impl PreparedCall for ForeignCall {
                 ToolError::conflict(format!("{agent} no longer waits for this call"))
                     .with_advice("make the call again")
             })?;
+            if context.is_approved() {
+                does.note_approved(&tool.marks);
+            }
             if !tool.follows {
                 let left = if cleared.is_prompted {
                     format!("left to the prompt of {agent}; haft does not know how it ended")
@@ -312,7 +348,12 @@ impl PreparedCall for ForeignCall {
             }
             let prompted = cleared.is_prompted;
             match cleared.report.await {
-                Ok(report) => tool.result(&report, prompted),
+                Ok(report) => {
+                    if prompted && report.status == CallStatus::Ok {
+                        does.note_approved(&tool.marks);
+                    }
+                    tool.result(&report, prompted)
+                }
                 Err(_) => Err(tool.missing_report(prompted)),
             }
         })

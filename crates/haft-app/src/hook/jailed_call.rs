@@ -7,7 +7,7 @@ use haft::call::ToolCall;
 use haft_hook::{CallAction, HookCall, HookEvent, rewrite_line};
 use serde_json::value::RawValue;
 
-use crate::hook::exec_line::ExecLine;
+use crate::hook::exec_line::{AgentShell, ExecLine};
 use crate::hook::folder::AgentFolder;
 use crate::hook::preapproval;
 use crate::own_program::own_program;
@@ -23,8 +23,8 @@ pub(super) struct JailedCall {
 }
 
 impl JailedCall {
-    /// Returns the jailed form of an event's call that starts in the folder `start`. `None` if the call is anything but one command line
-    /// below the workspace, or the agent cannot change its input.
+    /// Returns the jailed form of an event's call that starts in the folder `start`, in the agent's session of this name. `None` if the call
+    /// is anything but one command line below the workspace, or the agent cannot change its input.
     ///
     /// # Errors
     /// haft's program file was removed.
@@ -33,8 +33,9 @@ impl JailedCall {
         event: &HookEvent,
         call: &HookCall,
         start: &Path,
+        session: &str,
     ) -> Result<Option<Self>, Problem> {
-        let Some(line) = only_line(call) else {
+        let Some(OnlyLine { line, background }) = only_line(call) else {
             return Ok(None);
         };
         let program = own_program().and_then(|path| path.to_str().map(str::to_owned));
@@ -44,8 +45,16 @@ impl JailedCall {
             )
             .advise("install haft again, and end the old server: haft console --stop")
         })?;
-        let exec = command_folder(folder, call, start)
-            .and_then(|cwd| ExecLine::of(&folder.app, &program, line, &cwd));
+        let exec = command_folder(folder, call, start).and_then(|folder_below| {
+            let shell = AgentShell {
+                app: &folder.app,
+                program: &program,
+                session,
+                folder: folder_below,
+                background,
+            };
+            ExecLine::of(shell, line)
+        });
         let Some(ExecLine { line, call }) = exec else {
             return Ok(None);
         };
@@ -70,10 +79,19 @@ impl JailedCall {
     }
 }
 
+/// A command line, and whether the agent goes on while it runs.
+struct OnlyLine<'a> {
+    line: &'a str,
+    background: bool,
+}
+
 /// The line of a call that is one command line and nothing else.
-fn only_line(call: &HookCall) -> Option<&str> {
+fn only_line(call: &HookCall) -> Option<OnlyLine<'_>> {
     match call.actions.as_slice() {
-        [CallAction::Command(command)] if command.why_unknown.is_none() => command.line.as_deref(),
+        [CallAction::Command(command)] if command.why_unknown.is_none() => Some(OnlyLine {
+            line: command.line.as_deref()?,
+            background: command.background,
+        }),
         _ => None,
     }
 }

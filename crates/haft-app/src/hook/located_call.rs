@@ -80,7 +80,8 @@ impl LocatedCall<'_> {
             return Ok(None);
         }
         let start = &self.location.start;
-        let jailed = JailedCall::of(&self.folder, self.event, self.call, start)?;
+        let session = self.session.marks_name();
+        let jailed = JailedCall::of(&self.folder, self.event, self.call, start, session)?;
         // Before its own prompt an agent takes no other input: only what is in this form already stays in it.
         let jailed = jailed.filter(|jailed| !again || jailed.input.is_none());
         Ok(jailed.map(|jailed| JailPlan {

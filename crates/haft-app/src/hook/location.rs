@@ -86,6 +86,10 @@ impl Location {
             None => return Err(missing()),
         };
         let first = roots.first().map(PathBuf::as_path);
+        // A hook may be started in `/` or in the home folder, whatever the agent works in; no project holds the home folder.
+        let home = home_of(site);
+        let named =
+            named.filter(|named| event.cwd.is_none() || !holds_home(home.as_deref(), named));
         let from = from.map(PathBuf::as_path).or(first).or(named);
         let from = from.or(event.cwd.as_deref()).ok_or_else(missing)?;
         let from = from.canonicalize().map_err(|_| missing())?;
@@ -169,18 +173,27 @@ fn has_relative_path(actions: &[CallAction]) -> bool {
     })
 }
 
+/// Returns the user's home folder, by its real path if it exists.
+fn home_of(site: &Site) -> Option<PathBuf> {
+    let home = site.environment.folder("HOME");
+    home.map(|home| home.canonicalize().unwrap_or(home))
+}
+
+/// Whether the home folder is this folder, or below it.
+fn holds_home(home: Option<&Path>, folder: &Path) -> bool {
+    let real = folder.canonicalize();
+    home.is_some_and(|home| home.starts_with(real.as_deref().unwrap_or(folder)))
+}
+
 /// Finds the project around a folder, and a settings file above the project that the user has neither trusted nor declined.
 ///
 /// The project is the nearest folder with settings that the user trusts, so that an agent cannot escape them by making a repository or
 /// settings in a folder below. Without trusted settings, it is the nearest folder with settings or a repository.
 fn find_project(from: &Path, site: &Site) -> Result<(PathBuf, Option<PathBuf>), Problem> {
-    let home = site.environment.folder("HOME");
-    let home = home.map(|home| home.canonicalize().unwrap_or(home));
-    // A project never holds the home folder.
-    let holds_home = |folder: &&Path| home.as_ref().is_some_and(|home| home.starts_with(folder));
+    let home = home_of(site);
     let above: Vec<&Path> = from
         .ancestors()
-        .take_while(|folder| !holds_home(folder))
+        .take_while(|folder| !holds_home(home.as_deref(), folder))
         .collect();
     let has = |folder: &Path, name: &str| folder.join(name).symlink_metadata().is_ok();
     let set: Vec<&Path> = above

@@ -61,6 +61,7 @@ impl AgentSession {
         key: &SessionKey,
         at: ForeignToolContext,
     ) -> Result<Self, Problem> {
+        at.marks.keep();
         let tools = Arc::new(ToolRegistry::new());
         let options = RunOptions {
             client: Some(at.agent.title().to_owned()),
@@ -77,6 +78,11 @@ impl AgentSession {
             entering: AsyncMutex::default(),
             used: Mutex::new(Instant::now()),
         })
+    }
+
+    /// The name of the notes about what the session read and changed.
+    pub(super) fn marks_name(&self) -> &str {
+        self.at.marks.name()
     }
 
     /// Whether another session has to take its place. A session whose run the user stopped stays: the agent's calls are denied.
@@ -97,6 +103,8 @@ impl AgentSession {
         terms: AnswerTerms,
     ) -> Result<Option<haft_hook::HookVerdict>, Problem> {
         *self.used.lock() = Instant::now();
+        // Another process of the session may have noted more.
+        self.runs.note_untrusted(&self.at.marks.sources()?);
         let tool = self.register(self.strictest(readings, &call), call.tool)?;
         let name = tool.name.as_str();
         let calls = &self.at.calls;
@@ -229,6 +237,8 @@ impl AgentSession {
         let shares =
             busy.is_empty() || terms.by_agent || self.verdict(reading, call) == Verdict::Allow;
         let chosen = self.runs.choose(key, &busy, shares).await?;
+        let read = self.at.marks.sources()?;
+        chosen.run.session().note_untrusted(read);
         let hook = calls.begin(tool, call, chosen.run.id()).ok_or_else(|| {
             Problem::failed("too many calls of this session are open")
                 .advise("let some of them end first")

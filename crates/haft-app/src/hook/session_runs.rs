@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use haft::call::RunId;
+use haft::untrusted::UntrustedSource;
 use parking_lot::Mutex;
 
 use crate::app::App;
@@ -61,6 +62,14 @@ impl SessionRuns {
     /// The session's first run, which stands for the session in lists.
     pub(super) fn first(&self) -> &RunHandle {
         &self.first
+    }
+
+    /// Notes what the session has read, whichever of its runs or processes did.
+    pub(super) fn note_untrusted(&self, sources: &[UntrustedSource]) {
+        let more = self.more.lock();
+        for run in [&self.first].into_iter().chain(&*more) {
+            run.session().note_untrusted(sources.to_vec());
+        }
     }
 
     /// Chooses the run for a call. `busy` are the runs in which an alike call is open; `shares` is whether the call may be made there all

@@ -19,13 +19,13 @@ use haft::memory::MemoryAccess;
 use haft::toolset::Toolset;
 use haft_builtins::command::changes::{ChangeMode, CommandChanges};
 use haft_builtins::web::http::Http;
-use haft_sandbox::{Backend, Sandbox};
+use haft_sandbox::{Backend, Places, Sandbox, Strength};
 use serde::Serialize;
 
 use crate::app::App;
-use crate::config::FILE_NAME;
 use crate::config::document::MAX_BYTES;
 use crate::config::layer::is_empty;
+use crate::config::{FILE_NAME, Settings};
 use crate::own_program::{INSTALL_ELSEWHERE, OwnPlace};
 use crate::plain_file;
 use crate::problem::Problem;
@@ -33,7 +33,7 @@ use crate::requests;
 use crate::site::Site;
 use crate::upstream;
 use crate::view::when;
-use crate::wiring::chain;
+use crate::wiring::{chain, parts};
 
 pub use agents::agents;
 
@@ -402,10 +402,32 @@ async fn check_confinement(sandbox: &Sandbox) -> (Vec<HealthCheck>, SandboxStatu
     (checks, strength)
 }
 
+/// Returns why the jail is not full here, as the settings have it and this machine lets it be; `None` if it is.
+///
+/// # Errors
+/// The settings name no sandbox that there is.
+pub async fn jail_shortfall(
+    settings: &Settings,
+    places: Places,
+) -> Result<Option<String>, Problem> {
+    let sandbox = parts::sandbox(settings, places)?;
+    if sandbox.config().backend == Backend::Passthrough {
+        return Ok(Some("sandbox.backend is \"passthrough\"".to_owned()));
+    }
+    let probe = sandbox.probe().await;
+    if probe.strength == Strength::Full {
+        return Ok(None);
+    }
+    Ok(Some(match probe.needs() {
+        needs if needs.is_empty() => format!("its strength is {}", probe.strength),
+        needs => format!("it needs {needs}"),
+    }))
+}
+
 /// Reports `passthrough`, which always fails: it confines nothing, or the required strength rules it out.
-fn unconfined(require: haft_sandbox::Strength) -> (Vec<HealthCheck>, SandboxStatus) {
-    let strength = haft_sandbox::Strength::None.word();
-    let (detail, advice) = if require > haft_sandbox::Strength::None {
+fn unconfined(require: Strength) -> (Vec<HealthCheck>, SandboxStatus) {
+    let strength = Strength::None.word();
+    let (detail, advice) = if require > Strength::None {
         (
             format!(
                 "sandbox.backend = \"passthrough\" is below sandbox.require = \"{require}\": no command runs"
@@ -461,8 +483,8 @@ fn network(app: &App, sandbox: &SandboxStatus) -> HealthCheck {
         );
     }
     let listed = matches!(word, "allow-list" | "install");
-    let own = haft_sandbox::Strength::NoProc.word();
-    let enough = !listed || [own, haft_sandbox::Strength::Full.word()].contains(&sandbox.strength);
+    let own = Strength::NoProc.word();
+    let enough = !listed || [own, Strength::Full.word()].contains(&sandbox.strength);
     let advice = "it needs a jail with namespaces: see above, or set sandbox.network = \"none\"";
     check("network", enough, format!("{word}: {meaning}"), advice)
 }

@@ -73,7 +73,7 @@ pub(crate) fn pace(settings: &Settings) -> Pace {
 }
 
 /// Builds the sandbox of commands.
-fn sandbox(settings: &Settings, places: Places) -> Result<Sandbox, Problem> {
+pub(crate) fn sandbox(settings: &Settings, places: Places) -> Result<Sandbox, Problem> {
     let backend = match settings.get(typed::SANDBOX_BACKEND).as_str() {
         "auto" | "jail" => Backend::Jail,
         "passthrough" => Backend::Passthrough,

@@ -198,14 +198,14 @@ impl Connections {
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    /// Returns the decision about a place, which may still be pending.
-    fn answer(self: &Arc<Self>, place: &ConnectionTarget) -> VerdictReceiver {
+    /// Returns the decision about a place, which may still be pending, and whether it was made for an earlier connection.
+    fn answer(self: &Arc<Self>, place: &ConnectionTarget) -> (VerdictReceiver, bool) {
         let judged = self.verdicts(std::slice::from_ref(place)).pop();
         let asked_each_time = judged.is_some_and(|judged| judged.asks_each_time);
         let mut decided = self.decided.lock();
         let known = decided.get(place);
         if let Some(known) = known.filter(|known| known.holds(asked_each_time)) {
-            return known.hear.clone();
+            return (known.hear.clone(), true);
         }
         let (wanted, hear) = PendingTarget::new(place.clone());
         if known.is_none() && decided.len() >= MAX_PLACES {
@@ -213,7 +213,7 @@ impl Connections {
                 format!("the command has already asked for {MAX_PLACES} hosts"),
                 None,
             );
-            return hear;
+            return (hear, false);
         }
         let known = TargetDecision {
             hear: hear.clone(),
@@ -227,7 +227,7 @@ impl Connections {
         let Some(tasks) = asking.as_mut() else {
             self.forget(&others);
             wanted.refuse("the command has ended", None);
-            return hear;
+            return (hear, false);
         };
         let this = Arc::clone(self);
         // Uses a separate task, because the program may give up this connection and open another.
@@ -235,7 +235,7 @@ impl Connections {
             this.ask(wanted, others).await;
         }));
         drop(asking);
-        hear
+        (hear, false)
     }
 
     /// Returns the other hosts of the registry that the command's programs use, if the user would be asked about them too: such a
@@ -423,10 +423,15 @@ impl Connections {
 
     async fn decide(self: Arc<Self>, place: ConnectionTarget) -> ConnectionVerdict {
         for _ in 0..MAX_TRIES {
-            let mut answer = self.answer(&place);
+            let (mut answer, is_known) = self.answer(&place);
             let heard = answer.wait_for(Option::is_some).await;
-            if let Ok(Some(answer)) = heard.as_deref() {
-                return answer.clone();
+            let heard = heard.ok().and_then(|answer| answer.clone());
+            if let Some(answer) = heard {
+                if is_known && answer.is_ok() {
+                    // One decision covers it, but it can carry data out like the first.
+                    self.rules.count(CONNECT, &[place.permission()]).await;
+                }
+                return answer;
             }
             // The task that asks ended without an answer: the command ended, or the task asked only about another host.
             if *self.ended.borrow() {

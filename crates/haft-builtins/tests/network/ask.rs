@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use haft::approval::inbox::{RequestFilter, RequestStatus};
 use haft::approval::{ApprovalScope, Decision, PendingRequest, RequestReceiver, channel};
+use haft::budget::{Budgets, EffectLimits};
 use haft::permission::{Effect, Verdict};
 use haft::policy::{Policy, Profile, RuleSet, UntrustedContent};
 use haft_builtins::command::CommandNetwork;
@@ -28,6 +29,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     a_command_in_the_background_asks_like_any_other(sandbox).await;
     without_anyone_to_ask_a_command_in_the_background_is_refused(sandbox).await;
     a_command_in_the_background_is_guarded_both_ways(sandbox).await;
+    each_connection_counts_as_a_send(sandbox).await;
     a_listed_host_is_guarded_once_the_run_has_read_elsewhere(sandbox).await;
     a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox).await;
 }
@@ -114,6 +116,25 @@ async fn a_person_decides_about_each_host_once(sandbox: &Sandbox) {
         "{refused}"
     );
     assert!(seen.strength.contains(", network ask"), "{}", seen.strength);
+}
+
+/// One decision covers all connections to a host, but each of them can carry data out.
+async fn each_connection_counts_as_a_send(sandbox: &Sandbox) {
+    let town = town().await;
+    let network = CommandNetwork::ask(allow(&[], &town));
+    let policy = Policy::builder(Profile::Trusted).rules(allowing(&["Network(example.com)"]));
+    let budgets = Budgets::of_run(EffectLimits {
+        sends: Some(2),
+        ..EffectLimits::default()
+    });
+    let policy = policy.build().unwrap().with_budgets(budgets);
+    let scene = Scene::judged(sandbox, network, policy);
+    scene.trust(&town);
+    let script = "connect('example.com:443')\n".repeat(3);
+    let seen = scene.script(&script).await;
+    let out = &seen.shown;
+    assert_eq!(out.matches("HTTP/1.1 200").count(), 2, "{out}");
+    assert_eq!(out.matches("HTTP/1.1 403").count(), 1, "{out}");
 }
 
 async fn an_approval_for_the_session_holds_for_its_command_line(sandbox: &Sandbox) {

@@ -60,6 +60,7 @@ fn reading_commands_in_the_workspace_pass() {
             "cd etc && head -n 1 passwd",
         ],
     );
+    check(&scene, Allow, LOOKING);
     let root = scene.root.to_string_lossy();
     check(
         &scene,
@@ -71,6 +72,101 @@ fn reading_commands_in_the_workspace_pass() {
         ],
     );
 }
+
+/// Lines by which an agent looks where it is, and at what.
+#[rustfmt::skip]
+const LOOKING: &[&str] = &[
+    "uname -a",
+    "uname -s && uname -m",
+    "df -h",
+    "df -h . /",
+    "free -m; nproc; uptime -p",
+    "id -u && whoami && hostname -f",
+    "file README.md src/*.rs",
+    "file -b --mime-type package.json",
+    "xxd README.md | head -3",
+    "xxd -l 16 -s 4 package.json",
+    "hexdump -C README.md | head -n 2",
+    "tree",
+    "tree -L 2 -I 'node_modules|target' src",
+    "command -v node",
+    "command -v node >/dev/null 2>&1 && echo yes || echo no",
+    "type -a node",
+    "which node; node -v; npm -v; python3 -V",
+    "if command -v rg; then rg --version; fi",
+    "echo $PWD",
+    "echo \"$PWD\"",
+    "ls \"$PWD\"/src",
+    "cat $PWD/README.md",
+    "cd src && echo $PWD && cat \"$PWD/lib.rs\"",
+    "ls; echo $?",
+    "ls nothing; echo \"exit code: $?\"",
+    "grep -c text README.md; printf 'EXIT %s\\n' \"$?\"",
+    "echo \"$USER uses $SHELL, pid $$\"",
+    "echo $PATH",
+    "echo \"${PATH}\"",
+];
+
+/// Lines that look like those, and leave the workspace, write, or show what is no fact.
+#[rustfmt::skip]
+const NOT_LOOKING: &[&str] = &[
+    "uname x",
+    "hostname x",
+    "hostname -F README.md",
+    "df ../other",
+    "df --sync",
+    "file -C -m src/lib.rs",
+    "file -f README.md",
+    "file -z README.md",
+    "file ../other/file",
+    "file linked/away/file",
+    "file .env",
+    "xxd .env",
+    "xxd id_*",
+    "xxd -r README.md",
+    "xxd -r -p README.md src/lib.rs",
+    "xxd README.md src/lib.rs",
+    "xxd README.md Makefile",
+    "xxd -p .env | head -1",
+    "xxd ~/.ssh/id_rsa",
+    "hexdump -C .env",
+    "hexdump -f .env README.md",
+    "tree -o README.md",
+    "tree -R -L 1 -H . src",
+    "tree --fromfile .env",
+    "tree ..",
+    "tree ~",
+    "tree -l",
+    "tree linked/away",
+    "command node",
+    "command -p node",
+    "command -v \"$x\"",
+    "command -v ~/.ssh/id_rsa",
+    "node -v x.js",
+    "node -r ./x.js -v",
+    "NODE_OPTIONS='--require ./x.js' node -v",
+    "PATH=. node -v",
+    "./node -v",
+    "cargo -V",
+    "yarn -v",
+    "echo $HOME/*",
+    "echo $AWS_KEY $?",
+    "echo \"$?$AWS_KEY\"",
+    "echo \"$USER_TOKEN\"",
+    "echo ${!PATH}",
+    "echo ${USER:-$TOKEN}",
+    "read USER < README.md; echo $USER",
+    "USER=$(cat README.md); echo $USER",
+    "for USER in $TOKEN; do echo $USER; done",
+    "cat \"$?\"",
+    "cat $PWD/.env",
+    "cat \"$PWD/../other/file\"",
+    "cat $PWD/linked/away/file",
+    "PWD=/etc; cat $PWD/passwd",
+    "cd linked/away && cat $PWD/file",
+    "printf $PWD 1",
+    "mkdir '*'; cd '*' && echo $PWD/*",
+];
 
 /// Lines that leave the workspace, or whose effects are unknown.
 #[rustfmt::skip]
@@ -198,6 +294,7 @@ const OUT: &[&str] = &[
 fn what_leads_out_or_is_not_known_is_asked_about() {
     let scene = Scene::new();
     check(&scene, Ask, OUT);
+    check(&scene, Ask, NOT_LOOKING);
 }
 
 #[test]

@@ -68,6 +68,12 @@ pub(crate) struct Exec {
     /// Run it on this terminal, as an editor or a REPL needs it
     #[arg(short = 't', long)]
     pub(crate) tty: bool,
+    /// Run it directly in the workspace, until it ends or is stopped: a server, a watcher
+    #[arg(long, conflicts_with = "tty")]
+    pub(crate) background: bool,
+    /// The agent's session that the command belongs to, as the hook names it
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub(crate) session: Option<String>,
     /// Wait for an approval decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use haft::approval::inbox::RequestStatus;
 use haft::result::Outcome;
 use haft_app::app::App;
+use haft_app::hook::exec_session::ExecSession;
 use haft_app::problem::Problem;
 use haft_app::requests::{visit, with_status};
 use haft_app::run::{ApprovalWait, RunHandle, RunOptions};
@@ -51,12 +52,15 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         None => Signals::heard()?,
     };
     let output = OutputWriter::start(app.redactor(), attended.clone())?;
+    let agent = args.session.as_deref();
+    let agent = agent.map(|name| ExecSession::find(app, name)).transpose()?;
     let options = RunOptions {
         input: match &attended {
             Some(terminal) => Some(terminal.input()),
-            None => input::stdin_data(),
+            None => input::stdin_data().filter(|_| !args.background),
         },
-        is_attended: attended.is_some(),
+        on_terminal: attended.is_some(),
+        attends: args.background,
         progress: Some(Arc::clone(&output) as _),
         wait: match args.wait {
             None => ApprovalWait::Limit,
@@ -67,9 +71,12 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     let folder = folder(at)?;
     let call = match attended {
         Some(_) => app.terminal_call(&args.words, &folder),
-        None => app.exec_call(&args.words, &folder),
+        None => app.exec_call(&args.words, &folder, args.background),
     };
     let (run, call) = app.start_for(options, call).await?;
+    if let Some(agent) = &agent {
+        agent.recall(&run)?;
+    }
     let command = ExecCommand {
         at,
         app,
@@ -77,7 +84,8 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         output: &output,
         attended: attended.as_deref(),
     };
-    let (outcome, stopped) = command.outcome(run.call(call), &mut signals).await;
+    let running = note_reads(agent.as_ref(), &run, run.call(call));
+    let (outcome, stopped) = command.outcome(running, &mut signals).await;
     output.leave_terminal();
     let exit = print_end(&command, &outcome, stopped.as_ref()).await?;
     run.release().await;
@@ -90,6 +98,29 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         Some(CommandStop::Output(OutputEnd::Failed(why))) => Err(stdout::unwritten(&why)),
         Some(CommandStop::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
         Some(CommandStop::Signal) | None => Ok(exit.code()),
+    }
+}
+
+/// Notes for the agent's session what the command reads from elsewhere, while it runs and before the agent learns its outcome.
+async fn note_reads(
+    agent: Option<&ExecSession>,
+    run: &RunHandle,
+    running: impl Future<Output = Outcome>,
+) -> Outcome {
+    tokio::pin!(running);
+    loop {
+        let outcome = tokio::select! {
+            outcome = &mut running => Some(outcome),
+            () = tokio::time::sleep(LOOK), if agent.is_some() => None,
+        };
+        let noted = agent.map(|agent| agent.note(run));
+        if let Some(Err(problem)) = noted {
+            // Its output may be on the agent's screen already. The run's own record holds what it read.
+            tracing::warn!(%problem, "note what a command read for an agent's session");
+        }
+        if let Some(outcome) = outcome {
+            return outcome;
+        }
     }
 }
 

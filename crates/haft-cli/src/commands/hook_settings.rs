@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use haft_app::clients::{InstallScope, text_of};
+use haft_app::hook::wrap_setting::{self, WrapSetting};
 use haft_app::hook_settings::status::AgentStatus;
 use haft_app::hook_settings::{
     self, HookEditOptions, HookLauncher, InstallEdit, registrations, switch,
@@ -20,7 +21,11 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled, visible};
 
+mod governed;
 mod status;
+
+/// What is asked before haft goes into files.
+const INSTALL_QUESTION: &str = "put haft into these files?";
 
 /// Runs the command.
 pub(crate) fn run(at: &Invocation, hook: &Hook) -> ExitResult {
@@ -155,68 +160,144 @@ fn print(at: &Invocation, typed: &HookFiles) -> ExitResult {
 }
 
 fn install(at: &Invocation, typed: &HookFiles) -> ExitResult {
-    let program = program(at, typed.project)?;
     let agents = agents(at, typed, AgentStatus::is_here)?;
     if agents.is_empty() {
         return Err(Problem::usage("no coding agent was found here")
             .advise("name one: haft hook install claude"));
     }
-    let each = |dry_run: bool| {
-        let edits = agents.iter().map(|agent| {
-            let order = order(at, typed, *agent)?;
-            let edits = hook_settings::install(HookEditOptions { dry_run, ..order }, &program)?;
-            Ok((*agent, edits))
-        });
-        edits.collect::<Result<Vec<_>, Problem>>()
-    };
-    let shown = each(true)?;
-    if !is_agreed(at, typed, &shown, "put haft into these files?")? {
-        return Err(Problem::usage("not installed").advise("nothing was changed"));
-    }
-    let done = if typed.dry_run { shown } else { each(false)? };
+    let done = put(at, typed, &agents)?;
     if at.screen.json {
-        return document(at, typed, &done);
+        at.screen.document(&described_install(typed, &done))?;
+        return Ok(Exit::Done);
     }
-    for (agent, edits) in &done {
-        say_installed(at, typed, *agent, edits);
+    say_put(at, typed, &done);
+    if !typed.dry_run {
+        for (agent, _) in &done.agents {
+            say_governed(at, *agent);
+        }
     }
     Ok(Exit::Done)
 }
 
-/// Shows what would change and asks the user to confirm.
-fn is_agreed(
+/// What an install did, or would do.
+pub(crate) struct HookInstall {
+    agents: Vec<(Agent, Vec<InstallEdit>)>,
+    wrap: Option<WrapSetting>,
+}
+
+impl HookInstall {
+    /// Returns the edits of all files, haft's own settings included.
+    fn edits(&self) -> impl Iterator<Item = &InstallEdit> {
+        let own = self.wrap.as_ref().and_then(WrapSetting::edit);
+        self.agents.iter().flat_map(|(_, edits)| edits).chain(own)
+    }
+}
+
+/// Returns what an install would do, or does it.
+pub(crate) fn plan(
     at: &Invocation,
     typed: &HookFiles,
-    shown: &[(Agent, Vec<InstallEdit>)],
+    agents: &[Agent],
+    dry_run: bool,
+) -> Result<HookInstall, Problem> {
+    let program = program(at, typed.project)?;
+    let edits = agents.iter().map(|agent| {
+        let order = order(at, typed, *agent)?;
+        let edits = hook_settings::install(HookEditOptions { dry_run, ..order }, &program)?;
+        Ok((*agent, edits))
+    });
+    Ok(HookInstall {
+        agents: edits.collect::<Result<Vec<_>, Problem>>()?,
+        wrap: governed::wrap(at, agents, dry_run)?,
+    })
+}
+
+/// Shows what an install would change, asks, and does it.
+fn put(at: &Invocation, typed: &HookFiles, agents: &[Agent]) -> Result<HookInstall, Problem> {
+    let shown = plan(at, typed, agents, true)?;
+    if !is_agreed(at, typed, shown.edits(), INSTALL_QUESTION)? {
+        return Err(Problem::usage("not installed").advise("nothing was changed"));
+    }
+    if typed.dry_run {
+        return Ok(shown);
+    }
+    plan(at, typed, agents, false)
+}
+
+/// Shows what an install of haft in an agent's hooks would change, and asks whether to do it.
+///
+/// # Errors
+/// It cannot be done, or no user can be asked.
+pub(crate) fn is_wanted(at: &Invocation, typed: &HookFiles, agent: Agent) -> Result<bool, Problem> {
+    let shown = plan(at, typed, &[agent], true)?;
+    is_agreed(at, typed, shown.edits(), INSTALL_QUESTION)
+}
+
+/// Says what an install did, how commands run from now on, and last whether each agent is governed.
+pub(crate) fn say_put(at: &Invocation, typed: &HookFiles, done: &HookInstall) {
+    for (agent, edits) in &done.agents {
+        say_installed(at, typed, *agent, edits);
+    }
+    if let Some(edit) = done.wrap.as_ref().and_then(WrapSetting::edit) {
+        say_edit(at, typed, edit, "hook.wrap = \"jail\"");
+    }
+    for (agent, _) in &done.agents {
+        let (_, line) = governed::commands_of(*agent, done.wrap.as_ref());
+        at.screen.say(&visible::line(&line));
+    }
+}
+
+/// Says in one line whether an agent is governed, and what is not.
+pub(crate) fn say_governed(at: &Invocation, agent: Agent) {
+    let status = hook_settings::status::status(agent, at.site.setup(), &places(at));
+    at.screen.say(&governed::line(&status));
+}
+
+/// Returns whether an agent is governed: `yes`, `partly` or `no`.
+pub(crate) fn governed_word(at: &Invocation, agent: Agent) -> Value {
+    let status = hook_settings::status::status(agent, at.site.setup(), &places(at));
+    json!(status.governed)
+}
+
+/// Shows what would change and asks the user to confirm.
+fn is_agreed<'e>(
+    at: &Invocation,
+    typed: &HookFiles,
+    edits: impl Iterator<Item = &'e InstallEdit>,
     question: &str,
 ) -> Result<bool, Problem> {
-    let edits = || shown.iter().flat_map(|(_, edits)| edits);
-    let changes = edits().any(InstallEdit::changes);
+    let changed: Vec<&InstallEdit> = edits.filter(|edit| edit.changes()).collect();
     if !at.screen.json {
-        for edit in edits().filter(|edit| edit.changes()) {
+        for edit in &changed {
             at.screen.out(&diff(edit))?;
         }
     }
+    let changes = !changed.is_empty();
     if typed.yes || typed.dry_run || !changes {
         return Ok(true);
     }
     consent::agree(at, question, "an edit of an agent's hooks")
 }
 
+/// Says what was done to a file.
+fn say_edit(at: &Invocation, typed: &HookFiles, edit: &InstallEdit, what: &str) {
+    let file = visible::line(&edit.file.display().to_string());
+    let line = match (edit.changes(), typed.dry_run) {
+        (false, _) => format!("{file} already has {what}"),
+        (true, true) => format!("would change {file}"),
+        (true, false) => format!("put {what} into {file}"),
+    };
+    at.screen.say(&line);
+    if let Some(backup) = &edit.backup {
+        let line = format!("  backup of the file: {}", backup.display());
+        at.screen.say(&styled(DIM, &visible::line(&line)));
+    }
+}
+
 fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[InstallEdit]) {
     let title = agent.title();
     for edit in edits {
-        let file = visible::line(&edit.file.display().to_string());
-        let line = match (edit.changes(), typed.dry_run) {
-            (false, _) => format!("{file} already has haft"),
-            (true, true) => format!("would change {file}"),
-            (true, false) => format!("put haft into {file}"),
-        };
-        at.screen.say(&line);
-        if let Some(backup) = &edit.backup {
-            let line = format!("  backup of the file: {}", backup.display());
-            at.screen.say(&styled(DIM, &visible::line(&line)));
-        }
+        say_edit(at, typed, edit, "haft");
         if edit.changes() && edit.file.starts_with(&at.site.workspace) {
             let line =
                 "  it may hold paths of this machine: look before you put it under version control";
@@ -233,14 +314,9 @@ fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Inst
         let line = format!("{title}: {}", agent.limits().failure);
         at.screen.say(&line);
     }
-    if agent.limits().can_rewrite {
-        at.screen.say(
-            "to be asked less: hook.wrap = \"jail\" in haft.toml runs its commands in haft's jail, on a copy (guide: Hooks, Commands in the jail)",
-        );
-    }
     let name = agent.name();
     at.screen.say(&format!(
-        "check with: haft hook status {name}; undo with: haft hook uninstall {name}{}",
+        "undo with: haft hook uninstall {name}{}",
         if typed.project { " --project" } else { "" }
     ));
 }
@@ -258,23 +334,56 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> ExitResult {
         })?;
         shown.push((*agent, edits));
     }
-    if !is_agreed(at, typed, &shown, "remove haft from these files?")? {
+    let wrap = if outlives(at, typed, &agents) {
+        None
+    } else {
+        wrap_setting::unwrap(&at.site, true)?
+    };
+    let edits = shown.iter().flat_map(|(_, edits)| edits).chain(&wrap);
+    if !is_agreed(at, typed, edits, "remove haft from these files?")? {
         return Err(Problem::usage("not uninstalled").advise("nothing was changed"));
     }
     let mut done = Vec::new();
     for agent in &agents {
         done.push((*agent, hook_settings::uninstall(order(at, typed, *agent)?)?));
     }
+    if wrap.is_some() {
+        wrap_setting::unwrap(&at.site, typed.dry_run)?;
+    }
     if at.screen.json {
-        return document(at, typed, &done);
+        let all = done
+            .iter()
+            .map(|(agent, edits)| described_agent(typed, *agent, edits));
+        at.screen.document(&all.collect::<Vec<_>>())?;
+        return Ok(Exit::Done);
     }
     for (agent, edits) in &done {
         say_removed(at, typed, *agent, edits);
+    }
+    if let Some(edit) = wrap {
+        let word = if typed.dry_run {
+            "would remove"
+        } else {
+            "removed"
+        };
+        let line = format!("{word} hook.wrap = \"jail\" from {}", edit.file.display());
+        at.screen.say(&visible::line(&line));
     }
     for advice in moved {
         at.screen.say(&visible::line(&advice));
     }
     Ok(Exit::Done)
+}
+
+/// Whether haft stays in the hooks of an agent whose commands it runs in the jail: then `hook.wrap` stays, too.
+fn outlives(at: &Invocation, typed: &HookFiles, removed: &[Agent]) -> bool {
+    let level = if typed.project { "project" } else { "user" };
+    Agent::ALL.into_iter().any(|agent| {
+        let status = hook_settings::status::read(agent, at.site.setup());
+        let mut files = status.files.iter();
+        let stays = files.any(|file| file.level != level || !removed.contains(&agent));
+        agent.limits().can_rewrite && stays
+    })
 }
 
 fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[InstallEdit]) {
@@ -305,14 +414,22 @@ fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Instal
     }
 }
 
-fn document(at: &Invocation, typed: &HookFiles, done: &[(Agent, Vec<InstallEdit>)]) -> ExitResult {
-    let all = done.iter().map(|(agent, edits)| {
-        let files: Vec<Value> = edits
-            .iter()
-            .map(|edit| described(edit, typed.dry_run))
-            .collect();
-        json!({"agent": agent.name(), "files": files, "steps": registrations(*agent, "haft").steps})
+/// Returns what an install did as `--json` shows it, agent by agent.
+pub(crate) fn described_install(typed: &HookFiles, done: &HookInstall) -> Vec<Value> {
+    let each = done.agents.iter().map(|(agent, edits)| {
+        let mut shown = described_agent(typed, *agent, edits);
+        if let Some(map) = shown.as_object_mut() {
+            let (jailed, why) = governed::commands_of(*agent, done.wrap.as_ref());
+            map.insert("jailed".into(), json!(jailed));
+            map.insert("commands".into(), json!(why));
+        }
+        shown
     });
-    at.screen.document(&all.collect::<Vec<_>>())?;
-    Ok(Exit::Done)
+    each.collect()
+}
+
+fn described_agent(typed: &HookFiles, agent: Agent, edits: &[InstallEdit]) -> Value {
+    let files = edits.iter().map(|edit| described(edit, typed.dry_run));
+    let files: Vec<Value> = files.collect();
+    json!({"agent": agent.name(), "files": files, "steps": registrations(agent, "haft").steps})
 }

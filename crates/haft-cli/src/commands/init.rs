@@ -4,8 +4,6 @@ use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use haft::skill::set::{SkillFilter, SkillRoot, SkillSet, WORKSPACE_FOLDERS};
-use haft_app::clients::ClientProgram;
-use haft_app::clients::install::InstallEdit;
 use haft_app::config::FILE_NAME;
 use haft_app::problem::{Problem, SourceLocation};
 use haft_app::project::{Project, starter};
@@ -13,10 +11,13 @@ use haft_app::trust::{TrustChoice, TrustStore};
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::commands::{ExitResult, mcp, own_place};
+use crate::commands::{ExitResult, own_place};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive, yes};
 use crate::screen::{DIM, styled, visible};
+use connect::Connection;
+
+mod connect;
 
 /// Detects, writes, trusts, connects. An existing haft.toml is not changed and not trusted unseen, nor are skills.
 pub(crate) fn run(at: &Invocation, args: &args::Init) -> ExitResult {
@@ -26,17 +27,9 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> ExitResult {
     } else {
         own_place::warn(at);
     }
-    let typed = args.client.as_ref().map(|name| args::ClientFileArgs {
-        name: name.clone(),
-        project: args.project,
-        user: args.user,
-        dry_run: args.dry_run,
-    });
     // Fail before anything is written.
     TrustStore::check(&at.site.workspace)?;
-    if let Some(typed) = &typed {
-        mcp::install(at, &typed.as_dry_run())?;
-    }
+    let connection = Connection::prepare(at, args)?;
     let was_trusted = TrustStore::load(&at.site.home)?.trusts(&at.site.workspace);
     let skills = skills_of(at);
     let project = Project::scan(&at.site.workspace);
@@ -64,16 +57,20 @@ pub(crate) fn run(at: &Invocation, args: &args::Init) -> ExitResult {
     if !at.screen.json {
         outcome.say(at, &project, args.dry_run)?;
     }
-    let connected = typed.map(|typed| mcp::install(at, &typed)).transpose()?;
+    let connected = connection.as_ref().map(|one| one.connect(at));
+    let connected = connection.as_ref().zip(connected.transpose()?);
     if at.screen.json {
-        at.screen
-            .document(&outcome.document(&project, connected.as_ref(), args.dry_run))?;
+        let mut shown = outcome.document(&project, args.dry_run);
+        if let (Some((connection, done)), Some(map)) = (&connected, shown.as_object_mut()) {
+            connection.describe(at, done, map);
+        }
+        at.screen.document(&shown)?;
         return Ok(Exit::Done);
     }
-    match connected {
-        Some((client, edit)) => mcp::say_installed(at, client, &edit, args.dry_run)?,
+    match &connected {
+        Some((connection, done)) => connection.say(at, done)?,
         None => at.screen.say(
-            "connect a client: haft mcp install claude-code (or cursor, vscode, codex, gemini, zed, opencode, claude-desktop)",
+            "put an agent under haft's rules: haft hook install claude (or codex, cursor, gemini, copilot, opencode, …)",
         ),
     }
     Ok(Exit::Done)
@@ -225,18 +222,13 @@ impl InitReport<'_> {
         }
     }
 
-    fn document(
-        &self,
-        project: &Project,
-        connected: Option<&(&'static ClientProgram, InstallEdit)>,
-        dry_run: bool,
-    ) -> Value {
+    fn document(&self, project: &Project, dry_run: bool) -> Value {
         let rules = |list: &[haft_app::project::FittingRule]| -> Vec<Value> {
             let rows = list.iter();
             rows.map(|rule| json!({"rule": rule.rule, "why": rule.why}))
                 .collect()
         };
-        let mut shown = json!({
+        json!({
             "file": self.path,
             "written": self.is_new && !dry_run,
             "trusted": self.trusted,
@@ -246,11 +238,6 @@ impl InitReport<'_> {
             "git": project.git,
             "allow": rules(&project.allow),
             "ask": rules(&project.ask),
-        });
-        if let (Some((client, edit)), Some(map)) = (connected, shown.as_object_mut()) {
-            map.insert("client".into(), json!(client.name));
-            map.insert("client_file".into(), json!(edit.file));
-        }
-        shown
+        })
     }
 }

@@ -168,12 +168,16 @@ fn script(seen: &Path) -> String {
 /// Returns haft's settings for a verdict on the call. No server is left running in the background.
 fn settings(answer: Answer) -> &'static str {
     match answer {
-        Answer::Deny => "console.start = \"never\"\n[policy]\ndeny = [\"Bash(echo *)\"]\n",
+        Answer::Deny => {
+            "console.start = \"never\"\n[hook]\nwrap = \"none\"\n[policy]\ndeny = [\"Bash(echo *)\"]\n"
+        }
         Answer::Allow => {
-            "console.start = \"never\"\n[policy]\nprofile = \"trusted\"\nallow = [\"Bash(echo *)\", \"Edit(/**)\"]\n"
+            "console.start = \"never\"\n[hook]\nwrap = \"none\"\n[policy]\nprofile = \"trusted\"\nallow = [\"Bash(echo *)\", \"Edit(/**)\"]\n"
         }
         // The agents run without a user, so nothing is answered, and a hook that asks in haft's inbox must not wait long.
-        Answer::Ask => "console.start = \"never\"\n[hook]\nask = \"agent\"\nwait_s = 1\n",
+        Answer::Ask => {
+            "console.start = \"never\"\n[hook]\nwrap = \"none\"\nask = \"agent\"\nwait_s = 1\n"
+        }
     }
 }
 

@@ -16,7 +16,14 @@ fn init_writes_settings_that_fit_and_trusts_the_folder() {
     lab.file("core/Cargo.toml", "");
     lab.file("svc/go.mod", "module x\n");
     fs::create_dir(lab.work().join(".git")).unwrap();
-    let dry = lab.run(&["init", "--dry-run", "--client", "cursor"]);
+    let dry = lab.run(&[
+        "init",
+        "--dry-run",
+        "--client",
+        "cursor",
+        "--mcp",
+        "--project",
+    ]);
     assert_eq!(dry.code, 0, "{}", dry.stderr);
     assert!(
         dry.stdout.contains("[policy]") && dry.stdout.contains("mcpServers"),
@@ -24,8 +31,8 @@ fn init_writes_settings_that_fit_and_trusts_the_folder() {
         dry.stdout
     );
     assert!(!lab.work().join("haft.toml").exists() && !lab.work().join(".cursor").exists());
-    let ran = lab.run(&["init", "--client", "cursor"]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", ran.stderr);
+    let ran = lab.run(&["init", "--client", "cursor", "--mcp", "--project", "--yes"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     for words in [
         "Go, Node (npm), Python, Rust, 4 packages, git",
         "allows Bash(cargo test)",
@@ -221,7 +228,7 @@ fn init_trusts_no_skills_that_a_folder_brings_unless_told() {
 fn init_checks_everything_before_it_writes_anything() {
     let lab = Lab::new();
     lab.file(".cursor/mcp.json", "{,}");
-    let ran = lab.run(&["init", "--client", "cursor"]);
+    let ran = lab.run(&["init", "--client", "cursor", "--mcp", "--project", "--yes"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(!lab.work().join("haft.toml").exists(), "{}", ran.stderr);
     assert!(!lab.home().join("trust.json").exists());

@@ -1,5 +1,6 @@
 //! `haft hook`: what coding agents are answered, with a server and without, and what the record says of their calls.
 
+use std::path::Path;
 use std::process::Child;
 
 use serde_json::{Value, json};
@@ -401,6 +402,26 @@ fn where_a_call_works_is_said_by_the_event_and_not_by_its_input() {
             let ran = hook(&lab, &made.to_string());
             assert_ne!(decision(&ran).0, "allow", "{made}: {}", ran.stdout);
         }
+    }
+}
+
+#[test]
+fn a_hook_that_is_started_above_the_home_folder_judges_by_the_folder_of_the_event() {
+    let lab = lab("hook.ask = \"agent\"\n");
+    lab.file("README.md", "hello\n");
+    std::fs::create_dir(lab.work().join(".git")).unwrap();
+    let input = json!({"file_path": lab.work().join("README.md")});
+    let home = lab.work().parent().unwrap().to_owned();
+    for folder in [Path::new("/"), &home, &lab.work()] {
+        let mut command = lab.command(&["hook", "claude"]);
+        command.current_dir(folder);
+        let mut child = command.spawn().unwrap();
+        let event = before(&lab, "t-1", "Read", &input);
+        let mut pipe = child.stdin.take().unwrap();
+        std::io::Write::write_all(&mut pipe, event.as_bytes()).unwrap();
+        drop(pipe);
+        let (verdict, why) = decision(&ended(child));
+        assert_eq!(verdict, "allow", "{}: {why}", folder.display());
     }
 }
 

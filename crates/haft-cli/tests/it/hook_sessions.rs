@@ -448,6 +448,7 @@ fn a_session_without_a_server_knows_only_the_runs_in_which_a_decision_waits() {
     let known = || {
         let sessions = fs::read_dir(lab.home().join("hooks")).unwrap();
         let folders = sessions.map(|session| session.unwrap().path());
+        let folders = folders.filter(|folder| folder.is_dir());
         let notes = folders.map(|folder| fs::read_dir(folder).unwrap().count());
         notes.sum::<usize>()
     };

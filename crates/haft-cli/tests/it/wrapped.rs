@@ -88,6 +88,14 @@ fn the_agents_shell_keeps_the_folder_that_a_line_changes_to() {
             "/with space",
         ),
         ("cd sub\ncat here.txt", "sub", "/sub"),
+        ("cat sub/here.txt && cd sub", "sub", "/sub"),
+        ("cd sub && cat here.txt && cd deep && cd ..", "sub", "/sub"),
+        (
+            "mkdir made && cd made && cat ../sub/here.txt",
+            "sub",
+            "/made",
+        ),
+        ("true && cd sub && false", "", ""),
         // For these it is not certain that the shell itself changes.
         ("cd sub | cat; cat sub/here.txt", "sub", ""),
         ("(cd sub && cat here.txt)", "sub", ""),
@@ -306,4 +314,102 @@ fn rules_that_name_the_agents_tool_hold_for_what_is_wrapped() {
         };
         assert!(why.contains(expected), "{rule}: {why}");
     }
+}
+
+#[test]
+fn a_command_in_the_background_works_in_the_workspace_until_it_is_stopped() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    lab.file(
+        "server.sh",
+        "echo up\necho $$ > pid\nwhile [ ! -e stop ]; do sleep 0.05; done\necho down\nexit 3\n",
+    );
+    let input = json!({"command": "bash server.sh", "run_in_background": true});
+    let ran = hook(&lab, &before(&lab, "t-1", "Bash", &input));
+    assert_eq!(decision(&ran).0, "allow", "{}", ran.stdout);
+    let amended = &ran.json()["hookSpecificOutput"]["updatedInput"];
+    assert_eq!(amended["run_in_background"], true);
+    let line = amended["command"].as_str().unwrap().to_owned();
+    // As the agent's shell leaves it in the background, and stops it.
+    for stops in [true, false] {
+        let child = lab
+            .program("bash", &["-c", &format!("exec {line}")])
+            .spawn()
+            .unwrap();
+        wait("the command to write into the workspace", || {
+            lab.work().join("pid").exists().then_some(())
+        });
+        let listed = lab.run(&["runs", "list", "--json"]).json();
+        assert!(listed.to_string().contains("bash server.sh"), "{listed}");
+        if stops {
+            let pid = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+            let ran = ended(child);
+            assert_eq!((ran.code, &*ran.stdout), (130, "up\n"), "{}", ran.stderr);
+        } else {
+            lab.file("stop", "");
+            let ran = ended(child);
+            assert_eq!(
+                (ran.code, &*ran.stdout),
+                (3, "up\ndown\n"),
+                "{}",
+                ran.stderr
+            );
+        }
+        std::fs::remove_file(lab.work().join("pid")).unwrap();
+    }
+}
+
+#[test]
+fn a_line_whose_command_the_shell_leaves_in_the_background_returns_at_once() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    let wait_for = "while [ ! -e stop ]; do sleep 0.05; done";
+    lab.file("server.sh", &format!("{wait_for}\necho done > end\n"));
+    let line = wrapped(&lab, "bash server.sh > log.txt 2>&1 &");
+    assert!(
+        line.contains("--background") && line.ends_with('&'),
+        "{line}"
+    );
+    let ran = in_shell(&lab, &format!("{line}\necho next"));
+    assert_eq!((ran.code, &*ran.stdout), (0, "next\n"), "{}", ran.stderr);
+    lab.file("stop", "");
+    wait("the command in the background", || {
+        lab.work().join("end").exists().then_some(())
+    });
+    for line in [
+        "sleep 1 & echo a",
+        "echo a; sleep 1 &",
+        "echo 'a' \\&",
+        "echo a &&",
+    ] {
+        let ran = hook(&lab, &before(&lab, "t-9", "Bash", &bash(line)));
+        assert!(
+            !ran.stdout.contains("--background"),
+            "{line}: {}",
+            ran.stdout
+        );
+    }
+}
+
+#[test]
+fn what_a_session_read_counts_for_its_commands_in_the_jail_and_back() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    let line = wrapped(&lab, "true");
+    let words = line.split(' ').collect::<Vec<_>>();
+    let at = words.iter().position(|word| *word == "--session").unwrap();
+    let notes = lab
+        .home()
+        .join("hooks")
+        .join(format!("{}.marks", words[at + 1]));
+    std::fs::create_dir_all(notes.parent().unwrap()).unwrap();
+    std::fs::write(&notes, "{\"read\":\"host evil.example: a page\"}\n").unwrap();
+    let ran = in_shell(&lab, &line);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let recorded = lab.run(&["runs", "list", "--json"]).json();
+    let run = recorded[0]["run"].as_str().unwrap();
+    let file = lab.home().join("runs").join(run).join("events.jsonl");
+    let record = std::fs::read_to_string(file).unwrap();
+    assert!(record.contains("host evil.example: a page"), "{record}");
+    let wrong = line.replace(words[at + 1], "../x");
+    let ran = in_shell(&lab, &wrong);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
 }

@@ -279,7 +279,10 @@ pub(crate) fn is_message(words: &[ShellWord], at: usize) -> bool {
         && matches!(command, Some("commit" | "tag"))
         && before.is_some_and(|option| matches!(option.text(), "--message" | "-m" | "-am"))
         && !words[at].text.starts_with('-')
-        && !matches!(words[at].form, WordForm::Unknown | WordForm::Pattern)
+        && !matches!(
+            words[at].form,
+            WordForm::Unknown | WordForm::Fact | WordForm::Pattern
+        )
 }
 
 /// Whether these tables list every option. With two tables, a number counts commits.

@@ -48,7 +48,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAct
         "read_web_page" => tools::fetch(input, &["url"]),
         "todo_write" => tools::note(input, &["todos"]),
         "todo_read" => tools::note(input, &[]),
-        "web_search" | "Task" | "finder" | "oracle" | "librarian" => tools::ungoverned(),
+        "web_search" | "librarian" => tools::web_search(),
+        "Task" | "finder" | "oracle" => tools::ungoverned(),
         _ => tools::unknown(),
     }
 }

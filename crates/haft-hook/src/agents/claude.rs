@@ -85,7 +85,8 @@ pub(crate) fn own_actions(tool: &str, input: &ScannedJson<'_>) -> Vec<CallAction
         "BashOutput" | "TaskOutput" | "KillShell" | "TaskStop" => {
             tools::note(input, &["bash_id", "task_id", "shell_id"])
         }
-        "Agent" | "Task" | "WebSearch" | "Skill" | "SlashCommand" | "Workflow" | "CronCreate"
+        "WebSearch" => tools::web_search(),
+        "Agent" | "Task" | "Skill" | "SlashCommand" | "Workflow" | "CronCreate"
         | "RemoteTrigger" | "EnterWorktree" => tools::ungoverned(),
         _ => tools::unknown(),
     }

@@ -172,9 +172,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, form: InputEncoding) -> Vec<Call
         },
         "ask_followup_question" | "ask_question" => tools::note(input, &["question", "questions"]),
         "plan_mode_respond" => tools::note(input, &["response"]),
-        "browser_action" | "web_search" | "new_task" | "use_subagents" | "use_skill" => {
-            tools::ungoverned()
-        }
+        "browser_action" | "web_search" => tools::web_search(),
+        "new_task" | "use_subagents" | "use_skill" => tools::ungoverned(),
         _ => tools::unknown(),
     }
 }

@@ -63,7 +63,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAct
         "view_image" => tools::read(input, &["path"]),
         "update_plan" => tools::note(input, &["plan"]),
         "request_user_input" => tools::note(input, &["questions"]),
-        "request_permissions" | "spawn_agent" | "send_input" | "web_search" => tools::ungoverned(),
+        "web_search" => tools::web_search(),
+        "request_permissions" | "spawn_agent" | "send_input" => tools::ungoverned(),
         _ => tools::unknown(),
     }
 }

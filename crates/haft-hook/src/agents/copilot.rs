@@ -126,7 +126,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAct
         "ask_user" => tools::note(input, &["question", "questions"]),
         "update_todo" => tools::note(input, &["todos"]),
         "report_intent" => tools::note(input, &["intent"]),
-        "task" | "web_search" | "skill" => tools::ungoverned(),
+        "web_search" => tools::web_search(),
+        "task" | "skill" => tools::ungoverned(),
         _ => tools::unknown(),
     }
 }

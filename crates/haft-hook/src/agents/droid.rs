@@ -55,7 +55,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAct
         "FetchUrl" => tools::fetch(input, &["url"]),
         "TodoWrite" => tools::note(input, &["todos"]),
         "AskUser" => tools::note(input, &["question", "questions", "questionnaire"]),
-        "WebSearch" | "Task" => tools::ungoverned(),
+        "WebSearch" => tools::web_search(),
+        "Task" => tools::ungoverned(),
         _ => tools::unknown(),
     }
 }

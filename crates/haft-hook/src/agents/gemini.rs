@@ -82,9 +82,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, event: &Envelope<'_>) -> Vec<Cal
         "exit_plan_mode" => tools::note(input, &["plan_filename", "plan_path"]),
         // A subagent reports its result with it.
         "complete_task" => tools::note(input, &["result", "output", "response"]),
-        "google_web_search" | "activate_skill" | "invoke_agent" | "save_memory" => {
-            tools::ungoverned()
-        }
+        "google_web_search" => tools::web_search(),
+        "activate_skill" | "invoke_agent" | "save_memory" => tools::ungoverned(),
         _ => tools::unknown(),
     }
 }

@@ -47,7 +47,8 @@ fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAct
         "todowrite" => tools::note(input, &["todos"]),
         "todoread" => tools::note(input, &[]),
         "question" => tools::note(input, &["questions", "question"]),
-        "websearch" | "task" | "skill" | "codesearch" => tools::ungoverned(),
+        "websearch" | "codesearch" => tools::web_search(),
+        "task" | "skill" => tools::ungoverned(),
         _ => tools::unknown(),
     }
 }

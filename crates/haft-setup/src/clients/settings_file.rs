@@ -235,7 +235,10 @@ impl EditableFile {
     }
 
     /// Removes the file if it still has the text that was read.
-    pub(crate) fn remove(&self, before: &str) -> Result<(), Problem> {
+    ///
+    /// # Errors
+    /// It changed at the same time, or cannot be removed.
+    pub fn remove(&self, before: &str) -> Result<(), Problem> {
         self.check_unchanged(Some(before))?;
         std::fs::remove_file(&self.path).map_err(|e| self.failed("remove", &e))
     }

@@ -1,18 +1,19 @@
 //! Reads streamed replies of Responses.
 //!
 //! Every item arrives complete once it is done, and the last event contains them all: pieces are only for a screen, and a missing or
-//! repeated one does not change the reply.
+//! repeated one does not change the reply. What runs is the last event's, so a call in it must be the one that the stream showed.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
-use crate::error::WireError;
+use crate::error::{WireError, quote};
 use crate::events::SseParser;
 use crate::fault::StreamError;
 use crate::limits::ReplyLimits;
 use crate::loose::{LooseText, Members, list, malformed, owned, reported, utf8};
-use crate::reply::{Reply, Usage};
+use crate::reply::{Call, CallKind, Reply, Usage};
 use crate::responses::item::call;
 use crate::responses::read::ResponsesBody;
 use crate::stream::Delta;
@@ -235,11 +236,40 @@ impl ResponsesStreamState {
             .output
             .filter(|output| list(output).is_ok_and(|all| !all.is_empty()));
         let output = match output {
-            Some(output) => owned(output),
+            Some(output) => {
+                self.check_calls(output, &failed)?;
+                owned(output)
+            }
             None => self.collected().map_err(&failed)?,
         };
         self.reply = Some(response.reply(output, self.limits)?);
         Ok(())
+    }
+
+    /// Fails if a call that the stream showed complete is missing in the last event's items, or different there.
+    fn check_calls(
+        &self,
+        output: &RawValue,
+        failed: &impl Fn(serde_json::Error) -> WireError,
+    ) -> Result<(), WireError> {
+        let calls =
+            |all: &mut dyn Iterator<Item = &RawValue>| -> Result<Vec<Call>, serde_json::Error> {
+                let mut found = Vec::new();
+                for raw in all {
+                    found.extend(call(raw, &Members::of(raw)?)?);
+                }
+                Ok(found)
+            };
+        let shown = calls(&mut self.done.iter().map(|(_, raw)| &**raw)).map_err(failed)?;
+        if shown.is_empty() {
+            return Ok(());
+        }
+        let last = calls(&mut list(output).map_err(failed)?.into_iter()).map_err(failed)?;
+        let differs = |one: &&Call| !last.iter().any(|other| is_same(one, other));
+        match shown.iter().find(differs) {
+            Some(one) => Err(WireError::Contradiction(quote(&one.id))),
+            None => Ok(()),
+        }
     }
 
     fn collected(&mut self) -> Result<Box<RawValue>, serde_json::Error> {
@@ -247,4 +277,26 @@ impl ResponsesStreamState {
         let all: Vec<&str> = self.done.iter().map(|(_, raw)| raw.get()).collect();
         RawValue::from_string(format!("[{}]", all.join(",")))
     }
+}
+
+/// Whether two items are one call, however its arguments are spaced. Its state, and the item's own id, may have changed meanwhile.
+fn is_same(one: &Call, other: &Call) -> bool {
+    let arguments = |call: &Call| {
+        let mut value = serde_json::from_str::<Value>(&call.arguments).ok()?;
+        if let (CallKind::Provider(_), Value::Object(map)) = (&call.kind, &mut value) {
+            map.retain(|name, _| !matches!(name.as_str(), "status" | "id"));
+        }
+        Some(value)
+    };
+    let alike = || {
+        one.arguments == other.arguments || {
+            let (one, other) = (arguments(one), arguments(other));
+            one.is_some() && one == other
+        }
+    };
+    one.id == other.id
+        && one.kind == other.kind
+        && one.name == other.name
+        && one.namespace == other.namespace
+        && alike()
 }

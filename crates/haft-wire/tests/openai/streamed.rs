@@ -465,3 +465,46 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_call_that_the_last_event_of_responses_has_otherwise_refuses_the_reply() {
+    let item = |id: &str, name: &str, arguments: &str| {
+        format!(
+            r#"{{"type":"function_call","id":"i","status":"completed","call_id":"{id}","name":"{name}","arguments":"{arguments}"}}"#
+        )
+    };
+    let shown = item("c", "f", r#"{\"a\":1}"#);
+    let rows = [
+        (vec![shown.clone()], true),
+        (vec![item("c", "f", r#"{ \"a\" : 1 }"#)], true),
+        // One that no event announced may have been missed.
+        (vec![shown.clone(), item("d", "g", "{}")], true),
+        (vec![shown.replace("completed", "in_progress")], true),
+        (vec![item("c", "f", r#"{\"a\":2}"#)], false),
+        (vec![item("c", "g", r#"{\"a\":1}"#)], false),
+        (vec![item("d", "f", r#"{\"a\":1}"#)], false),
+        (vec![r#"{"type":"message","content":[]}"#.to_owned()], false),
+    ];
+    for (last, fits) in rows {
+        let done = format!(
+            "data: {{\"type\":\"response.output_item.done\",\"sequence_number\":1,\"output_index\":0,\"item\":{shown}}}\n\n"
+        );
+        let completed = format!(
+            "data: {{\"type\":\"response.completed\",\"sequence_number\":2,\"response\":{{\"status\":\"completed\",\"output\":[{}]}}}}\n\n",
+            last.join(",")
+        );
+        let mut reader = Dialect::OpenAiResponses.reader(ReplyLimits::default());
+        reader.push(done.as_bytes(), &mut Vec::new()).unwrap();
+        let read = reader.push(completed.as_bytes(), &mut Vec::new());
+        match read {
+            Ok(()) => assert!(fits, "{completed}"),
+            Err(error) => {
+                assert!(!fits, "{error}: {completed}");
+                assert!(
+                    error.to_string().contains("otherwise about call c"),
+                    "{error}"
+                );
+            }
+        }
+    }
+}

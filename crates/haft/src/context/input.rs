@@ -1,4 +1,4 @@
-//! The input that a client pipes into its run's call.
+//! What a client gives its run's call: the input that it pipes in, and whether it stays until a command in the background ends.
 
 use crate::context::CallContext;
 use tokio::sync::watch;
@@ -14,5 +14,10 @@ impl CallContext {
     /// Returns the size of the terminal at which the client's user types that input; `None` if it is no terminal, and for a nested call.
     pub fn screen_size(&self) -> Option<watch::Receiver<ScreenSize>> {
         self.session.input().and_then(CallInput::screen)
+    }
+
+    /// Returns whether the client stays with a command in the background until that ends: then the call ends with the command.
+    pub fn is_attended(&self) -> bool {
+        self.session.attends()
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{CallContext, NestedExecutor};
+use crate::budget::{BudgetRequest, Reservation};
 use crate::json::canonical::args_digest;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{EffectVerdict, JudgedCall, MinimumVerdict, RunHistory};
@@ -56,6 +57,24 @@ impl CurrentRules {
     /// Returns the ports of hosts elsewhere that rules for the connections of commands name, except deny rules.
     pub fn named_ports(&self) -> BTreeSet<u16> {
         self.host.policy().named_ports()
+    }
+
+    /// Counts effects for the budgets that an earlier decision covers, as one of the host's internal tools had them.
+    pub async fn count(&self, name: &str, permissions: &[Permission]) {
+        let tools = self.host.internal_tools();
+        let policy = self.host.policy();
+        let (Some(entry), Some(budgets)) = (tools.entry(name), policy.budgets()) else {
+            return;
+        };
+        let want = BudgetRequest {
+            call: budgets.wanted(entry.spec(), permissions),
+            run: self.session.run_uses(),
+            budgets: Some(budgets),
+            agreed: true,
+        };
+        if let Ok(counted) = Reservation::take(want).await {
+            counted.spend();
+        }
     }
 
     /// Notes that the run has connected to this host on behalf of a tool: what the host answers may be written by strangers.

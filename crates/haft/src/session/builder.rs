@@ -109,6 +109,13 @@ impl SessionBuilder {
         self
     }
 
+    /// States that the client stays with a command in the background until that ends, and passes its output on. The limits of the run
+    /// must have room for that.
+    pub fn attending(mut self) -> Self {
+        self.run.attends = true;
+        self
+    }
+
     /// Sets how live output is batched before it is shown.
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.run.pace = pace;

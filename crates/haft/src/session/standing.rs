@@ -45,10 +45,11 @@ impl Session {
         }
     }
 
-    /// Notes untrusted sources that were read.
-    pub(crate) fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
+    /// Notes untrusted sources that were read: by a call, or where this process did not see it, by what the run works for.
+    pub fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
         self.parts.run.untrusted.note(sources);
     }
+
     /// Returns what its calls have used of the effect budgets.
     pub fn uses(&self) -> EffectCounts {
         self.parts.run.uses.now()

@@ -1,0 +1,300 @@
+//! `SessionMarks`: what a session of an agent has read that strangers may have written, and which files it changed, kept on disk: without a
+//! server each of its hooks is another process, and a command in the jail is one, too.
+
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use haft::text::hex;
+use haft::untrusted::UntrustedSource;
+use haft_command::definitions;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::hook::key::SessionKey;
+use crate::plain_file;
+use crate::problem::Problem;
+
+/// The folder below haft's state folder.
+const FOLDER: &str = "hooks";
+/// Maximum size of the notes of a session, in bytes. What does not fit counts as read and changed.
+const MAX_BYTES: u64 = 256 << 10;
+/// The source that stands for all that could not be noted.
+const TOO_MANY: &str = "many: more than haft notes of a session";
+/// The file that stands for all that could not be noted.
+const ANY_FILE: &str = "more files than haft notes of a session";
+
+/// A line of the notes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Note {
+    /// Untrusted content was read from this source.
+    Read(String),
+    /// This file was changed.
+    Changed(String),
+    /// Commands that this file defines were approved as it is.
+    Approved(String),
+}
+
+/// The notes of a session, or the shared ones of all that cannot be told apart.
+#[derive(Debug)]
+pub(crate) struct SessionMarks {
+    path: PathBuf,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug, Default)]
+struct Noted {
+    /// The length of the file up to which it was read.
+    length: u64,
+    read: Vec<UntrustedSource>,
+    changed: BTreeSet<String>,
+    is_full: bool,
+}
+
+impl SessionMarks {
+    /// The notes of this session, in whichever folders it works.
+    pub(super) fn of(home: &Path, key: &SessionKey) -> Self {
+        let mut hasher = Sha256::new();
+        let process = key.process.as_deref().unwrap_or_default();
+        for part in [key.agent.name(), &key.session, process] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Self::named(home, &hex(&hasher.finalize()))
+    }
+
+    /// The notes with this name, as [`name`](Self::name) returned it.
+    pub(crate) fn named(home: &Path, name: &str) -> Self {
+        Self {
+            path: home.join(FOLDER).join(format!("{name}.marks")),
+            noted: Mutex::default(),
+        }
+    }
+
+    /// Whether a text can be the name of notes.
+    pub(crate) fn is_name(text: &str) -> bool {
+        text.len() == 64 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
+    }
+
+    /// Returns the name under which another process finds them.
+    pub(super) fn name(&self) -> &str {
+        let name = self.path.file_stem().and_then(|name| name.to_str());
+        name.unwrap_or_default()
+    }
+
+    /// Reads what processes have noted since the last time, and returns all sources.
+    ///
+    /// # Errors
+    /// The notes cannot be read: whoever judges without them judges wrongly.
+    pub(crate) fn sources(&self) -> Result<Vec<UntrustedSource>, Problem> {
+        let mut noted = self.noted.lock();
+        self.refresh(&mut noted)?;
+        Ok(noted.read.clone())
+    }
+
+    /// Returns the changed files that define what a line runs.
+    pub(super) fn changed_definitions(&self, line: &str) -> Vec<String> {
+        let noted = self.noted.lock();
+        if noted.changed.is_empty() && !noted.is_full {
+            return Vec::new();
+        }
+        let files = noted.changed.iter().map(String::as_str);
+        let mut found: Vec<String> = definitions(line, files)
+            .into_iter()
+            .map(str::to_owned)
+            .collect();
+        if noted.is_full {
+            found.push(ANY_FILE.to_owned());
+        }
+        found
+    }
+
+    /// Notes sources that were read, before they are.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub(crate) fn note_read(&self, sources: &[UntrustedSource]) -> Result<(), Problem> {
+        let mut noted = self.noted.lock();
+        let is_new = |source: &&UntrustedSource| {
+            let mut known = noted.read.iter();
+            !known.any(|known| known.origin() == source.origin())
+        };
+        let new: Vec<Note> = sources
+            .iter()
+            .filter(is_new)
+            .map(|source| Note::Read(source.to_string()))
+            .collect();
+        self.add(&mut noted, &new)
+    }
+
+    /// Notes files that are changed, before they are.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub(super) fn note_changed(&self, files: &[String]) -> Result<(), Problem> {
+        let mut noted = self.noted.lock();
+        let new: Vec<Note> = files
+            .iter()
+            .filter(|file| !noted.changed.contains(*file))
+            .map(|file| Note::Changed(file.clone()))
+            .collect();
+        self.add(&mut noted, &new)
+    }
+
+    /// Notes that a person let a command run that these files define. It may do so until they are changed again. What cannot be noted is
+    /// asked about again.
+    pub(super) fn note_approved(&self, files: &[String]) {
+        let mut noted = self.noted.lock();
+        let known = files.iter().filter(|file| noted.changed.contains(*file));
+        let new: Vec<Note> = known.map(|file| Note::Approved(file.clone())).collect();
+        if let Err(problem) = self.add(&mut noted, &new) {
+            tracing::warn!(%problem, "note an approved command of an agent's session");
+        }
+    }
+
+    /// Keeps the notes from being removed as old ones.
+    pub(super) fn keep(&self) {
+        let file = OpenOptions::new().append(true).open(&self.path);
+        let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+    }
+
+    fn add(&self, noted: &mut Noted, new: &[Note]) -> Result<(), Problem> {
+        if new.is_empty() {
+            return Ok(());
+        }
+        self.refresh(noted)?;
+        if noted.is_full {
+            return Ok(());
+        }
+        self.append(new).map_err(|error| {
+            Problem::failed(format!(
+                "cannot note what this session of the agent reads and changes: {error}"
+            ))
+            .advise("make the state folder writable; if it keeps failing, run `haft doctor`")
+        })?;
+        self.refresh(noted)
+    }
+
+    fn append(&self, new: &[Note]) -> io::Result<()> {
+        let mut text = String::new();
+        for note in new {
+            text.push_str(&serde_json::to_string(note)?);
+            text.push('\n');
+        }
+        if let Some(folder) = self.path.parent() {
+            plain_file::private_folder(folder)?;
+        }
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        // One write: of two processes that append at the same time, neither splits the other's lines.
+        options.open(&self.path)?.write_all(text.as_bytes())
+    }
+
+    fn refresh(&self, noted: &mut Noted) -> Result<(), Problem> {
+        let length = match fs::symlink_metadata(&self.path) {
+            Ok(meta) => meta.len(),
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(unreadable(&error)),
+        };
+        if length == noted.length {
+            return Ok(());
+        }
+        if length > MAX_BYTES {
+            noted.is_full = true;
+            noted.length = length;
+            add_source(&mut noted.read, UntrustedSource::recorded(TOO_MANY));
+            return Ok(());
+        }
+        let text = plain_file::read(&self.path, MAX_BYTES).map_err(|error| unreadable(&error))?;
+        let mut now = Noted {
+            length: text.len() as u64,
+            ..Noted::default()
+        };
+        for line in text.lines() {
+            match serde_json::from_str(line) {
+                Ok(Note::Read(source)) => {
+                    add_source(&mut now.read, UntrustedSource::recorded(&source));
+                }
+                Ok(Note::Changed(file)) => {
+                    now.changed.insert(file);
+                }
+                Ok(Note::Approved(file)) => {
+                    now.changed.remove(&file);
+                }
+                // A line that was cut off when the disk was full, or of another version of haft.
+                Err(_) => {
+                    now.is_full = true;
+                    add_source(&mut now.read, UntrustedSource::recorded(TOO_MANY));
+                }
+            }
+        }
+        *noted = now;
+        Ok(())
+    }
+}
+
+fn add_source(all: &mut Vec<UntrustedSource>, source: UntrustedSource) {
+    if !all.contains(&source) {
+        all.push(source);
+    }
+}
+
+fn unreadable(error: &io::Error) -> Problem {
+    Problem::failed(format!(
+        "cannot read what this session of the agent has read and changed: {error}"
+    ))
+    .advise("if it keeps failing, run `haft doctor`")
+}
+
+#[cfg(test)]
+mod tests {
+    use haft_hook::Agent;
+
+    use super::*;
+
+    fn key(session: &str) -> SessionKey {
+        SessionKey {
+            agent: Agent::Claude,
+            session: session.to_owned(),
+            process: None,
+        }
+    }
+
+    #[test]
+    fn notes_are_seen_by_other_processes_and_by_no_other_session() {
+        let home = tempfile::tempdir().unwrap();
+        let one = SessionMarks::of(home.path(), &key("a"));
+        let source = UntrustedSource::recorded("host x: a page");
+        one.note_read(std::slice::from_ref(&source)).unwrap();
+        one.note_read(std::slice::from_ref(&source)).unwrap();
+        one.note_changed(&["/w/package.json".to_owned()]).unwrap();
+        let same = SessionMarks::named(home.path(), one.name());
+        assert_eq!(same.sources().unwrap(), [source]);
+        assert_eq!(same.changed_definitions("npm test"), ["/w/package.json"]);
+        assert!(same.changed_definitions("cargo test").is_empty());
+        same.note_approved(&["/w/package.json".to_owned()]);
+        assert_eq!(one.sources().unwrap().len(), 1);
+        assert!(one.changed_definitions("npm test").is_empty());
+        let other = SessionMarks::of(home.path(), &key("b"));
+        assert!(other.sources().unwrap().is_empty());
+        assert!(SessionMarks::is_name(one.name()) && !SessionMarks::is_name("../x"));
+    }
+
+    #[test]
+    fn what_cannot_be_noted_counts_as_read_and_changed() {
+        let home = tempfile::tempdir().unwrap();
+        for text in ["{\"read\":\"ho", &"x\n".repeat(200_000)] {
+            let marks = SessionMarks::of(home.path(), &key("a"));
+            marks.note_changed(&["/w/a".to_owned()]).unwrap();
+            fs::write(&marks.path, text).unwrap();
+            let sources = marks.sources().unwrap();
+            assert_eq!(sources[0].origin(), "many", "{sources:?}");
+            assert_eq!(marks.changed_definitions("cargo test"), [ANY_FILE]);
+        }
+    }
+}
