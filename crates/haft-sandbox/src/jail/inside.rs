@@ -31,10 +31,9 @@ pub(crate) fn run(
     around: SupervisorFindings,
     link: &UnixStream,
     pipes: &Pipes,
-    root: Option<OwnedFd>,
 ) -> ! {
     let parent = &pipes.alive;
-    let prepared = prepare(plan, around, parent, root);
+    let prepared = prepare(plan, around, parent);
     if prepared.is_ok() {
         // One byte into an empty pipe; if the reader is gone, the byte does not matter.
         let _ = rustix::io::write(&pipes.built, b"b");
@@ -95,7 +94,6 @@ fn prepare(
     plan: &SupervisorPlan,
     around: SupervisorFindings,
     parent: &OwnedFd,
-    root: Option<OwnedFd>,
 ) -> Result<BuiltJail, SetupFailure> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Detaches from the host's terminal and from signals to its process groups.
@@ -119,7 +117,7 @@ fn prepare(
             let made = TcpListener::bind(OUTLET_ADDRESS).map_err(step("make the outlet"))?;
             listener = Some(made);
         }
-        held.counted = root::build(plan, around.users, root)?;
+        held.counted = root::build(plan, around.users)?;
     }
     umask(mask);
     // Under the locks, no memory files may be created.
