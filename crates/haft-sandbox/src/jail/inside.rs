@@ -30,10 +30,9 @@ pub(crate) fn run(
     around: SupervisorFindings,
     link: &UnixStream,
     pipes: &Pipes,
-    root: Option<OwnedFd>,
 ) -> ! {
     let parent = &pipes.alive;
-    let prepared = prepare(plan, around, parent, root);
+    let prepared = prepare(plan, around, parent);
     if prepared.is_ok() {
         // One byte into an empty pipe; if the reader is gone, the byte does not matter.
         let _ = rustix::io::write(&pipes.built, b"b");
@@ -105,7 +104,6 @@ fn prepare(
     plan: &SupervisorPlan,
     around: SupervisorFindings,
     parent: &OwnedFd,
-    root: Option<OwnedFd>,
 ) -> Result<BuiltJail, SetupFailure> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Detaches from the host's terminal and from signals to its process groups.
@@ -128,7 +126,7 @@ fn prepare(
         if plan.net == JailNetwork::Outlet {
             listeners = every_address::listen(&plan.ports).map_err(step("make the outlet"))?;
         }
-        held.counted = root::build(plan, around.users, root)?;
+        held.counted = root::build(plan, around.users)?;
     }
     umask(mask);
     let terminal = plan.terminal.map(OwnTerminal::open).transpose();

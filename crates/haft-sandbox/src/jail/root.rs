@@ -30,6 +30,8 @@ pub(super) const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 const BUILT_AT: &str = "/usr";
 /// The kernel uses process IDs below this one only once, at the start, and never again.
 const RESERVED: u64 = 300;
+/// Where a root is prepared: devices are the same for all commands, so none is opened there later.
+const PREPARED_AT: &str = "/dev";
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
 const CLOSED_FILE: &str = ".closed-file";
@@ -41,41 +43,44 @@ const PRIVATE: MountPropagationFlags =
 /// What is made in a root can be read by all.
 pub(super) const ORDINARY_MASK: Mode = Mode::from_raw_mode(0o022);
 
-/// Builds a root in part, and returns it as a detached mount. The host's later mounts still reach what is shown of it.
-pub(super) fn prepare(part: &SupervisorPlan) -> Result<OwnedFd, SetupFailure> {
+/// Builds a root in part, and leaves it mounted where nothing that a command shows comes from. The host's later mounts still reach
+/// what is shown of it.
+pub(super) fn prepare(part: &SupervisorPlan) -> Result<(), SetupFailure> {
     let downwards = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", downwards)
         .map_err(io::Error::from)
         .map_err(step("keep mounts from the host"))?;
     let mask = umask(ORDINARY_MASK);
     let trees = trees(part)?;
-    new_root(None)?;
+    new_root(PREPARED_AT)?;
     place_all(part, trees)?;
     umask(mask);
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE;
-    let detach = || {
-        rustix::process::chdir("/")?;
-        let tree = open_tree(CWD, BUILT_AT, flags)?;
-        unmount(BUILT_AT, UnmountFlags::DETACH)?;
-        Ok(tree)
-    };
-    detach().map_err(|errno: rustix::io::Errno| step("take the prepared root")(errno.into()))
+    rustix::process::chdir("/")
+        .map_err(io::Error::from)
+        .map_err(step("leave the prepared root"))
 }
 
-/// Builds the root, from a prepared one if there is one, enters it and leaves the old one for good. Returns whether the namespace's
+/// Removes a prepared root that is not used.
+pub(super) fn forget_prepared() -> Result<(), SetupFailure> {
+    unmount(PREPARED_AT, UnmountFlags::DETACH)
+        .map_err(io::Error::from)
+        .map_err(step("remove the prepared root"))
+}
+
+/// Builds the root, from the prepared one if the plan says so, enters it and leaves the old one for good. Returns whether the namespace's
 /// highest process ID limits the number of processes.
-pub(crate) fn build(
-    plan: &SupervisorPlan,
-    users: UserMapping,
-    prepared: Option<OwnedFd>,
-) -> Result<bool, SetupFailure> {
+pub(crate) fn build(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
     mount_change("/", PRIVATE)
         .map_err(io::Error::from)
         .map_err(step("leave the host's mounts"))?;
     let trees = trees(plan)?;
-    new_root(prepared)?;
+    if plan.prepared {
+        rustix::process::chdir(PREPARED_AT)
+            .map_err(io::Error::from)
+            .map_err(step("enter the prepared root"))?;
+    } else {
+        new_root(BUILT_AT)?;
+    }
     place_all(plan, trees)?;
     fs::write(EMPTY_FILE, "").map_err(step("make an empty file"))?;
     fs::create_dir(EMPTY_FOLDER).map_err(step("make an empty folder"))?;
@@ -120,20 +125,12 @@ fn trees(plan: &SupervisorPlan) -> Result<Vec<Option<OwnedFd>>, SetupFailure> {
     Ok(trees)
 }
 
-/// Mounts the root, a prepared one or a new one, and makes it the current folder.
-fn new_root(prepared: Option<OwnedFd>) -> Result<(), SetupFailure> {
-    let mounted = if let Some(root) = prepared {
-        let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        move_mount(&root, "", CWD, BUILT_AT, flags)
-            .and_then(|()| rustix::process::chdir(BUILT_AT))
-            .and_then(|()| mount_change(".", PRIVATE))
-    } else {
-        let options = c"mode=0755,size=16m,nr_inodes=8k";
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", BUILT_AT, "tmpfs", flags, Some(options))
-            .and_then(|()| rustix::process::chdir(BUILT_AT))
-    };
-    mounted
+/// Mounts a new root and makes it the current folder.
+fn new_root(at: &str) -> Result<(), SetupFailure> {
+    let options = c"mode=0755,size=16m,nr_inodes=8k";
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", at, "tmpfs", flags, Some(options))
+        .and_then(|()| rustix::process::chdir(at))
         .map_err(io::Error::from)
         .map_err(step("make a root"))
 }

@@ -82,25 +82,18 @@ fn is_ahead() -> bool {
     std::env::args_os().nth(1).is_some_and(|word| word == AHEAD)
 }
 
-/// What is done before there is a plan.
-struct Prepared {
-    users: UserMapping,
-    /// The part of the root that is the same for every command.
-    root: OwnedFd,
-}
-
 /// Creates namespaces, and builds in them the part of the root that the host sends first.
-fn prepare(link: &UnixStream) -> Result<Prepared, SetupFailure> {
+fn prepare(link: &UnixStream) -> Result<UserMapping, SetupFailure> {
     let users = namespaces_ahead()?;
-    let root = root::prepare(&read_plan(link)?)?;
-    Ok(Prepared { users, root })
+    root::prepare(&read_plan(link)?)?;
+    Ok(users)
 }
 
-/// Builds and watches the jail; `ahead` holds what was made before the plan arrived.
+/// Builds and watches the jail; `ahead` says what was made before the plan arrived.
 fn supervise(
     plan: &SupervisorPlan,
     link: &UnixStream,
-    ahead: Option<Result<Prepared, SetupFailure>>,
+    ahead: Option<Result<UserMapping, SetupFailure>>,
 ) -> Result<(), SetupFailure> {
     let namespaces = plan.strength() > Strength::LandlockSeccomp;
     // Opened before the namespaces: in the host's `/proc` the processes of the tree have the IDs that this process sees.
@@ -108,13 +101,15 @@ fn supervise(
     let watched = MemoryWatch::works(&proc);
     let grouped = join(&plan.group);
     let outside = RootIdentity::now().map_err(step("see the root"))?;
-    let (mut users, mut prepared) = (UserMapping::Own, None);
+    let mut users = UserMapping::Own;
     if namespaces {
         users = match ahead {
             Some(made) => {
-                let Prepared { users, root } = made?;
+                let users = made?;
                 sys::unshare(UnshareFlags::NEWCGROUP).map_err(step("control group namespace"))?;
-                prepared = plan.prepared.then_some(root);
+                if !plan.prepared {
+                    root::forget_prepared()?;
+                }
                 users
             }
             None => enter_namespaces(plan, &proc)?,
@@ -133,9 +128,9 @@ fn supervise(
     };
     let Some(child) = sys::fork().map_err(step("fork"))? else {
         drop((mine, building));
-        inside::run(plan, around, link, &Pipes { alive, built }, prepared)
+        inside::run(plan, around, link, &Pipes { alive, built })
     };
-    drop((alive, built, prepared));
+    drop((alive, built));
     if plan.role != ProgramRole::Command {
         script::let_go().map_err(step("let go of the socket"))?;
     }

@@ -23,6 +23,10 @@ pub(crate) const TESTS: &[Test] = &[
         confined,
     ),
     ("ahead_a_prepared_root_is_the_same_root", same_root),
+    (
+        "ahead_a_prepared_root_that_does_not_fit_is_removed",
+        unfit_root,
+    ),
     ("ahead_a_supervisor_that_died_is_not_used", died),
     (
         "ahead_a_script_begins_on_another_cpu_and_has_all_afterwards",
@@ -38,6 +42,10 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
+        Self::with(Vec::new())
+    }
+
+    fn with(extra_read_only: Vec<PathBuf>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("supervisor");
         let list = folder.path().join("list");
@@ -53,6 +61,7 @@ impl Scene {
         let sandbox = Sandbox::new(Config {
             supervisor: Some(program),
             places: Places::declared(Vec::<PathBuf>::new(), [folder.path().join("work")]),
+            extra_read_only,
             ..Config::default()
         });
         // So that the probe's own supervisors are not counted.
@@ -137,6 +146,21 @@ fn same_root() {
     let (exit, stdout, stderr) = run(&scene.sandbox, spec);
     assert!(exit.success(), "{exit:?} {stderr}");
     assert_eq!(stdout, "268435456\nMemTotal:         262144 kB\n");
+    assert_eq!(scene.started(false).len(), 2);
+}
+
+/// A folder of every command below its `/tmp`, which is mounted later than what is prepared.
+fn unfit_root() {
+    let tools = tempfile::tempdir_in("/tmp").unwrap();
+    fs::set_permissions(tools.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(tools.path().join("data"), "tool").unwrap();
+    let scene = Scene::with(vec![tools.path().to_owned()]);
+    let read = format!("cat '{}/data'; ls /dev | wc -l", tools.path().display());
+    let on_demand = scene.says(&read, Network::None);
+    assert!(on_demand.starts_with("tool"), "{on_demand}");
+    scene.says("true", Network::None);
+    scene.waiting(1);
+    assert_eq!(scene.says(&read, Network::None), on_demand);
     assert_eq!(scene.started(false).len(), 2);
 }
 
