@@ -75,8 +75,9 @@ impl PathUse {
         let known = match word.form {
             // Some shells expand `=ls` to the path of that program, and walk all folders for `**`.
             WordForm::Known if word.text.starts_with('=') => PathCertainty::Nothing,
-            WordForm::Pattern if word.text.contains("**") => PathCertainty::Nothing,
-            WordForm::Here { .. } if word.text.contains("**") => PathCertainty::Nothing,
+            WordForm::Pattern | WordForm::Here { .. } if word.text.contains("**") => {
+                PathCertainty::Nothing
+            }
             WordForm::Known | WordForm::Here { splits: false } => PathCertainty::Whole,
             WordForm::Pattern | WordForm::Here { splits: true } => PathCertainty::Pattern,
             WordForm::Home => PathCertainty::Home,

@@ -104,8 +104,7 @@ impl ProgramCall<'_> {
         self.fed
             || self.words.iter().any(|word| match word.form {
                 WordForm::Unknown => true,
-                WordForm::Fact => !program.prints,
-                WordForm::Printed { .. } => !program.prints,
+                WordForm::Fact | WordForm::Printed { .. } => !program.prints,
                 // A pattern must start with a literal other than a dash.
                 WordForm::Pattern => {
                     program.options != OptionHarm::None
