@@ -161,12 +161,12 @@ pub(crate) fn tell(mut link: &UnixStream, report: &JailReport) {
 const MOST_FILES: usize = MAX_OUTLET_PORTS + 3;
 
 /// Sends a report to the host, with descriptors for it to keep if there are any.
-pub(crate) fn hand(link: &UnixStream, report: &JailReport, files: Vec<OwnedFd>) {
+pub(crate) fn hand(link: &UnixStream, report: &JailReport, files: &[OwnedFd]) {
     if files.is_empty() {
         return tell(link, report);
     }
     // One small frame on a socket on which nothing else is queued: it is sent whole or not at all.
-    let _ = send_files(link, &report.encode(), &files);
+    let _ = send_files(link, &report.encode(), files);
 }
 
 /// Sends bytes, with descriptors attached to the first of them.

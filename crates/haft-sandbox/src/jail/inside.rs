@@ -58,8 +58,9 @@ pub(crate) fn run(
                 tell(link, &JailReport::NoProgram { errno });
             }
             Ok(first) => {
-                // From here on only the host holds the listeners: connections wait until then.
-                hand(link, &JailReport::Ready(ready.held), ready.listeners);
+                // Then only the host holds the listeners: connections wait until then.
+                hand(link, &JailReport::Ready(ready.held), &ready.listeners);
+                drop(ready.listeners);
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
