@@ -3,13 +3,18 @@
 use std::collections::BTreeSet;
 
 use crate::Policy;
-use crate::rules::rule::{RuleList, Specifier};
+use crate::rules::rule::{Rule, RuleList, Selector, Specifier};
+use haft_types::spec::ToolClass;
 
 impl Policy {
     /// Returns the ports that allow and ask rules for connections of commands name, except at this machine.
     pub fn named_ports(&self) -> BTreeSet<u16> {
         let rules = self.rules.all().iter();
-        let open = rules.filter(|rule| rule.list != RuleList::Deny);
+        let is_network = |rule: &&Rule| {
+            matches!(rule.selector, Selector::Class(ToolClass::Network))
+                || rule.class == Some(ToolClass::Network)
+        };
+        let open = rules.filter(|rule| is_network(rule) && rule.list != RuleList::Deny);
         open.filter_map(|rule| match &rule.specifier {
             Specifier::Network(pattern) => pattern.port_elsewhere(),
             _ => None,

@@ -1,6 +1,6 @@
 //! Makes every address lead to the jail itself, so that connections of any program arrive at listeners that haft holds.
 //!
-//! A local route for everything on the loopback interface ("AnyIP") is part of the kernel's routing itself: it needs no
+//! A local route for everything on the loopback interface (`AnyIP`) is part of the kernel's routing itself: it needs no
 //! module for filters or tunnels. Nothing leaves the namespace, which has no other interface. An accepted connection
 //! still says which address the program meant.
 
