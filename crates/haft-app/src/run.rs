@@ -89,7 +89,6 @@ pub struct RunOptions {
     pub is_attended: bool,
 }
 
-/// The longest that a user may work in one call.
 const ATTENDED: Duration = Duration::from_secs(12 * 60 * 60);
 
 impl RunOptions {

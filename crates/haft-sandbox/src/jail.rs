@@ -4,6 +4,7 @@ pub(crate) mod bare;
 mod cause;
 mod guarded_names;
 pub(crate) mod guards;
+mod handed;
 mod inside;
 mod lock;
 mod own_files;
@@ -48,12 +49,10 @@ use crate::filter::command::{FilterVariant, SocketPolicy};
 use crate::filter::{self, Isolation};
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
-use crate::outlet::RunningOutlet;
 use crate::places::{PathPurpose, Places};
 use crate::report::{ActiveMechanisms, JailReport, receive, send_file};
 use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
-use crate::terminal::CommandTerminal;
 use crate::tree::ProcessTree;
 use crate::{Config, StartError};
 
@@ -197,8 +196,8 @@ async fn set_up(
         _ => MemoryBound::Process,
     };
     let mut files = files.into_iter();
-    let gate = gate(spec, &mut files).map_err(failed("open the outlet"))?;
-    let terminal = terminal(spec, &mut files).map_err(failed("open its terminal"))?;
+    let gate = handed::gate(spec, &mut files).map_err(failed("open the outlet"))?;
+    let terminal = handed::terminal(spec, &mut files).map_err(failed("open its terminal"))?;
     let started = StartedCommand {
         tree,
         stdout: terminal.is_none().then(|| stdout.into()),
@@ -281,30 +280,6 @@ async fn ready(
             source,
         }),
     }
-}
-
-/// Opens the outlet if the command has one; a jail that handed over no listener is an error.
-fn gate(
-    spec: &CommandSpec,
-    files: &mut impl Iterator<Item = OwnedFd>,
-) -> io::Result<Option<RunningOutlet>> {
-    let Network::Outlet(outlet) = &spec.network else {
-        return Ok(None);
-    };
-    let listener = files.next().ok_or(io::ErrorKind::NotConnected)?;
-    RunningOutlet::open(listener, Arc::clone(outlet)).map(Some)
-}
-
-/// Takes the outer end of the command's terminal if it runs on one; a jail that handed over none is an error.
-fn terminal(
-    spec: &CommandSpec,
-    files: &mut impl Iterator<Item = OwnedFd>,
-) -> io::Result<Option<CommandTerminal>> {
-    let Some(wanted) = spec.terminal else {
-        return Ok(None);
-    };
-    let master = files.next().ok_or(io::ErrorKind::NotConnected)?;
-    CommandTerminal::new(master, wanted).map(Some)
 }
 
 /// Sends the plan and reads the first report, with the descriptors that may come with it.
@@ -566,7 +541,7 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         ("HOME".into(), scratch.into()),
         ("TMPDIR".into(), scratch.into()),
         ("LANG".into(), "C.UTF-8".into()),
-        ("TERM".into(), term(spec).into()),
+        ("TERM".into(), handed::terminal_kind(spec).into()),
     ]);
     env.extend(toolchains().flat_map(|all| all.variables()));
     env.extend(spec.env.clone());
@@ -576,14 +551,6 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         name
     };
     env.into_iter().map(pair).collect()
-}
-
-/// Returns the kind of terminal that a command is told: on one, the kind that most emulators are like, and whose description every system has.
-fn term(spec: &CommandSpec) -> &'static str {
-    match spec.terminal {
-        Some(_) => "xterm-256color",
-        None => "dumb",
-    }
 }
 
 fn memory_bytes(limits: &ProcessLimits) -> Option<u64> {

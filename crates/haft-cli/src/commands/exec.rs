@@ -159,9 +159,10 @@ impl ExecCommand<'_> {
             if looked.await.is_ok()
                 && let Some(approval) = waits
             {
-                let how = match is_watched() {
-                    true => ": `haft console`, or `haft approvals`",
-                    false => "",
+                let how = if is_watched() {
+                    ": `haft console`, or `haft approvals`"
+                } else {
+                    ""
                 };
                 let notice =
                     format!("haft: this waits for a person's decision (approval {approval}){how}");
