@@ -75,7 +75,6 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         app,
         run: &run,
         output: &output,
-        attended: attended.as_deref(),
     };
     let (outcome, stopped) = command.outcome(run.call(call), &mut signals).await;
     output.leave_terminal();
@@ -99,8 +98,6 @@ struct ExecCommand<'a> {
     app: &'a App,
     run: &'a RunHandle,
     output: &'a OutputWriter,
-    /// The user's terminal, if the command runs on it.
-    attended: Option<&'a AttendedTerminal>,
 }
 
 impl ExecCommand<'_> {
@@ -166,10 +163,11 @@ impl ExecCommand<'_> {
                 };
                 let notice =
                     format!("haft: this waits for a person's decision (approval {approval}){how}");
-                match self.attended.filter(|terminal| terminal.is_raw()) {
+                if terminal::is_raw() {
                     // In a row of its own, wherever the command draws.
-                    Some(_) => at.screen.say(&format!("\r\n{notice}\r")),
-                    None => at.screen.say(&notice),
+                    at.screen.say(&format!("\r\n{notice}\r"));
+                } else {
+                    at.screen.say(&notice);
                 }
                 return;
             }
