@@ -6,6 +6,7 @@ mod etc;
 mod every_address;
 mod guarded_names;
 pub(crate) mod guards;
+mod handed;
 mod inside;
 mod lock;
 mod limits;
@@ -53,12 +54,10 @@ use self::system::{SYSTEM_PATH, SystemList};
 use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, Stdin};
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
-use crate::outlet::RunningOutlet;
 use crate::places::{PathPurpose, Places};
 use crate::report::{ActiveMechanisms, JailReport, receive, send_files};
 use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
-use crate::terminal::CommandTerminal;
 use crate::tree::ProcessTree;
 use crate::{Config, StartError};
 
@@ -207,10 +206,8 @@ async fn set_up(
         _ => MemoryBound::Process,
     };
     let mut files = files;
-    let terminal = terminal(spec, &mut files).map_err(failed("open its terminal"))?;
-    let outlet = spec.network.outlet();
-    let gate = outlet.map(|outlet| RunningOutlet::open(outlet, files));
-    let gate = gate.transpose().map_err(failed("open the outlet"))?;
+    let terminal = handed::terminal(spec, &mut files).map_err(failed("open its terminal"))?;
+    let gate = handed::gate(spec, files).map_err(failed("open the outlet"))?;
     let started = StartedCommand {
         tree,
         stdout: terminal.is_none().then(|| stdout.into()),
@@ -293,15 +290,6 @@ async fn ready(
             source,
         }),
     }
-}
-
-/// Takes the outer end of the command's terminal, which comes last, if it runs on one; a jail that handed over none is an error.
-fn terminal(spec: &CommandSpec, files: &mut Vec<OwnedFd>) -> io::Result<Option<CommandTerminal>> {
-    let Some(wanted) = spec.terminal else {
-        return Ok(None);
-    };
-    let master = files.pop().ok_or(io::ErrorKind::NotConnected)?;
-    CommandTerminal::new(master, wanted).map(Some)
 }
 
 /// Sends the plan and reads the first report, with the descriptors that may come with it.
@@ -566,7 +554,7 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         ("HOME".into(), scratch.into()),
         ("TMPDIR".into(), scratch.into()),
         ("LANG".into(), "C.UTF-8".into()),
-        ("TERM".into(), term(spec).into()),
+        ("TERM".into(), handed::terminal_kind(spec).into()),
     ]);
     env.extend(toolchains().flat_map(|all| all.variables()));
     env.extend(spec.env.clone());
@@ -576,12 +564,4 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
         name
     };
     env.into_iter().map(pair).collect()
-}
-
-/// Returns the kind of terminal that a command is told: on one, the kind that most emulators are like, and whose description every system has.
-fn term(spec: &CommandSpec) -> &'static str {
-    match spec.terminal {
-        Some(_) => "xterm-256color",
-        None => "dumb",
-    }
 }

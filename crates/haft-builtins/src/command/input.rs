@@ -123,16 +123,14 @@ impl CommandInput {
         let count = terminal.input(&bytes, deadline).await;
         let count = count.map_err(|_| ended(task))?;
         typed::remember(task, input);
-        let closed = match input.close && count == bytes.len() {
-            true => {
-                terminal
-                    .end_input(deadline)
-                    .await
-                    .map_err(|_| ended(task))?
-                    == 1
-            }
-            false => !input.close,
-        };
+        let mut closed = !input.close;
+        if input.close && count == bytes.len() {
+            closed = terminal
+                .end_input(deadline)
+                .await
+                .map_err(|_| ended(task))?
+                == 1;
+        }
         if count < bytes.len() || !closed {
             let message = format!(
                 "typed {count} of {} bytes: the command does not read its input, whose buffer is full",

@@ -82,7 +82,6 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         app,
         run: &run,
         output: &output,
-        attended: attended.as_deref(),
     };
     let running = note_reads(agent.as_ref(), &run, run.call(call));
     let (outcome, stopped) = command.outcome(running, &mut signals).await;
@@ -130,8 +129,6 @@ struct ExecCommand<'a> {
     app: &'a App,
     run: &'a RunHandle,
     output: &'a OutputWriter,
-    /// The user's terminal, if the command runs on it.
-    attended: Option<&'a AttendedTerminal>,
 }
 
 impl ExecCommand<'_> {
@@ -190,16 +187,18 @@ impl ExecCommand<'_> {
             if looked.await.is_ok()
                 && let Some(approval) = waits
             {
-                let how = match is_watched() {
-                    true => ": `haft console`, or `haft approvals`",
-                    false => "",
+                let how = if is_watched() {
+                    ": `haft console`, or `haft approvals`"
+                } else {
+                    ""
                 };
                 let notice =
                     format!("haft: this waits for a person's decision (approval {approval}){how}");
-                match self.attended.filter(|terminal| terminal.is_raw()) {
+                if terminal::is_raw() {
                     // In a row of its own, wherever the command draws.
-                    Some(_) => at.screen.say(&format!("\r\n{notice}\r")),
-                    None => at.screen.say(&notice),
+                    at.screen.say(&format!("\r\n{notice}\r"));
+                } else {
+                    at.screen.say(&notice);
                 }
                 return;
             }

@@ -152,7 +152,7 @@ impl Controls {
             }
             // CAN and SUB end a sequence.
             (State::Content, BELL) | (_, 0x18 | 0x1a) => self.state = State::Text,
-            (State::Content, _) => {}
+            (State::Content, _) | (State::Dropped, 0x20..0x40) | (State::Text, 0x7f) => {}
             (_, 0x00..0x20) => each(Control::Byte(byte)),
             (State::Escape, b'[') if self.sequence.is_empty() => self.state = State::Sequence,
             // DCS, SOS, OSC, PM, APC, and the title of `screen`.
@@ -182,7 +182,6 @@ impl Controls {
                     self.sequence.push(byte);
                 }
             }
-            (State::Dropped, 0x20..0x40) | (State::Text, 0x7f) => {}
             // The end of one that was dropped, and what no sequence contains.
             _ => self.state = State::Text,
         }

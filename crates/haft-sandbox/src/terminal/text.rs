@@ -90,7 +90,10 @@ impl DrawnLine {
                     self.put(' ');
                 }
             }
-            Control::Escape { between: [], last } if matches!(last, b'D' | b'E' | b'M' | b'c') => {
+            Control::Escape {
+                between: [],
+                last: b'D' | b'E' | b'M' | b'c',
+            } => {
                 self.leave(0);
             }
             Control::Sequence(sequence)

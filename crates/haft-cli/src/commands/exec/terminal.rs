@@ -21,6 +21,8 @@ use crate::terminal::stdin::StdinRouter;
 
 /// How the terminal was before it was made raw. Global, because a panic anywhere must restore it.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// Sets the hook for panics, once.
+static HOOK: Once = Once::new();
 
 /// The user's terminal; dropping this restores it.
 #[derive(Debug)]
@@ -46,7 +48,6 @@ impl AttendedTerminal {
             let what = format!("haft exec -t needs a terminal, and {name} is none");
             return Err(Problem::usage(what).advise("run it at a terminal, or leave -t out"));
         }
-        static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let before = panic::take_hook();
             panic::set_hook(Box::new(move |panicked| {
@@ -111,11 +112,6 @@ impl AttendedTerminal {
         restore();
         self.filter.lock().finish()
     }
-
-    /// Whether the command has the terminal now.
-    pub(super) fn is_raw(&self) -> bool {
-        BEFORE.lock().is_some()
-    }
 }
 
 impl Drop for AttendedTerminal {
@@ -126,6 +122,11 @@ impl Drop for AttendedTerminal {
             let _ = stdout.write_all(&reset).and_then(|()| stdout.flush());
         }
     }
+}
+
+/// Whether a command has the terminal now.
+pub(super) fn is_raw() -> bool {
+    BEFORE.lock().is_some()
 }
 
 fn make_raw() -> io::Result<()> {
