@@ -91,7 +91,7 @@ fn knows_files(own: &Path, tree: &Path) -> Option<bool> {
     let _ = Index::of(&bytes, hash)?.each(&mut |entry| {
         let path = tree.join(std::ffi::OsStr::from_bytes(entry.name));
         if let Ok(meta) = path.symlink_metadata() {
-            let low = |value: u64| (value & u64::from(u32::MAX)) as u32;
+            let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or_default();
             let (seconds, nanoseconds) = entry.modified();
             let same_time = low(meta.mtime().cast_unsigned()) == seconds
                 && low(meta.mtime_nsec().cast_unsigned()) == nanoseconds;
