@@ -24,6 +24,7 @@ pub(crate) mod git;
 mod git_changes;
 mod git_command;
 mod git_folders;
+mod git_notes;
 mod git_scope;
 mod git_sections;
 mod git_user;

@@ -235,9 +235,10 @@ fn is_data(within: &[&str]) -> bool {
         ["objects", "info", file, ..] => {
             matches!(*file, "packs" | "commit-graph" | "commit-graphs")
         }
-        ["objects", ..] | ["info", "refs"] => true,
-        // What git-lfs keeps: the content of files, by their hashes.
-        ["lfs", "cache" | "incomplete" | "objects" | "tmp", ..] => true,
+        // In `lfs`, git-lfs keeps the content of files, by their hashes.
+        ["objects", ..]
+        | ["info", "refs"]
+        | ["lfs", "cache" | "incomplete" | "objects" | "tmp", ..] => true,
         [folder, ..] if DATA_FOLDERS.contains(folder) => true,
         [file] => {
             let file = file.strip_suffix(".lock").unwrap_or(file);

@@ -51,7 +51,7 @@ use self::plan::{BindMode, JailNetwork, LandlockGrant, RootEntry, SupervisorPlan
 pub(crate) use self::probe::probe;
 use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
-use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, Stdin};
+use crate::command::{CommandSpec, Mounts, Network, Stdin};
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
 use crate::places::{PathPurpose, Places};
@@ -468,7 +468,7 @@ fn files(
         match &spec.mounts.view {
             Some(view) if own_root && !only_reads => {
                 plan.entries
-                    .push(overlay(view, workspace.clone(), workspace)?);
+                    .push(repository::overlay(view, workspace.clone(), workspace)?);
             }
             _ if only_reads => shown.push((workspace, BindMode::Data)),
             _ => shown.push((workspace, BindMode::ReadWrite)),
@@ -502,31 +502,10 @@ fn home_folders(
             return Err(wrong(&one.at, "is not a path below HOME"));
         }
         let target = scratch.join(&one.at);
-        plan.entries.push(overlay(&one.view, lower, target)?);
+        plan.entries
+            .push(repository::overlay(&one.view, lower, target)?);
     }
     Ok(())
-}
-
-/// Plans the overlay of a view. None of its folders may lie in the folder shown, where the command would see and change them.
-fn overlay(
-    view: &OverlayFolders,
-    lower: PathBuf,
-    target: PathBuf,
-) -> Result<RootEntry, StartError> {
-    for folder in [&view.upper, &view.work] {
-        if !folder.is_absolute() || folder.starts_with(&lower) {
-            return Err(wrong(
-                folder,
-                "cannot hold the changes of a view: it lies in the folder that is shown",
-            ));
-        }
-    }
-    Ok(RootEntry::Overlay {
-        target,
-        lower,
-        layer: None,
-        upper: Some((view.upper.clone(), view.work.clone())),
-    })
 }
 
 /// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::policy::{Denials, LinkedNames, protected_from_commands, protected_names};
+use haft::spec::Risk;
 use haft::workspace::{NamedByGit, NamedPath, Workspace};
 use haft_sandbox::PathGuard;
 use tokio::task::JoinError;
@@ -44,17 +45,45 @@ pub(crate) async fn of(
     workspace: &Workspace,
     on_view: bool,
 ) -> Result<Covers, ToolError> {
-    find(context.denials(), workspace.clone(), on_view).await
+    let mut judged = context.judgement().permissions().iter();
+    let only_reads = judged.all(|wanted| wanted.risk == Risk::Safe);
+    let scope = CoverScope {
+        on_view,
+        only_reads,
+    };
+    find_for(scope, context.denials(), workspace.clone()).await
 }
 
+/// How a command works.
+#[derive(Debug, Clone, Copy)]
+struct CoverScope {
+    on_view: bool,
+    /// It sees the workspace read-only: names that it could change by need not all be known.
+    only_reads: bool,
+}
+
+#[cfg(test)]
 async fn find(denials: Denials, workspace: Workspace, on_view: bool) -> Result<Covers, ToolError> {
+    let scope = CoverScope {
+        on_view,
+        only_reads: false,
+    };
+    find_for(scope, denials, workspace).await
+}
+
+async fn find_for(
+    scope: CoverScope,
+    denials: Denials,
+    workspace: Workspace,
+) -> Result<Covers, ToolError> {
+    let on_view = scope.on_view;
     let mut guards = own(&workspace);
     let root = workspace.root().to_owned();
     if on_view && !denials.deny_reading() {
         let pinned = Vec::new();
         return Ok(Covers { guards, pinned });
     }
-    let search = move |most| look(&workspace, &denials, on_view, most);
+    let search = move |most| look(&workspace, &denials, scope, most);
     let found = match search(MAX_INLINE_ENTRIES) {
         Err(WalkStop::TooMany) => {
             let whole = tokio::task::spawn_blocking(move || search(MAX_ENTRIES)).await;
@@ -90,9 +119,10 @@ async fn find(denials: Denials, workspace: Workspace, on_view: bool) -> Result<C
 fn look(
     workspace: &Workspace,
     denials: &Denials,
-    on_view: bool,
+    scope: CoverScope,
     most: usize,
 ) -> Result<WorkspaceGuards, WalkStop> {
+    let on_view = scope.on_view;
     let GuardSets { denied, git } = GuardWalk::new(workspace, denials, on_view, most).run()?;
     let mut found = WorkspaceGuards {
         denied,
@@ -105,7 +135,9 @@ fn look(
     }
     let by_git = linked_names::named_by_git(workspace);
     let names = linked_names::in_workspace(workspace, denials, &by_git);
-    if let Some(why) = names.unknown().or(by_git.unread()) {
+    if let Some(why) = names.unknown().or(by_git.unread())
+        && !scope.only_reads
+    {
         return Err(WalkStop::UnknownNames(why.to_owned()));
     }
     found.linked = linked_guards(workspace, denials, &names);

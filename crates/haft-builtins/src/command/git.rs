@@ -56,30 +56,24 @@ const GIT: &str = ".git";
 
 /// Classifies the settings of the repository at the root of the workspace.
 pub(super) fn settings(workspace: &Workspace) -> SettingsEffect {
-    let each = match workspace.repository() {
-        Some(outside) => {
-            let own = outside.own_part().join("config.worktree");
-            vec![
-                Path::new(GIT).join("config"),
-                Path::new(GIT).join("config.worktree"),
-                own,
-            ]
+    let mut files: Vec<PathBuf> = ["config", "config.worktree"]
+        .iter()
+        .map(|name| Path::new(GIT).join(name))
+        .collect();
+    if let Some(outside) = workspace.repository() {
+        files.push(outside.own_part().join("config.worktree"));
+    } else {
+        let folder = workspace.root().join(GIT);
+        let Ok(found) = folder.symlink_metadata() else {
+            // The jail does not show a parent's repository.
+            return SettingsEffect::Inert;
+        };
+        // A file, a link or `commondir` leads to settings elsewhere.
+        if !found.is_dir() || folder.join("commondir").symlink_metadata().is_ok() {
+            return SettingsEffect::Programs;
         }
-        None => {
-            let folder = workspace.root().join(GIT);
-            let Ok(found) = folder.symlink_metadata() else {
-                // The jail does not show a parent's repository.
-                return SettingsEffect::Inert;
-            };
-            // A file, a link or `commondir` leads to settings elsewhere.
-            if !found.is_dir() || folder.join("commondir").symlink_metadata().is_ok() {
-                return SettingsEffect::Programs;
-            }
-            let files = ["config", "config.worktree"].into_iter();
-            files.map(|name| Path::new(GIT).join(name)).collect()
-        }
-    };
-    let each = each.iter().map(|file| {
+    }
+    let each = files.iter().map(|file| {
         if workspace.host_path(file).symlink_metadata().is_err() {
             return SettingsEffect::Inert;
         }

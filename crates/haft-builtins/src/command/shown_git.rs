@@ -1,15 +1,12 @@
 //! What a command sees of git besides the workspace: the workspace's repository if it lies elsewhere, and the user's settings.
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use haft::call::RunId;
 use haft::context::CallContext;
 use haft::policy::CommandPart;
 use haft::result::ToolResult;
 use haft::workspace::{OutsideRepository, Workspace};
 use haft_sandbox::{CommandSpec, RepositoryMount};
-use parking_lot::Mutex;
 
 use crate::command::changes::OpenView;
 use crate::command::{Commands, RunCommandInput};
@@ -108,31 +105,6 @@ impl Commands {
         result
     }
 }
-
-/// What the results of each run have said of git.
-#[derive(Debug, Default)]
-pub(super) struct GitNotes(Mutex<VecDeque<(RunId, String)>>);
-
-impl GitNotes {
-    /// Returns true if no result of the run has said this yet, as far as is known, and notes that one does.
-    fn is_new(&self, run: &RunId, sentence: &str) -> bool {
-        let mut said = self.0.lock();
-        if said
-            .iter()
-            .any(|(of, known)| of == run && known == sentence)
-        {
-            return false;
-        }
-        if said.len() >= MAX_NOTES {
-            said.pop_front();
-        }
-        said.push_back((run.clone(), sentence.to_owned()));
-        true
-    }
-}
-
-/// Maximum number of sentences that are remembered.
-const MAX_NOTES: usize = 1_000;
 
 /// The variable that names the system's settings for git.
 const SYSTEM_VARIABLE: &str = "GIT_CONFIG_SYSTEM";

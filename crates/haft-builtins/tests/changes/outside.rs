@@ -87,8 +87,11 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     eprintln!("changes: {} places of repositories: ok", PLACES.len());
 }
 
-fn scene(sandbox: &Sandbox, settings: Settings, make: &str, place: &'static str) -> Scene {
-    let settings = Settings { place, ..settings };
+fn scene(sandbox: &Sandbox, settings: &Settings, make: &str, place: &'static str) -> Scene {
+    let settings = Settings {
+        place,
+        ..settings.clone()
+    };
     Scene::placed(sandbox, &settings, &std::env::temp_dir(), |dir| {
         host(dir, make);
     })
@@ -109,7 +112,7 @@ fn named(line: &str) -> String {
 }
 
 async fn a_day_is_as_on_the_host(sandbox: &Sandbox, name: &str, make: &str, place: &'static str) {
-    let scene = scene(sandbox, trusted(), make, place);
+    let scene = scene(sandbox, &trusted(), make, place);
     let before = scene.tree();
     let first = host(&scene.at(""), "git rev-parse HEAD");
     let first = first.trim();
@@ -162,7 +165,7 @@ async fn a_day_is_as_on_the_host(sandbox: &Sandbox, name: &str, make: &str, plac
 
 async fn requests_show_commits(sandbox: &Sandbox) {
     for (name, make, place) in PLACES {
-        let scene = scene(sandbox, Settings::default(), make, place);
+        let scene = scene(sandbox, &Settings::default(), make, place);
         let line = named("echo two >> file && git commit -qam two");
         let outcome = scene.run(&line).await;
         assert!(outcome.is_ok(), "{name}: {outcome:?}");
@@ -209,7 +212,7 @@ async fn settings_and_other_worktrees_are_asked_about(sandbox: &Sandbox) {
             says_no: true,
             ..trusted()
         };
-        let scene = scene(sandbox, settings, make, "ws");
+        let scene = scene(sandbox, &settings, make, "ws");
         let before = host(&scene.at(""), "cat ../main/.git/config; ls -R ../main/.git");
         let outcome = scene.run(line).await;
         assert!(!outcome.is_ok(), "{line}: {outcome:?}");
@@ -227,7 +230,7 @@ async fn settings_and_other_worktrees_are_asked_about(sandbox: &Sandbox) {
         deny: &["Edit(/.git/refs/**)"],
         ..trusted()
     };
-    let scene = scene(sandbox, settings, make, "ws");
+    let scene = scene(sandbox, &settings, make, "ws");
     let outcome = scene.run("git branch new").await;
     assert!(!outcome.is_ok(), "{outcome:?}");
     assert!(!host(&scene.at(""), "git branch").contains("new"));
@@ -245,7 +248,7 @@ async fn what_a_package_does_not_see_stays(sandbox: &Sandbox) {
         echo b > packages/b/file && git add . && git commit -qm one && git switch -q -c other && git rm -q packages/b/file && \
         git commit -qm gone && git switch -q main";
     for line in LEAVING {
-        let scene = scene(sandbox, trusted(), make, "super/packages/a");
+        let scene = scene(sandbox, &trusted(), make, "super/packages/a");
         let top = "git -C ../.. status --porcelain; git -C ../.. ls-files -s -v";
         let before = host(&scene.at(""), top);
         let outcome = scene.run(line).await;
@@ -253,7 +256,7 @@ async fn what_a_package_does_not_see_stays(sandbox: &Sandbox) {
         assert!(why.contains("outside of the workspace"), "{line}: {why}");
         assert_eq!(host(&scene.at(""), top), before, "{line}");
     }
-    let scene = scene(sandbox, trusted(), make, "super/packages/a");
+    let scene = scene(sandbox, &trusted(), make, "super/packages/a");
     let line = named("echo n > new && git add -A && git commit -qam two");
     assert!(scene.run(&line).await.is_ok());
     let files = host(&scene.at(""), "git -C ../.. ls-tree -r --name-only HEAD");
@@ -306,7 +309,7 @@ const FOREIGN: &[(&str, &str)] = &[
 
 async fn what_is_not_its_own_is_not_shown(sandbox: &Sandbox) {
     for (make, expect) in FOREIGN {
-        let scene = scene(sandbox, trusted(), make, "ws");
+        let scene = scene(sandbox, &trusted(), make, "ws");
         let outcome = scene
             .run("git log --format=seen; git config -l --show-scope; true")
             .await;
@@ -334,7 +337,7 @@ async fn a_repository_that_is_swapped_gets_nothing(sandbox: &Sandbox) {
         acts: Some(swap),
         ..Settings::default()
     };
-    let scene = scene(sandbox, settings, make, place);
+    let scene = scene(sandbox, &settings, make, place);
     let outcome = scene
         .run(&named("echo two >> file && git commit -qam two"))
         .await;
@@ -348,7 +351,7 @@ async fn direct_changes_leave_it_alone(sandbox: &Sandbox) {
         ..trusted()
     };
     let (_, make, place) = PLACES[0];
-    let scene = scene(sandbox, settings, make, place);
+    let scene = scene(sandbox, &settings, make, place);
     let log = scene.run("git log --format=%s").await;
     assert_eq!(data(&log)["stdout"], "one\n", "{log:?}");
     let outcome = scene
@@ -365,7 +368,7 @@ async fn direct_changes_leave_it_alone(sandbox: &Sandbox) {
 async fn sha256_is_read_and_not_committed_to(sandbox: &Sandbox) {
     let make = "git init -q -b main --object-format=sha256 main && cd main && echo o > file && git add . && git commit -qm one && \
         git worktree add -q ../ws -b topic";
-    let scene = scene(sandbox, trusted(), make, "ws");
+    let scene = scene(sandbox, &trusted(), make, "ws");
     let log = scene.run("git log --format=%s").await;
     assert_eq!(data(&log)["stdout"], "one\n", "{log:?}");
     let outcome = scene

@@ -155,13 +155,12 @@ impl<'a> GitSettingsReader<'a> {
             Some(named) => vec![PathBuf::from(named)],
             None => SYSTEM_FILES.iter().map(PathBuf::from).collect(),
         };
-        let user = match set("GIT_CONFIG_GLOBAL") {
-            Some(named) => vec![PathBuf::from(named)],
-            None => {
-                let config = git_folder(self.home, variable).map(|folder| folder.join("config"));
-                let own = self.home.map(|home| home.join(".gitconfig"));
-                config.into_iter().chain(own).collect()
-            }
+        let user = if let Some(named) = set("GIT_CONFIG_GLOBAL") {
+            vec![PathBuf::from(named)]
+        } else {
+            let config = git_folder(self.home, variable).map(|folder| folder.join("config"));
+            let own = self.home.map(|home| home.join(".gitconfig"));
+            config.into_iter().chain(own).collect()
         };
         for file in system
             .into_iter()

@@ -143,7 +143,7 @@ impl RepositorySearch<'_> {
                 continue;
             };
             if above && self.is_home(tree) {
-                let tree = shown(tree);
+                let tree = display(tree);
                 return Err(format!("{tree} is a home folder, or holds one"));
             }
             if above {
@@ -168,7 +168,7 @@ impl RepositorySearch<'_> {
             if let Some(named) = setting(at, "core", "worktree")?
                 && at.join(&named).canonicalize().ok().as_deref() != Some(tree)
             {
-                let (at, named) = (shown(at), visible::line(&named));
+                let (at, named) = (display(at), visible::line(&named));
                 return Err(format!("the work tree of {at} is {named}"));
             }
             RepositoryFolders {
@@ -186,7 +186,7 @@ impl RepositorySearch<'_> {
             if real.is_ok_and(|real| real.starts_with(self.root)) {
                 return Ok(None);
             }
-            let at = shown(at);
+            let at = display(at);
             return Err(format!("{at} is a link, not a folder or a file of git"));
         };
         self.check(folders).map(Some)
@@ -197,10 +197,10 @@ impl RepositorySearch<'_> {
         let text = pointer(at)?;
         let named = text.strip_prefix("gitdir:").map(str::trim_start);
         let named = named.filter(|path| !path.is_empty());
-        let named = named.ok_or_else(|| format!("{} names no folder", shown(at)))?;
+        let named = named.ok_or_else(|| format!("{} names no folder", display(at)))?;
         let own = tree.join(named).canonicalize();
         let own = own.map_err(|error| {
-            let (at, named) = (shown(at), visible::line(named));
+            let (at, named) = (display(at), visible::line(named));
             format!("{at} names {named}: {error}")
         })?;
         if own.starts_with(self.root) {
@@ -209,17 +209,20 @@ impl RepositorySearch<'_> {
         let commondir = own.join("commondir");
         if commondir.symlink_metadata().is_err() {
             if !own.join("HEAD").is_file() {
-                return Err(format!("{} is no repository: it has no HEAD", shown(&own)));
+                return Err(format!(
+                    "{} is no repository: it has no HEAD",
+                    display(&own)
+                ));
             }
             belongs::check(&own, tree)?;
             let (common, tree) = (own.clone(), tree.to_owned());
             return Ok(Some(RepositoryFolders { common, own, tree }));
         }
         let common = own.join(pointer(&commondir)?).canonicalize();
-        let common = common.map_err(|error| format!("{}: {error}", shown(&commondir)))?;
+        let common = common.map_err(|error| format!("{}: {error}", display(&commondir)))?;
         let is_worktree = own.parent() == Some(&common.join("worktrees"));
         if !is_worktree || common.join("commondir").symlink_metadata().is_ok() {
-            let (own, common) = (shown(&own), shown(&common));
+            let (own, common) = (display(&own), display(&common));
             return Err(format!("{own} is no worktree of {common}"));
         }
         let back = own.join("gitdir");
@@ -228,7 +231,7 @@ impl RepositorySearch<'_> {
         let leads_here = to.file_name().is_some_and(|name| name == GIT)
             && to.parent().and_then(|to| to.canonicalize().ok()).as_deref() == Some(tree);
         if !leads_here {
-            let (back, tree) = (shown(&back), shown(tree));
+            let (back, tree) = (display(&back), display(tree));
             let text = visible::line(&back_text);
             return Err(format!(
                 "{back} names {text} as its work tree, not {tree}: `git worktree repair` there, if it was moved"
@@ -241,7 +244,7 @@ impl RepositorySearch<'_> {
     /// Checks the folders themselves, and opens the repository.
     fn check(&self, folders: RepositoryFolders) -> Result<OutsideRepository, String> {
         let RepositoryFolders { common, own, tree } = folders;
-        let at = shown(&common);
+        let at = display(&common);
         if self.root.starts_with(&common) || common.starts_with(self.root) {
             return Err(format!("{at} lies around or in the workspace"));
         }
@@ -289,11 +292,11 @@ fn identity(meta: &Metadata) -> (u64, u64) {
 /// Fails if a file or folder belongs to another user than haft's.
 fn belongs_to_user(path: &Path) -> Result<(), String> {
     let meta = path.symlink_metadata();
-    let meta = meta.map_err(|error| format!("{}: {error}", shown(path)))?;
+    let meta = meta.map_err(|error| format!("{}: {error}", display(path)))?;
     if meta.uid() == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
-    let (path, uid) = (shown(path), meta.uid());
+    let (path, uid) = (display(path), meta.uid());
     Err(format!("{path} belongs to another user (uid {uid})"))
 }
 
@@ -306,7 +309,7 @@ fn pointer(path: &Path) -> Result<String, String> {
 
 /// Reads a regular file of at most `most` bytes.
 fn read(path: &Path, most: u64) -> Result<String, String> {
-    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path));
+    let failed = |why: &dyn std::fmt::Display| format!("{}: {why}", display(path));
     // A pipe in its place must not block.
     let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits();
     let mut options = OpenOptions::new();
@@ -330,7 +333,7 @@ fn object_hash(common: &Path) -> Result<ObjectHash, String> {
         Some("sha256") => Ok(ObjectHash::Sha256),
         Some(other) => Err(format!(
             "{} names its objects by {}",
-            shown(common),
+            display(common),
             visible::line(other)
         )),
     }
@@ -343,13 +346,13 @@ fn setting(folder: &Path, section: &str, key: &str) -> Result<Option<String>, St
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         _ => read(&config, MAX_SETTINGS)?,
     };
-    let settings = parse(&text).ok_or_else(|| format!("git would refuse {}", shown(&config)))?;
+    let settings = parse(&text).ok_or_else(|| format!("git would refuse {}", display(&config)))?;
     let mut found = settings
         .into_iter()
         .filter(|one| one.section == section && one.name.is_none() && one.key == key);
     Ok(found.next_back().map(|one| one.value))
 }
 
-fn shown(path: &Path) -> String {
+fn display(path: &Path) -> String {
     visible::path(&path.to_string_lossy())
 }

@@ -1,11 +1,11 @@
 //! Plans what a command sees of a git repository outside of its workspace, and the made files below `/etc`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::plan::{LandlockGrant, RootEntry, SupervisorPlan};
-use super::{depth, overlay, wrong};
+use super::{depth, wrong};
 use crate::StartError;
-use crate::command::{Mounts, RepositoryMount};
+use crate::command::{Mounts, OverlayFolders, RepositoryMount};
 use crate::places::{PathPurpose, Places};
 use crate::strength::Strength;
 
@@ -102,4 +102,26 @@ fn add(
         },
     });
     Ok(())
+}
+
+/// Plans the overlay of a view. None of its folders may lie in the folder shown, where the command would see and change them.
+pub(super) fn overlay(
+    view: &OverlayFolders,
+    lower: PathBuf,
+    target: PathBuf,
+) -> Result<RootEntry, StartError> {
+    for folder in [&view.upper, &view.work] {
+        if !folder.is_absolute() || folder.starts_with(&lower) {
+            return Err(wrong(
+                folder,
+                "cannot hold the changes of a view: it lies in the folder that is shown",
+            ));
+        }
+    }
+    Ok(RootEntry::Overlay {
+        target,
+        lower,
+        layer: None,
+        upper: Some((view.upper.clone(), view.work.clone())),
+    })
 }

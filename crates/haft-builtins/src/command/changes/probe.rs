@@ -72,12 +72,13 @@ pub(super) fn probe(views: &Views) -> Result<Visibility, String> {
 fn try_view(views: &Views, view: &OpenView, run: &RunId) -> Result<Visibility, String> {
     let repository = repository(views, view);
     let caches = views.caches(run, &view.folder, &Denials::default());
-    let caches = caches
-        .map(|caches| caches.folders())
-        .unwrap_or_else(|error| {
+    let caches = match caches {
+        Ok(caches) => caches.folders(),
+        Err(error) => {
             tracing::warn!(%error, "commands do not see the user's caches");
             Vec::new()
-        });
+        }
+    };
     let (has_caches, has_repository) = (!caches.is_empty(), repository.is_some());
     let shown = Visibility {
         caches: has_caches,

@@ -150,7 +150,7 @@ impl Views {
         run: &RunId,
     ) -> Result<PathBuf, String> {
         let all = self.options.log.caches_folder(run);
-        let all = all.map_err(|error| unreadable(io::Error::other(error)))?;
+        let all = all.map_err(unreadable)?;
         let within = index_of(repository);
         let index = repository.folder().join(&within);
         let meta = index.symlink_metadata();
@@ -191,7 +191,7 @@ impl Views {
     }
 }
 
-fn unreadable(error: io::Error) -> String {
+fn unreadable(error: impl std::fmt::Display) -> String {
     format!("its index: {error}")
 }
 

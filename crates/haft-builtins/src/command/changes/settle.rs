@@ -38,6 +38,19 @@ pub(crate) struct EndedCommand {
     pub(crate) approved: bool,
 }
 
+impl EndedCommand {
+    /// Says in the result that what a command did to the repository is not applied.
+    fn without(mut self, unjoined: &[UnappliedChange]) -> Self {
+        if let Some(last) = unjoined.last()
+            && self.result.error.is_none()
+        {
+            let why = format!("{}: {}", last.path, last.why);
+            self.result.error = Some(ToolError::denied(why));
+        }
+        self
+    }
+}
+
 /// Decides about the changes of a command and applies them.
 pub(crate) async fn settle(
     views: &Arc<Views>,
@@ -105,13 +118,7 @@ async fn collect(
         let upper = view.layers().upper;
         let joined = view.join_repository(&views.workspace);
         let unjoined = joined.map_err(|error| failed("read", error))?;
-        let mut ended = ended;
-        if let Some(first) = unjoined.last()
-            && ended.result.error.is_none()
-        {
-            let why = format!("{}: {}", first.path, first.why);
-            ended.result.error = Some(ToolError::denied(why));
-        }
+        let ended = ended.without(&unjoined);
         let collected = match CollectedChanges::collect(&views.workspace, &upper, view.since) {
             Ok(collected) => collected,
             Err(error) => {

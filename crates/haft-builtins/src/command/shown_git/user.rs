@@ -1,6 +1,7 @@
 //! `UserGit`: the user's git settings as commands get them: the inert ones, as the system's settings of the jail.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use haft::text::visible;
@@ -204,7 +205,7 @@ impl PassedSettings<'_> {
                     } else {
                         "attributesFile"
                     };
-                    self.text.push_str(&format!("[core]\n\t{short} = {to}\n"));
+                    let _ = write!(self.text, "[core]\n\t{short} = {to}\n");
                 }
             }
             None => self.leave(key),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::{object_hash, setting, shown};
+use super::{display, object_hash, setting};
 use crate::git_index::Index;
 use crate::workspace::GIT;
 
@@ -29,8 +29,8 @@ pub(super) fn check(own: &Path, tree: &Path) -> Result<(), String> {
         } else {
             Err(format!(
                 "the work tree of {} is {}",
-                shown(own),
-                shown(Path::new(&named))
+                display(own),
+                display(Path::new(&named))
             ))
         };
     }
@@ -38,8 +38,8 @@ pub(super) fn check(own: &Path, tree: &Path) -> Result<(), String> {
     if is_bare || own.file_name().is_some_and(|name| name == GIT) {
         return Err(format!(
             "{} is not the repository of {}",
-            shown(own),
-            shown(tree)
+            display(own),
+            display(tree)
         ));
     }
     if is_unused(own) || knows_files(own, tree).unwrap_or(false) {
@@ -47,8 +47,8 @@ pub(super) fn check(own: &Path, tree: &Path) -> Result<(), String> {
     }
     Err(format!(
         "nothing in {} says that {} is its work tree: `git status` there renews its index, or set core.worktree in its config",
-        shown(own),
-        shown(tree)
+        display(own),
+        display(tree)
     ))
 }
 
@@ -91,7 +91,7 @@ fn knows_files(own: &Path, tree: &Path) -> Option<bool> {
     let _ = Index::of(&bytes, hash)?.each(&mut |entry| {
         let path = tree.join(std::ffi::OsStr::from_bytes(entry.name));
         if let Ok(meta) = path.symlink_metadata() {
-            let low = |value: u64| (value & u64::from(u32::MAX)) as u32;
+            let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or_default();
             let (seconds, nanoseconds) = entry.modified();
             let same_time = low(meta.mtime().cast_unsigned()) == seconds
                 && low(meta.mtime_nsec().cast_unsigned()) == nanoseconds;
