@@ -371,8 +371,7 @@ impl Runs {
             }
             ApprovalWait::Limit | ApprovalWait::Never => terms.on_timeout,
         };
-        let outlasts = options.attends || options.on_terminal;
-        limits::extend(&mut limits, options.is_foreign, outlasts);
+        limits::extend(&mut limits, &options);
         let narrowed = options.tools.is_some();
         let tools = options.tools.or(options.served);
         let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));

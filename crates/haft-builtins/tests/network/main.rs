@@ -9,6 +9,7 @@
 )]
 
 mod ask;
+mod background;
 mod direct;
 mod modes;
 mod pip;
@@ -195,6 +196,7 @@ fn main() {
         let rows = rows::all(&sandbox).await;
         modes::all(&sandbox).await;
         ask::all(&sandbox).await;
+        background::all(&sandbox).await;
         private::all(&sandbox).await;
         direct::all(&sandbox).await;
         pip::all(&sandbox).await;
