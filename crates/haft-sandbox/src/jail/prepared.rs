@@ -4,13 +4,15 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::plan::{RootEntry, SupervisorPlan};
 use super::system::SystemList;
-use super::{depth, machine_files};
+use super::{depth, machine_files, terminals};
 use crate::command::{CommandSpec, ProcessLimits};
 
 /// Returns the plan, encoded, of what a spare supervisor prepares for a command with these limits.
 pub(super) fn part(system: &SystemList, limits: &ProcessLimits) -> Vec<u8> {
     let mut entries = system.entries.clone();
     entries.extend(machine_files::of_limits(limits));
+    entries.extend(terminals::devices());
+    entries.sort_by_key(depth);
     SupervisorPlan {
         entries,
         ..SupervisorPlan::default()
@@ -39,6 +41,7 @@ pub(super) fn complete(
         let entries = system.entries.iter().filter(|entry| !replaced(entry));
         let entries: Vec<_> = entries.cloned().collect();
         plan.entries.splice(..0, entries);
+        plan.entries.extend(terminals::devices());
     }
     plan.entries.sort_by_key(depth);
 }
@@ -56,6 +59,7 @@ mod tests {
 
     use super::super::plan::{RootEntry, SupervisorPlan};
     use super::super::system::SystemList;
+    use super::super::terminals;
     use super::complete;
 
     /// The files that tell the limits.
@@ -84,7 +88,8 @@ mod tests {
             let spec = CommandSpec::line("true", "/w");
             complete(&mut plan, &system, &spec, Some(spec.limits));
             assert_eq!(plan.prepared, prepared, "{own:?}");
-            let expect = own.len() + if prepared { 0 } else { 2 + LIMITS };
+            let common = 2 + LIMITS + terminals::devices().len();
+            let expect = own.len() + if prepared { 0 } else { common };
             assert_eq!(plan.entries.len(), expect, "{own:?}");
             assert!(plan.entries.is_sorted_by_key(super::depth));
         }

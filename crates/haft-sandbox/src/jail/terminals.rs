@@ -35,13 +35,22 @@ pub(super) fn show(plan: &mut SupervisorPlan) {
         to: "pts/ptmx".into(),
     });
     plan.grants.push((FOLDER.into(), LandlockGrant::Device));
+    let devices = devices().into_iter();
+    let granted = devices.map(|device| (device.target().to_owned(), LandlockGrant::Device));
+    plan.grants.extend(granted);
+}
+
+/// Returns the entries of the host's devices among them, which a prepared root has: it lies on `/dev` until it is used.
+pub(super) fn devices() -> Vec<RootEntry> {
+    let own = RootEntry::Bind {
+        source: OWN.into(),
+        target: OWN.into(),
+        kind: BindMode::Device,
+    };
     if Path::new(OWN).exists() {
-        plan.entries.push(RootEntry::Bind {
-            source: OWN.into(),
-            target: OWN.into(),
-            kind: BindMode::Device,
-        });
-        plan.grants.push((OWN.into(), LandlockGrant::Device));
+        vec![own]
+    } else {
+        Vec::new()
     }
 }
 
