@@ -54,7 +54,7 @@ fn add(text: &str, depth: usize, found: &mut Vec<StartedCommand>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::started;
+    use super::{StartedCommand, started};
 
     #[test]
     fn a_line_starts_what_its_wrappers_and_shells_do() {
@@ -68,7 +68,7 @@ mod tests {
             ("bash -c 'if'", None),
         ] {
             let names = started(line).map(|all| {
-                let mut names: Vec<&str> = all.iter().map(|one| one.name()).collect();
+                let mut names: Vec<&str> = all.iter().map(StartedCommand::name).collect();
                 names.sort_unstable();
                 names.join(" ")
             });

@@ -242,7 +242,7 @@ fn text(result: &RawValue) -> String {
 }
 
 /// The error of a call whose effects on its session cannot be noted.
-fn unnoted(problem: Problem) -> ToolError {
+fn unnoted(problem: &Problem) -> ToolError {
     let error = ToolError::unavailable(problem.to_string());
     match problem.advice() {
         Some(advice) => error.with_advice(advice),
@@ -324,7 +324,8 @@ impl PreparedCall for ForeignCall {
             let agent = tool.agent.title();
             let does = self.session_effects(context);
             // Before the agent may act: another of its hooks may be judged at once, and no report of the end need come.
-            does.note(&tool.marks).map_err(unnoted)?;
+            does.note(&tool.marks)
+                .map_err(|problem| unnoted(&problem))?;
             context.note_untrusted(does.read().to_vec());
             let by = CallInRun {
                 run: context.run(),

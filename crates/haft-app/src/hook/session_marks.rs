@@ -6,8 +6,8 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
+use haft::clock;
 use haft::text::hex;
 use haft::untrusted::UntrustedSource;
 use haft_command::definitions;
@@ -160,7 +160,7 @@ impl SessionMarks {
     /// Keeps the notes from being removed as old ones.
     pub(super) fn keep(&self) {
         let file = OpenOptions::new().append(true).open(&self.path);
-        let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+        let _ = file.and_then(|file| file.set_modified(clock::wall()));
     }
 
     fn add(&self, noted: &mut Noted, new: &[Note]) -> Result<(), Problem> {

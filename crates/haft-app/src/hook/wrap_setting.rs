@@ -148,18 +148,15 @@ fn put(text: &str) -> Result<String, EditError> {
     let header = header
         .into_iter()
         .find(|(_, line)| line.trim_end() == HEADER);
-    let out = match header {
-        Some((end, line)) => {
-            let newline = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
-            let gap = if line.ends_with('\n') { "" } else { newline };
-            let (before, behind) = text.split_at(end);
-            format!("{before}{gap}{LINE}{newline}{behind}")
-        }
-        None => {
-            let mut out = text.to_owned();
-            toml_edit::append(&mut out, &format!("{HEADER}\n{LINE}\n"));
-            out
-        }
+    let out = if let Some((end, line)) = header {
+        let newline = if line.ends_with("\r\n") { "\r\n" } else { "\n" };
+        let gap = if line.ends_with('\n') { "" } else { newline };
+        let (before, behind) = text.split_at(end);
+        format!("{before}{gap}{LINE}{newline}{behind}")
+    } else {
+        let mut out = text.to_owned();
+        toml_edit::append(&mut out, &format!("{HEADER}\n{LINE}\n"));
+        out
     };
     checked(out, &expected)
 }

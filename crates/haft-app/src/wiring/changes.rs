@@ -93,10 +93,9 @@ fn ignored(
             let environment = at.environment.folder("VIRTUAL_ENV");
             let programs = programs.chain(environment);
             let outputs = BuildOutputs::new(names, workspace.root(), programs);
-            IgnoredChanges::Outputs(
-                outputs
-                    .map_err(|error| Problem::settings(format!("policy.build_outputs: {error}")))?,
-            )
+            let outputs = outputs
+                .map_err(|error| Problem::settings(format!("policy.build_outputs: {error}")))?;
+            IgnoredChanges::Outputs(Box::new(outputs))
         }
         _ => IgnoredChanges::Ask,
     })

@@ -80,7 +80,7 @@ pub enum IgnoredChanges {
     /// They are applied.
     Apply,
     /// Those of a build are applied; the user is asked about the others.
-    Outputs(BuildOutputs),
+    Outputs(Box<BuildOutputs>),
     /// They are judged like all others.
     Ask,
 }

@@ -137,6 +137,7 @@ fn refused() -> Vec<Row> {
 }
 
 /// Files that git ignores and that programs of the user run or load.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn ignored() -> Vec<Row> {
     let asked = |name, line| Row {
         settings: Settings {

@@ -130,7 +130,7 @@ impl Scene {
         let programs = [workspace.root().join("out/bin")];
         let outputs = BuildOutputs::new([], workspace.root(), programs).unwrap();
         let options = ChangeOptions {
-            ignored: IgnoredChanges::Outputs(outputs),
+            ignored: IgnoredChanges::Outputs(Box::new(outputs)),
             mode: settings.mode,
             on_partial: settings.on_partial,
             ask_before: settings.asks_before,

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::harness::Lab;
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one walk, step by step")]
 fn init_writes_settings_that_fit_and_trusts_the_folder() {
     let lab = Lab::new();
     lab.file("package.json", r#"{"scripts":{"test":"x","build":"y"}}"#);

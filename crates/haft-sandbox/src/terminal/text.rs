@@ -217,11 +217,16 @@ impl DrawnLine {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::{LONGEST, ScreenText};
 
     #[test]
     fn what_a_program_draws_becomes_lines_of_text() {
-        let bar: String = (0..=100).map(|n| format!("\rdone {n:3}%")).collect();
+        let mut bar = String::new();
+        for n in 0..=100 {
+            write!(bar, "\rdone {n:3}%").unwrap();
+        }
         let rows: &[(&str, &str)] = &[
             ("one\r\ntwo\r\n", "one\ntwo\n"),
             ("\x1b[1;31mred\x1b[0m\tx\r\n", "red     x\n"),
