@@ -61,7 +61,14 @@ fn meaning(call: &ProgramCall<'_>) -> CommandMeaning {
     match files[..] {
         // A pattern may match two files, the second of which is written.
         [] => CommandMeaning::showing(Vec::new()),
-        [one] if !matches!(one.form, WordForm::Pattern | WordForm::Here { splits: true }) => CommandMeaning::showing(each_file(files, PathAccess::Reads)),
+        [one]
+            if !matches!(
+                one.form,
+                WordForm::Pattern | WordForm::Here { splits: true }
+            ) =>
+        {
+            CommandMeaning::showing(each_file(files, PathAccess::Reads))
+        }
         _ => writes(call),
     }
 }
@@ -89,7 +96,9 @@ fn files<'w>(words: &'w [CommandWord<'w>]) -> Option<Vec<&'w CommandWord<'w>>> {
 }
 
 fn is_numbered(text: &str) -> bool {
-    let Some((letter, number)) = text.strip_prefix('-').and_then(|rest| rest.split_at_checked(1))
+    let Some((letter, number)) = text
+        .strip_prefix('-')
+        .and_then(|rest| rest.split_at_checked(1))
     else {
         return false;
     };
@@ -139,14 +148,8 @@ mod tests {
             ("xxd -p -r a", "Reads a, Edits a, shows more, unknown"),
             ("xxd -- a", "Reads a"),
             ("xxd a -r", "Reads a, Edits a, shows more, unknown"),
-            (
-                "xxd *",
-                "Reads *, Edits *, shows more, unknown",
-            ),
-            (
-                "xxd a*",
-                "Reads a*, Edits a*, shows more, unknown",
-            ),
+            ("xxd *", "Reads *, Edits *, shows more, unknown"),
+            ("xxd a*", "Reads a*, Edits a*, shows more, unknown"),
             ("xxd \"$x\"", "Reads $x, unknown"),
         ]);
     }
