@@ -294,7 +294,7 @@ fn is_below(name: &[u8], folder: &[u8]) -> bool {
 }
 
 /// Returns how many bytes to remove from the previous name, and the length of that number in git's variable-width encoding.
-fn prefix_cut(bytes: &[u8]) -> Option<(usize, usize)> {
+pub fn prefix_cut(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0_usize;
     for (at, byte) in bytes.iter().take(8).enumerate() {
         value = (value << 7) | usize::from(byte & 0x7f);

@@ -134,7 +134,7 @@ async fn answer(socket: UdpSocket, outlet: Arc<dyn Outlet>) {
         match socket.recv_from(&mut question).await {
             Ok((length, from)) => {
                 if let Some(answer) = outlet.answer_name(&question[..length]) {
-                    // Whoever asked no longer listens, or asks again.
+                    // If this fails, the program has gone, or it asks again.
                     let _ = socket.send_to(&answer, from).await;
                 }
             }

@@ -115,7 +115,7 @@ impl AgentShell<'_> {
     fn whole_line(&self, line: &str, background: bool, detached: bool) -> Option<String> {
         let exec = self.exec_line(line, background)?;
         if detached {
-            // Whoever reads the shell's output waits for all that hold it open.
+            // The agent reads the shell's output until every process that holds it open has ended.
             let silence = if is_silent(line) {
                 " >/dev/null 2>&1"
             } else {

@@ -90,7 +90,7 @@ impl SessionMarks {
     /// Reads what processes have noted since the last time, and returns all sources.
     ///
     /// # Errors
-    /// The notes cannot be read: whoever judges without them judges wrongly.
+    /// The notes cannot be read. A call must not be judged without them.
     pub(crate) fn sources(&self) -> Result<Vec<UntrustedSource>, Problem> {
         let mut noted = self.noted.lock();
         self.refresh(&mut noted)?;

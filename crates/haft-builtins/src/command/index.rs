@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use haft::git_index;
 use haft::workspace::Workspace;
 
 /// Maximum size of an index, in bytes: about half a million files.
@@ -215,7 +216,7 @@ fn each_entry<'i>(index: &'i [u8], look: &mut IndexVisitor<'_>) -> Option<&'i [u
         let more = if extended { flag(flags + 2)? } else { 0 };
         let mut begin = flags + if extended { 4 } else { 2 };
         if version == 4 {
-            let (cut, bytes) = read_prefix_cut(index.get(begin..)?)?;
+            let (cut, bytes) = git_index::prefix_cut(index.get(begin..)?)?;
             name.truncate(name.len().checked_sub(cut)?);
             begin += bytes;
         } else {
@@ -252,17 +253,4 @@ fn ends(mut rest: &[u8]) -> Option<()> {
         rest = rest.get(8 + length..)?;
     }
     (rest.len() == OBJECT_BYTES).then_some(())
-}
-
-/// Returns how many bytes to remove from the previous name, and the length of that number in git's variable-width encoding.
-fn read_prefix_cut(bytes: &[u8]) -> Option<(usize, usize)> {
-    let mut value = 0_usize;
-    for (at, byte) in bytes.iter().take(8).enumerate() {
-        value = (value << 7) | usize::from(byte & 0x7f);
-        if byte & 0x80 == 0 {
-            return Some((value, at + 1));
-        }
-        value += 1;
-    }
-    None
 }

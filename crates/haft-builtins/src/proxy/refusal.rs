@@ -45,9 +45,7 @@ pub(crate) enum ConnectionRefusal {
     #[error("{place} stands for no host: ask for the address of its name again")]
     Unnamed { place: String },
     /// An address that stands for a name.
-    #[error(
-        "{place} is no host's address but stands for {name} in this jail: name that to the proxy"
-    )]
+    #[error("{place} stands for {name} in this jail: give the proxy that name, not the address")]
     StandsFor { place: String, name: String },
     /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]

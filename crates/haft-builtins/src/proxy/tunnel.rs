@@ -80,7 +80,7 @@ impl HelloNames {
     }
 
     /// Reads up to the end of the hello or slightly further, after the bytes that were read already. Returns all these bytes, or `None`
-    /// if the client disconnects without sending anything. Fails if they are no hello for the host.
+    /// if the client disconnects without sending anything. Fails if they are not a TLS hello for the host.
     pub(super) async fn read_hello(
         &self,
         client: &mut (impl AsyncRead + Unpin),

@@ -71,8 +71,8 @@ impl WebUrl {
         Self::of(joined.map_err(|e| UrlRefusal::Malformed(e.to_string()))?)
     }
 
-    /// Returns the target of a program's own connection, at any port: what it says there is not written by whoever wrote a URL, so the
-    /// ports of other protocols (URL rule 7) are its own choice.
+    /// Returns the target of a program's own connection, at any port. No URL decides what the program sends there, so the ports
+    /// of other protocols (URL rule 7) are allowed.
     ///
     /// # Errors
     /// As for [`parse`](Self::parse).

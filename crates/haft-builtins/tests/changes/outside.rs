@@ -294,11 +294,11 @@ const FOREIGN: &[(&str, &str)] = &[
     ),
     (
         "mkdir -p fake/worktrees/x && echo .. > fake/worktrees/x/commondir && echo 'gitdir: ../fake/worktrees/x' > ws/.git",
-        "is no worktree of",
+        "is not a worktree of",
     ),
     (
         "mkdir -p fake/worktrees/x && echo . > fake/worktrees/x/commondir && echo 'gitdir: ../fake/worktrees/x' > ws/.git",
-        "is no worktree of",
+        "is not a worktree of",
     ),
     (
         "git init -q main && cd main && git commit -q --allow-empty -m one && git worktree add -q ../ws && \

@@ -223,7 +223,7 @@ impl RepositorySearch<'_> {
         let is_worktree = own.parent() == Some(&common.join("worktrees"));
         if !is_worktree || common.join("commondir").symlink_metadata().is_ok() {
             let (own, common) = (display(&own), display(&common));
-            return Err(format!("{own} is no worktree of {common}"));
+            return Err(format!("{own} is not a worktree of {common}"));
         }
         let back = own.join("gitdir");
         let back_text = pointer(&back)?;

@@ -278,7 +278,7 @@ fn addresses() -> impl Iterator<Item = IpAddr> {
     parsed.filter(move |address: &IpAddr| address.is_ipv4() || ipv6)
 }
 
-/// Returns what is sent by whoever answers there.
+/// Returns what the server at this address sends.
 fn text_of(address: SocketAddr) -> Result<String, String> {
     let say = |error: std::io::Error| format!("{address}: {error}");
     let mut stream = TcpStream::connect_timeout(&address, WAIT).map_err(say)?;

@@ -85,7 +85,7 @@ impl BuildOutputs {
     /// programs by name.
     ///
     /// # Errors
-    /// A name that is no pattern of `.gitignore`.
+    /// A name is not a valid `.gitignore` pattern.
     pub fn new<'a>(
         names: impl IntoIterator<Item = &'a str>,
         root: &Path,

@@ -52,18 +52,18 @@ mod tests {
 
     #[test]
     fn conditions_hold_as_git_says() {
-        let (repository, home) = (Path::new("/home/u/work/a/.git"), Path::new("/home/u"));
+        let (repository, home) = (Path::new("/users/u/source/a/.git"), Path::new("/users/u"));
         for (condition, expect) in [
-            ("gitdir:~/work/", Some(true)),
+            ("gitdir:~/source/", Some(true)),
             ("gitdir:~/other/", Some(false)),
-            ("gitdir:/home/u/work/a/.git", Some(true)),
-            ("gitdir:/home/u/work/a", Some(false)),
-            ("gitdir:work/", Some(true)),
-            ("gitdir:WORK/", Some(false)),
-            ("gitdir/i:WORK/", Some(true)),
+            ("gitdir:/users/u/source/a/.git", Some(true)),
+            ("gitdir:/users/u/source/a", Some(false)),
+            ("gitdir:source/", Some(true)),
+            ("gitdir:SOURCE/", Some(false)),
+            ("gitdir/i:SOURCE/", Some(true)),
             ("gitdir:a/.git", Some(true)),
-            ("gitdir:/home/*/work/**", Some(true)),
-            ("gitdir:/home/*/a/.git", Some(false)),
+            ("gitdir:/users/*/source/**", Some(true)),
+            ("gitdir:/users/*/a/.git", Some(false)),
             ("gitdir:./x/", None),
             ("onbranch:main", None),
             ("hasconfig:remote.*.url:x", None),

@@ -51,7 +51,7 @@ fn a_name_of_a_host_has_one_address_and_every_other_has_none() {
         ("nothing.invalid", 1, 3, false),
         ("7.0.0.10.in-addr.arpa", 12, 3, false),
         ("", 1, 3, false),
-        // What a parser takes for an address is no name.
+        // Addresses are not names.
         ("127.0.0.1", 1, 3, false),
         ("0x7f.1", 1, 3, false),
         ("10.1", 1, 3, false),
