@@ -29,6 +29,10 @@ pub struct JudgedCall<'a> {
     pub(crate) value: OnceCell<Value>,
     /// Whether the call runs a command, computed on first use: a guard asks for every one of thousands of effects.
     pub(crate) runs_command: OnceCell<bool>,
+    /// Whether one of its commands changes the folder, computed on first use: each of its commands asks.
+    pub(crate) changes_folder: OnceCell<bool>,
+    /// Which of `permissions` may set variables or redefine names, computed on first use: each of its commands asks.
+    pub(crate) altering: OnceCell<Vec<usize>>,
 }
 
 impl<'a> JudgedCall<'a> {
@@ -48,6 +52,8 @@ impl<'a> JudgedCall<'a> {
             standing: OnceCell::new(),
             value: OnceCell::new(),
             runs_command: OnceCell::new(),
+            changes_folder: OnceCell::new(),
+            altering: OnceCell::new(),
         }
     }
 

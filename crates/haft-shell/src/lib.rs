@@ -65,7 +65,7 @@ pub use crate::line::{Line, MOST_PARTS, parse};
 pub use crate::looks::FirstLook;
 pub use crate::options::{Given, Operands, Options};
 pub use crate::path::{clean, cleaned};
-pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words};
+pub use crate::plain::{direct_words, join_words, may_spell, needs_quotes, plain_words, push_word};
 pub use crate::startup::STARTUP_FILES;
 pub use crate::variables::is_number;
 pub use crate::word::{AsWord, Expansions, Word};

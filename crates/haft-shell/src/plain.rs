@@ -139,19 +139,23 @@ pub fn join_words<S: AsRef<str>>(words: &[S]) -> String {
         if at > 0 {
             line.push(' ');
         }
-        let word = word.as_ref();
-        if !word.is_empty() && !word.bytes().any(is_special) {
-            line.push_str(word);
-            continue;
-        }
-        line.push('\'');
-        for c in word.chars() {
-            line.push_str(if c == '\'' { "'\\'" } else { "" });
-            line.push(c);
-        }
-        line.push('\'');
+        push_word(&mut line, word.as_ref());
     }
     line
+}
+
+/// Appends a word to a command line with minimal quoting.
+pub fn push_word(line: &mut String, word: &str) {
+    if !word.is_empty() && !word.bytes().any(is_special) {
+        line.push_str(word);
+        return;
+    }
+    line.push('\'');
+    for c in word.chars() {
+        line.push_str(if c == '\'' { "'\\'" } else { "" });
+        line.push(c);
+    }
+    line.push('\'');
 }
 
 /// Whether the shell treats each byte specially outside quotes. No byte of a multi-byte character is special.

@@ -185,8 +185,9 @@ pub(crate) fn may_change_folder(call: &JudgedCall<'_>) -> bool {
 
 /// Whether one of its commands changes to another folder.
 pub(crate) fn changes_folder(call: &JudgedCall<'_>) -> bool {
+    let look = || call.permissions.iter().any(|p| moves(p).is_some());
     // Asked for each of thousands of changed files, by calls that run nothing.
-    call.runs_command() && call.permissions.iter().any(|p| moves(p).is_some())
+    call.runs_command() && *call.changes_folder.get_or_init(look)
 }
 
 /// Whether one of its commands does so by itself, and not by a file of commands, which mostly sets variables: `source venv/bin/activate`.

@@ -374,17 +374,13 @@ impl<'a> Subject<'a> {
 
     /// Whether another command of the line may set a variable or redefine a name.
     fn is_unsettled(&self) -> bool {
-        let others = self.call.permissions.iter();
-        let mut others = others.filter(|other| !std::ptr::eq(&raw const other.effect, self.effect));
-        others.any(|other| match &other.effect {
-            Effect::Run {
-                argv: Some(words), ..
-            } => alters_shell(words),
-            Effect::Run { command, .. } => parse_line(command).map_or(true, |read| {
-                read.commands.iter().any(|part| alters_shell(&part.words))
-            }),
-            _ => false,
-        })
+        let all = self.call.permissions;
+        let altering = self.call.altering.get_or_init(|| {
+            let alters = |at: &usize| all.get(*at).is_some_and(|one| may_alter(&one.effect));
+            (0..all.len()).filter(alters).collect()
+        });
+        let mut altering = altering.iter().filter_map(|at| all.get(*at));
+        altering.any(|one| !std::ptr::eq(&raw const one.effect, self.effect))
     }
 
     /// Whether part of what it does is only known at run time.
@@ -416,6 +412,19 @@ impl<'a> Subject<'a> {
             }
             _ => false,
         }
+    }
+}
+
+/// Whether the effect runs a command that may set a variable or redefine a name. One that cannot be parsed may.
+fn may_alter(effect: &Effect) -> bool {
+    match effect {
+        Effect::Run {
+            argv: Some(words), ..
+        } => alters_shell(words),
+        Effect::Run { command, .. } => parse_line(command).map_or(true, |read| {
+            read.commands.iter().any(|part| alters_shell(&part.words))
+        }),
+        _ => false,
     }
 }
 

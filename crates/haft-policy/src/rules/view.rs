@@ -3,7 +3,8 @@
 use haft_command::{TouchedFiles, may_act_by_pattern, only_reads, touched};
 use haft_shell::{
     AsWord, Fragments, Layer, Layers, Line, ParseError, alters_shell, base_name, fragments,
-    inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
+    inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, push_word,
+    script,
 };
 
 use crate::commands::folders::RunFolders;
@@ -162,13 +163,18 @@ impl CommandView {
         } else {
             CoverageKind::Pattern
         };
-        let mut run = join(inner.words);
+        let full = join(words);
+        let mut run = if inner.words.len() == words.len() {
+            full.clone()
+        } else {
+            join(inner.words)
+        };
         if inner.fed {
             // No exact rule covers words that are not visible.
             run.push_str(ADDED_WORDS);
         }
         self.parts.push(PartView {
-            full: join(words),
+            full,
             inner: run,
             reach,
         });
@@ -256,7 +262,10 @@ impl CommandView {
             if !layer.is_known() {
                 self.doubtful.push(to_pattern(*layer));
             }
-            self.touch(&folders.behind(layer.folder), touched(*layer));
+            let files = touched(*layer);
+            if files != TouchedFiles::default() {
+                self.touch(&folders.behind(layer.folder), files);
+            }
         }
         for script in &all.scripts {
             let folders = folders.behind(script.folder);
@@ -275,8 +284,10 @@ impl CommandView {
         let texts = || rest.iter().map(AsWord::text);
         let both = |name: &str, forms: &mut Vec<String>| {
             let words: Vec<&str> = std::iter::once(name).chain(texts()).collect();
-            let (quoted, bare) = (join_words(&words), words.join(" "));
-            forms.extend((quoted != bare).then_some(bare));
+            let quoted = join_words(&words);
+            // Quoting only adds characters: without it, both are equal.
+            let length = words.iter().map(|word| word.len() + 1).sum::<usize>() - 1;
+            forms.extend((quoted.len() != length).then(|| words.join(" ")));
             forms.push(quoted);
         };
         both(name.text(), &mut self.forms);
@@ -332,7 +343,7 @@ fn join<W: AsWord>(words: &[W]) -> String {
             line.push(' ');
         }
         if word.is_known() {
-            line.push_str(&join_words(&[text]));
+            push_word(&mut line, text);
         } else if text.contains([' ', '\t', '\n', '\'']) {
             line.push('"');
             line.push_str(text);
