@@ -1,15 +1,16 @@
 //! What every jail shows of `/etc`: a list of what programs of every kind need, and the settings folders of installed packages.
 //!
-//! A folder of settings is shown if the system's packages have a folder of its name, only root can change it, everybody may read
-//! all of it, and nothing in it looks like a secret. Folders that describe the machine, its users, its network or its services are
-//! not shown. This is decided once for a process.
+//! A folder of settings is shown if only root can change it, everybody may read all of it, and each file in it is exactly as a package
+//! ships it. So it tells nothing about the machine but which packages it has, and holds no secret of anybody. Of the listed folders, what is not
+//! for everybody is closed. This is decided once for a process.
 
-mod secrets;
+mod shipped;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use self::shipped::{ShippedFiles, is_for_everybody};
 use crate::places::PathRefusal;
 
 /// Files and folders of `/etc` that programs need and that hold no secret.
@@ -43,10 +44,11 @@ const LISTED: &[&str] = &[
 /// Folders of Java's settings; their templates for passwords and policies hold none.
 const LISTED_PREFIX: &str = "java-";
 
-/// Where packages have folders of their own; `/etc/NAME` belongs to one if one of these has `NAME`.
-const PACKAGES: &[&str] = &["/usr/share", "/usr/lib", "/usr/share/doc"];
+/// Where `dpkg` and `ucf` keep what packages ship.
+const DPKG: &str = "/var/lib/dpkg/status";
+const UCF: &str = "/var/lib/ucf/hashfile";
 
-/// Folders that describe this machine, its users, its network and its services, or that hold credentials for them.
+/// Folders of this machine's users, network and services, which programs that people start do not read. They are never shown.
 const PRIVATE: &str = "\
     ansible apache2 apparmor apt audit avahi bind bluetooth caddy ceph chef clamav cloud cni containerd containers corosync coturn \
     couchdb cups dbus-1 default dhcp dnsmasq.d docker dovecot elasticsearch etcd exim4 fail2ban filebeat firewalld freeradius fwupd \
@@ -68,102 +70,132 @@ const PRIVATE_PREFIXES: &[&str] = &[
     "tmpfiles",
 ];
 
-/// Where the units of services are; a folder that a service is named after is the service's.
-const UNITS: &[&str] = &["/usr/lib/systemd/system", "/lib/systemd/system"];
-/// How the names of services differ from those of their folders.
-const SERVICE_ENDINGS: &[&str] = &[".service", "d.service", "-server.service"];
-
 /// Maximum number of settings folders that are shown: each takes a mount in each jail.
 const MOST_FOLDERS: usize = 64;
+
+/// Maximum number of files of the listed folders that are closed.
+const MOST_CLOSED: usize = 32;
+/// Maximum number of entries of a listed folder that are looked at, and its maximum depth.
+const MOST_LOOKED_AT: usize = 4096;
+const DEEPEST: usize = 4;
 
 /// What is shown of `/etc`, and what is not.
 #[derive(Debug, Default)]
 pub(super) struct EtcFolders {
     /// Paths relative to `/etc`.
     pub(super) shown: Vec<PathBuf>,
-    /// Settings folders of packages that are left out, for something in them.
+    /// Files and folders within them that are not for everybody, as absolute paths.
+    pub(super) closed: Vec<PathBuf>,
+    /// Folders that are left out, for something in them.
     pub(super) left_out: Vec<PathRefusal>,
 }
 
-/// The folders that decide.
-struct SystemFolders {
+/// The files and folders that decide.
+struct SystemFiles {
     etc: PathBuf,
-    /// Each has a folder for each package.
-    packages: Vec<PathBuf>,
-    units: Vec<PathBuf>,
+    dpkg: PathBuf,
+    ucf: PathBuf,
     /// Who alone may change what is shown.
     owner: u32,
 }
 
 /// Decides what is shown of this machine's `/etc`.
 pub(super) fn find() -> EtcFolders {
-    let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect();
-    decide(&SystemFolders {
+    decide(&SystemFiles {
         etc: "/etc".into(),
-        packages: paths(PACKAGES),
-        units: paths(UNITS),
+        dpkg: DPKG.into(),
+        ucf: UCF.into(),
         owner: 0,
     })
 }
 
-fn decide(system: &SystemFolders) -> EtcFolders {
-    let etc = &system.etc;
-    let mut found = EtcFolders {
-        shown: LISTED.iter().map(PathBuf::from).collect(),
-        left_out: Vec::new(),
-    };
-    let mut settings = Vec::new();
-    for entry in fs::read_dir(etc).into_iter().flatten().flatten() {
+fn decide(system: &SystemFiles) -> EtcFolders {
+    let mut found = EtcFolders::default();
+    let (mut listed, mut settings) = (Vec::new(), Vec::new());
+    listed.extend(LISTED.iter().map(PathBuf::from));
+    for entry in fs::read_dir(&system.etc).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some(text) = name
-            .to_str()
-            .filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        else {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let Some(text) = name.to_str().filter(|_| is_folder) else {
             continue;
         };
         if text.starts_with(LISTED_PREFIX) {
-            found.shown.push(name.into());
-        } else if !LISTED.contains(&text) && system.is_of_a_package(text) {
+            listed.push(name.into());
+        } else if !LISTED.contains(&text) && !is_private(text) {
             settings.push(PathBuf::from(name));
         }
     }
-    settings.sort();
-    for name in settings {
-        let path = etc.join(&name);
-        let why = if found.shown.len() >= LISTED.len() + MOST_FOLDERS {
-            Err(format!("is one of more than {MOST_FOLDERS} folders"))
-        } else {
-            secrets::check(&path, system.owner)
-        };
-        match why {
-            Ok(()) => found.shown.push(name),
-            Err(why) => found.left_out.push(PathRefusal { path, why }),
-        }
+    for name in listed {
+        found.add_listed(&system.etc, name);
     }
+    settings.sort();
+    found.add_settings(system, settings);
     found
 }
 
-impl SystemFolders {
-    /// Returns whether a folder holds the settings of a package that is no service.
-    fn is_of_a_package(&self, name: &str) -> bool {
-        let service = |folder: &PathBuf| {
-            let named = |ending: &str| {
-                let spellings = [
-                    format!("{name}{ending}"),
-                    format!("{}{ending}", name.to_lowercase()),
-                ];
-                spellings.iter().any(|unit| folder.join(unit).exists())
-            };
-            SERVICE_ENDINGS.iter().any(|ending| named(ending))
+impl EtcFolders {
+    /// Adds what is shown whatever is in it, but for what is not for everybody.
+    fn add_listed(&mut self, etc: &Path, name: PathBuf) {
+        let path = etc.join(&name);
+        let mut look = MOST_LOOKED_AT;
+        let known = self.closed.len();
+        // It may itself be a link, to a folder that is shown under this name.
+        let is_bounded = match fs::metadata(&path) {
+            Ok(meta) => close(&path, &meta, DEEPEST, &mut look, &mut self.closed).is_some(),
+            Err(_) => true,
         };
-        !is_private(name)
-            && self
-                .packages
-                .iter()
-                .any(|folder| folder.join(name).is_dir())
-            && !self.units.iter().any(service)
-            && !self.etc.join("init.d").join(name).exists()
+        if is_bounded {
+            self.shown.push(name);
+            return;
+        }
+        self.closed.truncate(known);
+        let why = format!(
+            "is left out: it has more than {MOST_CLOSED} files that are not for everybody, or is too large to look at"
+        );
+        self.left_out.push(PathRefusal { path, why });
     }
+
+    /// Adds the folders that are as packages ship them.
+    fn add_settings(&mut self, system: &SystemFiles, names: Vec<PathBuf>) {
+        let shipped = ShippedFiles::read(&system.dpkg, &system.ucf, system.owner);
+        let most = self.shown.len() + MOST_FOLDERS;
+        for name in names {
+            let path = system.etc.join(&name);
+            let why = if self.shown.len() >= most {
+                Err(format!("is one of more than {MOST_FOLDERS} folders"))
+            } else {
+                shipped.check(&path, system.owner)
+            };
+            match why {
+                Ok(()) => self.shown.push(name),
+                Err(why) => self.left_out.push(PathRefusal { path, why }),
+            }
+        }
+    }
+}
+
+/// Notes what in a folder is not for everybody; `None` if that is too much. Links in it are not followed.
+fn close(
+    at: &Path,
+    meta: &fs::Metadata,
+    depth: usize,
+    look: &mut usize,
+    closed: &mut Vec<PathBuf>,
+) -> Option<()> {
+    *look = look.checked_sub(1)?;
+    if !meta.is_symlink() && !is_for_everybody(meta) {
+        closed.push(at.to_owned());
+        return (closed.len() <= MOST_CLOSED).then_some(());
+    }
+    if !meta.is_dir() {
+        return Some(());
+    }
+    let depth = depth.checked_sub(1)?;
+    for entry in fs::read_dir(at).ok()? {
+        let entry = entry.ok()?;
+        close(&entry.path(), &entry.metadata().ok()?, depth, look, closed)?;
+    }
+    Some(())
 }
 
 fn is_private(name: &str) -> bool {
@@ -224,75 +256,100 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{LISTED, SystemFolders, broken_programs, decide, is_private};
+    use md5::{Digest, Md5};
 
-    fn system(root: &Path) -> SystemFolders {
-        SystemFolders {
-            etc: root.join("etc"),
-            packages: vec![root.join("share")],
-            units: vec![root.join("units")],
+    use super::{EtcFolders, LISTED, SystemFiles, broken_programs, decide, is_private};
+
+    /// A system whose packages ship these files of `/etc`, with these texts.
+    fn system(root: &Path, shipped: &[(&str, &str)]) -> SystemFiles {
+        let etc = root.join("etc");
+        fs::create_dir_all(&etc).unwrap();
+        let mut conffiles = String::from("Package: tool\nConffiles:\n");
+        for (file, text) in shipped {
+            let digest = Md5::digest(text);
+            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let path = etc.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            conffiles += &format!(" {} {digest}\n", path.display());
+        }
+        fs::write(root.join("status"), conffiles).unwrap();
+        SystemFiles {
+            etc,
+            dpkg: root.join("status"),
+            ucf: root.join("hashfile"),
             owner: rustix::process::getuid().as_raw(),
         }
     }
 
-    /// Makes `/etc/tool` with one more file, of a package `tool`; returns why it is not shown, or nothing if it is.
+    fn settings(found: &EtcFolders) -> Vec<String> {
+        let shown = found
+            .shown
+            .iter()
+            .filter(|name| !LISTED.iter().any(|one| name.ends_with(one)));
+        shown.map(|name| name.display().to_string()).collect()
+    }
+
+    /// `/etc/tool` with a file that its package ships and one that has this text now; why it is not shown, or nothing if it is.
     fn check(file: &str, text: &str, mode: u32) -> String {
         let folder = tempfile::tempdir().unwrap();
-        let (etc, packages) = (folder.path().join("etc"), folder.path().join("share"));
-        fs::create_dir_all(etc.join("tool/deep")).unwrap();
-        fs::create_dir_all(packages.join("tool")).unwrap();
-        fs::write(etc.join("tool/tool.conf"), "level = 3\n").unwrap();
-        let path = etc.join("tool").join(file);
+        let system = system(
+            folder.path(),
+            &[
+                ("tool/tool.conf", "level = 3\n"),
+                ("tool/deep/api-token.json", "{}"),
+            ],
+        );
+        let path = system.etc.join("tool").join(file);
         fs::write(&path, text).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let found = decide(&system(folder.path()));
-        let shown = found.shown.get(LISTED.len()) == Some(&PathBuf::from("tool"));
-        assert_ne!(shown, !found.left_out.is_empty(), "{found:?}");
-        found
-            .left_out
-            .first()
-            .map_or_else(String::new, |refused| refused.why.clone())
+        let found = decide(&system);
+        assert_ne!(
+            settings(&found) == ["tool"],
+            !found.left_out.is_empty(),
+            "{found:?}"
+        );
+        let refused = found.left_out.first();
+        refused.map_or_else(String::new, |refused| refused.why.clone())
     }
 
     #[test]
-    fn a_settings_folder_is_shown_unless_something_in_it_may_be_secret() {
+    fn a_settings_folder_is_shown_if_all_of_it_is_as_packages_ship_it() {
         for (file, text, mode, expect) in [
-            ("more.conf", "color = true\n", 0o644, ""),
-            ("deep/more.conf", "# password = none\n", 0o644, ""),
+            ("tool.conf", "level = 3\n", 0o644, ""),
+            ("deep/api-token.json", "{}", 0o444, ""),
             (
-                "settings.xml",
-                "<!--\n<password>x</password>\n-->\n<a/>\n",
+                "tool.conf",
+                "level = 4\n",
                 0o644,
-                "",
+                "tool.conf is not as its package ships it",
             ),
-            ("more.conf", "empty_token =\n", 0o644, ""),
-            ("more.conf", "password = hunter2\n", 0o644, "more.conf"),
             (
-                "settings.xml",
-                "<server><password>x</password></server>",
+                "deep/api-token.json",
+                "{ }",
                 0o644,
-                "settings.xml",
+                "deep/api-token.json is not as",
             ),
-            ("more.json", "{\"api_key\": \"x\"}", 0o644, "more.json"),
+            ("tool.conf", "", 0o644, "tool.conf is not as"),
             (
                 "more.conf",
-                "url = https://me:pass@example.org/\n",
+                "level = 3\n",
                 0o644,
-                "more.conf",
+                "more.conf is not known as a package's",
+            ),
+            ("deep/.netrc", "", 0o644, "deep/.netrc is not known"),
+            (
+                "tool.conf",
+                "level = 3\n",
+                0o640,
+                "tool.conf is not for everybody",
             ),
             (
-                "deep/more",
-                "-----BEGIN RSA PRIVATE KEY-----\n",
-                0o644,
-                "deep/more",
+                "tool.conf",
+                "level = 3\n",
+                0o666,
+                "tool.conf belongs to another",
             ),
-            ("tokenizer.ini", "extension=tokenizer.so\n", 0o644, ""),
-            ("api-token.txt", "x", 0o644, "api-token.txt"),
-            ("server.key", "x", 0o644, "server.key"),
-            ("auth.conf", "x", 0o644, "auth.conf"),
-            (".netrc", "x", 0o644, ".netrc"),
-            ("more.conf", "level = 3\n", 0o640, "more.conf"),
-            ("more.conf", "level = 3\n", 0o666, "more.conf"),
         ] {
             let why = check(file, text, mode);
             assert_eq!(why.is_empty(), expect.is_empty(), "{file} {text}: {why}");
@@ -301,36 +358,74 @@ mod tests {
     }
 
     #[test]
-    fn links_out_and_folders_of_services_or_no_package_are_not_shown() {
+    fn files_that_a_package_makes_when_it_is_installed_count_as_shipped() {
         let folder = tempfile::tempdir().unwrap();
-        let (etc, packages) = (folder.path().join("etc"), folder.path().join("share"));
-        for name in [
-            "own",
-            "linked",
-            "ssh",
-            "cron.d",
-            "java-17-openjdk",
-            "web",
-            "init.d",
-            "old",
-        ] {
-            fs::create_dir_all(etc.join(name)).unwrap();
-        }
-        for name in ["linked", "ssh", "cron.d", "way", "web", "old"] {
-            fs::create_dir_all(packages.join(name)).unwrap();
-        }
-        fs::create_dir_all(folder.path().join("units")).unwrap();
-        fs::write(folder.path().join("units/webd.service"), "").unwrap();
-        fs::write(etc.join("init.d/old"), "").unwrap();
-        symlink("/root/.ssh/config", etc.join("linked/config")).unwrap();
-        symlink(etc.join("ssh"), etc.join("way")).unwrap();
-        let found = decide(&system(folder.path()));
-        let shown = &found.shown[LISTED.len()..];
-        assert_eq!(shown, [PathBuf::from("java-17-openjdk")]);
+        let system = system(folder.path(), &[("made/a.ini", "a = 1\n")]);
+        fs::rename(&system.dpkg, folder.path().join("old")).unwrap();
+        let digest = "e4b4a1a8a7fc3a2e8a5a5a0d8a9f0c11";
+        let line =
+            |digest: &str| format!("{digest}  {}\n", system.etc.join("made/a.ini").display());
+        fs::write(&system.ucf, line(digest)).unwrap();
+        assert!(settings(&decide(&system)).is_empty());
+        let real = Md5::digest("a = 1\n");
+        let real: String = real.iter().map(|byte| format!("{byte:02x}")).collect();
+        fs::write(&system.ucf, line(&real)).unwrap();
+        assert_eq!(settings(&decide(&system)), ["made"]);
+        // A list that others may change counts for nothing.
+        fs::set_permissions(&system.ucf, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(settings(&decide(&system)).is_empty());
+    }
+
+    #[test]
+    fn links_out_and_folders_of_the_machine_are_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = ["linked", "ssh", "cron.d", "around", "java-17-openjdk"]
+            .map(|name| format!("{name}/a.conf"));
+        let files: Vec<(&str, &str)> = files.iter().map(|file| (&**file, "a\n")).collect();
+        let system = system(folder.path(), &files);
+        symlink("/root/.ssh/config", system.etc.join("linked/config")).unwrap();
+        symlink("a.conf", system.etc.join("around/b.conf")).unwrap();
+        symlink(system.etc.join("ssh"), system.etc.join("way")).unwrap();
+        fs::write(system.etc.join("java-17-openjdk/a.conf"), "changed\n").unwrap();
+        let found = decide(&system);
+        assert_eq!(settings(&found), ["java-17-openjdk", "around"]);
         let why: Vec<_> = found.left_out.iter().map(ToString::to_string).collect();
         assert!(
             why.len() == 1 && why[0].contains("linked` is left out: config"),
             "{why:?}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_for_everybody_in_a_listed_folder_is_closed() {
+        let folder = tempfile::tempdir().unwrap();
+        let system = system(folder.path(), &[]);
+        let key = system.etc.join("ssl/certs/server.key");
+        let word = system
+            .etc
+            .join("java-17-openjdk/management/jmxremote.password");
+        for path in [&key, &word] {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "secret").unwrap();
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        fs::write(system.etc.join("ssl/certs/ca.pem"), "").unwrap();
+        let mut found = decide(&system);
+        found.closed.sort();
+        assert_eq!(found.closed, [word, key.clone()]);
+        for n in 0..=super::MOST_CLOSED {
+            let path = key.with_file_name(format!("{n}.key"));
+            fs::write(&path, "").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        let found = decide(&system);
+        assert!(
+            !found.shown.contains(&PathBuf::from("ssl/certs")),
+            "{found:?}"
+        );
+        assert!(
+            found.left_out[0].why.contains("more than 32 files"),
+            "{found:?}"
         );
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct SystemList {
     pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
     /// What is shown of `/etc`, relative to it.
     etc: Vec<PathBuf>,
-    /// Settings folders of packages that are not shown.
+    /// Folders of `/etc` that are not shown, for something in them.
     pub(crate) etc_left_out: Vec<PathRefusal>,
     /// The grants for jails without a root of their own: not `/etc` or `/dev` as whole folders.
     pub(crate) bare: Vec<(PathBuf, LandlockGrant)>,
@@ -59,6 +59,17 @@ impl SystemList {
         for name in &etc.shown {
             list.etc(name);
         }
+        // Without a root of its own, a jail sees none of a folder in which something is closed.
+        let real = etc
+            .closed
+            .iter()
+            .filter_map(|file| file.canonicalize().ok());
+        for file in real {
+            list.bare.retain(|(folder, _)| !file.starts_with(folder));
+        }
+        let closed = etc.closed.into_iter();
+        list.entries
+            .extend(closed.map(|target| RootEntry::Hidden { target }));
         (list.etc, list.etc_left_out) = (etc.shown, etc.left_out);
         list.made_up();
         list.entries.extend(machine_files::fixed());

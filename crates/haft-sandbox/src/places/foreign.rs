@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Places, is_system};
 
+/// Where programs that no package brought keep the settings of the machine.
+const LOCAL_SETTINGS: &str = "/usr/local/etc";
+
 impl Places {
     /// Returns the host's own files, this user's homes and the folders that tools may change, if they exist and
-    /// lie below the system's folders.
+    /// lie below the system's folders, and the machine's own settings there, if it has any.
     pub(crate) fn foreign(&self) -> Vec<PathBuf> {
         let homes = self.homes.iter().filter(|home| belongs_to_user(home));
         let all = self.own.iter().chain(&self.writable).chain(homes);
@@ -19,6 +22,9 @@ impl Places {
             .filter(|path| is_system(path) && path.exists())
             .cloned()
             .collect();
+        // No package ships these, so all of them are an administrator's: npm's, for one, with its tokens.
+        let has_settings = fs::read_dir(LOCAL_SETTINGS).is_ok_and(|mut list| list.next().is_some());
+        found.extend(has_settings.then(|| LOCAL_SETTINGS.into()));
         found.sort();
         // A path inside another one is hidden with it.
         found.dedup_by(|next, kept| next.starts_with(kept));

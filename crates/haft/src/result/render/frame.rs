@@ -99,6 +99,10 @@ fn likeness(parts: &[RenderedPart<'_>]) -> Option<usize> {
 }
 
 fn most_dashes(text: &str) -> Option<usize> {
+    // Quick: most texts have no two dashes in a row.
+    if text.is_ascii() && !text.contains("--") {
+        return None;
+    }
     let lines = text.split(is_line_end);
     lines.filter_map(dashes_of_likeness).max()
 }
