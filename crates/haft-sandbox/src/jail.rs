@@ -282,9 +282,15 @@ async fn ready(
             step,
             source: io::Error::from_raw_os_error(errno),
         }),
-        Ok(JailReport::Ended { .. } | JailReport::TooMuch { .. } | JailReport::Guard(_)) => {
-            Err(StartError::Spec("the jail ended early".into()))
-        }
+        Ok(
+            JailReport::Ended { .. }
+            | JailReport::TooMuch { .. }
+            | JailReport::Guard(_)
+            | JailReport::Handed,
+        ) => Err(StartError::Jail {
+            step: "wait for the start".into(),
+            source: io::Error::other("the jail ended before it told how it started"),
+        }),
         Err(source) => Err(StartError::Jail {
             step: "hear from the supervisor".into(),
             source,
@@ -305,15 +311,20 @@ async fn talk(
         let send = || send_files(&link, b"i", std::slice::from_ref(&input));
         link.async_io(Interest::WRITABLE, send).await?;
     }
-    // Reads the first report and nothing after it: the next one reports the exit. Dropping the stream leaves the
+    // Reads how the start went and nothing after it: the next report tells the exit. Dropping the stream leaves the
     // connection open, because the tree holds another handle to it.
-    let (mut bytes, mut files) = (vec![0; JailReport::HEAD], Vec::new());
-    receive(&link, &mut bytes, &mut files).await?;
-    bytes.resize(JailReport::HEAD + JailReport::text_length(&bytes), 0);
-    receive(&link, &mut bytes[JailReport::HEAD..], &mut files).await?;
-    let report = JailReport::decode(&bytes).map(|(report, _)| report);
-    let report = report.ok_or(io::ErrorKind::InvalidData)?;
-    Ok((report, files))
+    let mut files = Vec::new();
+    loop {
+        let mut bytes = vec![0; JailReport::HEAD];
+        receive(&link, &mut bytes, &mut files).await?;
+        bytes.resize(JailReport::HEAD + JailReport::text_length(&bytes), 0);
+        receive(&link, &mut bytes[JailReport::HEAD..], &mut files).await?;
+        match JailReport::decode(&bytes) {
+            Some((JailReport::Handed, _)) => {}
+            Some((report, _)) => return Ok((report, files)),
+            None => return Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
 }
 
 fn wrong(path: &Path, why: &str) -> StartError {

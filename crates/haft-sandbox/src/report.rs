@@ -11,6 +11,7 @@ use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use tokio::io::Interest;
 
@@ -64,6 +65,8 @@ pub(crate) enum JailReport {
     TooMuch { mib: i32 },
     /// Something happened to a guarded path.
     Guard(GuardEvent),
+    /// Descriptors came with this report; another follows.
+    Handed,
 }
 
 /// Maximum number of bytes of a report's text: enough for a path.
@@ -102,6 +105,7 @@ impl JailReport {
                 let (kind, number, path) = event.parts();
                 (6, kind | number << 4, path.as_os_str())
             }
+            Self::Handed => (7, 0, OsStr::new("")),
         };
         let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
         let mut bytes = vec![kind];
@@ -146,6 +150,7 @@ impl JailReport {
                 number >> 4,
                 OsStr::from_bytes(text).into(),
             )?),
+            7 => Self::Handed,
             _ => return None,
         };
         Some((report, Self::HEAD + length))
@@ -160,13 +165,25 @@ pub(crate) fn tell(mut link: &UnixStream, report: &JailReport) {
 /// Maximum number of descriptors that come with a report: an outlet's listeners at its ports, those for names, and its own; and a terminal.
 const MOST_FILES: usize = MAX_OUTLET_PORTS + 4;
 
-/// Sends a report to the host, with descriptors for it to keep if there are any.
-pub(crate) fn hand(link: &UnixStream, report: &JailReport, files: &[OwnedFd]) {
+/// Sends descriptors to the host, for it to keep, if there are any.
+///
+/// The kernel counts descriptors on their way for all processes of a user together, and refuses to send more to a process whose own limit of
+/// open files is below that (`ETOOMANYREFS`, unix(7)). A command may have as many on their way as its limit allows, so this is sent
+/// under the highest limit that there is, before the command's own limits are set.
+pub(crate) fn hand_over(link: &UnixStream, files: &[OwnedFd]) -> io::Result<()> {
     if files.is_empty() {
-        return tell(link, report);
+        return Ok(());
     }
+    let limit = getrlimit(Resource::Nofile);
+    let highest = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, highest)?;
     // One small frame on a socket on which nothing else is queued: it is sent whole or not at all.
-    let _ = send_files(link, &report.encode(), files);
+    let sent = send_files(link, &JailReport::Handed.encode(), files);
+    setrlimit(Resource::Nofile, limit)?;
+    sent.map(drop)
 }
 
 /// Sends bytes, with descriptors attached to the first of them.

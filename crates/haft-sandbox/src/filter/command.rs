@@ -84,6 +84,12 @@ const TRACING: &[i64] = &[
 /// The personality without address space randomisation, which debuggers and sanitizers choose for their own programs.
 const ADDR_NO_RANDOMIZE: i32 = 0x0004_0000;
 
+/// Linux's own request of `fcntl`.
+const F_SETLEASE: u32 = 1024;
+
+/// Calls that programs do without. The number of contexts for asynchronous calls is limited for the whole machine (`fs.aio-max-nr`).
+const ABSENT: &[i64] = &[libc::SYS_io_setup];
+
 #[cfg(target_arch = "x86_64")]
 const DENIED_HERE: &[i64] = &[
     libc::SYS_iopl,
@@ -161,7 +167,14 @@ fn set_id_bits(rules: &mut SyscallRules) -> Result<(), Error> {
     Ok(())
 }
 
+/// Denies pairs of other sockets than local ones: the kernel makes sockets of any family for them before it finds that the family has no
+/// pairs, and loads modules for that.
+fn pairs(rules: &mut SyscallRules) -> Result<(), Error> {
+    rule(rules, libc::SYS_socketpair, vec![is_not(0, libc::AF_UNIX)?])
+}
+
 fn sockets(rules: &mut SyscallRules, allowed: SocketPolicy) -> Result<(), Error> {
+    pairs(rules)?;
     let mut known = vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?];
     let raw = libc::SOCK_RAW.cast_unsigned();
     let mut raw = vec![has(1, 0xF, raw)?];
@@ -288,6 +301,12 @@ fn compile(differs: FilterVariant) -> Result<BpfProgram, Error> {
         libc::SYS_personality,
         vec![is_not(0, 0)?, is_not(0, -1)?, is_not(0, ADDR_NO_RANDOMIZE)?],
     )?;
+    // A lease on a file that the command may only read makes the host's programs wait that open it for writing.
+    rule(
+        &mut rules,
+        libc::SYS_fcntl,
+        vec![has(1, u32::MAX, F_SETLEASE)?],
+    )?;
     set_id_bits(&mut rules)?;
     sockets(&mut rules, differs.sockets)?;
     outside::deny(&mut rules, differs.around)?;
@@ -299,6 +318,9 @@ fn compile(differs: FilterVariant) -> Result<BpfProgram, Error> {
         .chain(&[SYS_OPEN_TREE_ATTR]);
     let denied = denied.map(|call| (*call, SyscallVerdict::Denied));
     let mut answers: BTreeMap<i64, SyscallVerdict> = denied.collect();
+    for call in ABSENT {
+        answers.insert(*call, SyscallVerdict::Absent);
+    }
     if !differs.memory_files {
         for call in [libc::SYS_memfd_create, libc::SYS_memfd_secret] {
             answers.insert(call, SyscallVerdict::Absent);

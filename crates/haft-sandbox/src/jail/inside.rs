@@ -18,7 +18,7 @@ use super::terminals::OwnTerminal;
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
 use super::{every_address, lock, root, script};
-use crate::report::{ActiveMechanisms, JailReport, SetupFailure, hand, step, tell};
+use crate::report::{ActiveMechanisms, JailReport, SetupFailure, hand_over, step, tell};
 use crate::spawn::{self, ResolvedCommand};
 use crate::strength::Strength;
 use crate::sys;
@@ -32,7 +32,7 @@ pub(crate) fn run(
     pipes: &Pipes,
 ) -> ! {
     let parent = &pipes.alive;
-    let prepared = prepare(plan, around, parent);
+    let prepared = prepare(plan, around, parent, link);
     if prepared.is_ok() {
         // One byte into an empty pipe; if the reader is gone, the byte does not matter.
         let _ = rustix::io::write(&pipes.built, b"b");
@@ -65,12 +65,10 @@ pub(crate) fn run(
                 tell(link, &JailReport::NoProgram { errno });
             }
             Ok(first) => {
-                // From here on only the host holds the listeners and the outer end of the terminal: connections wait until then.
-                let (outer, _inner) = ready.terminal.map(OwnTerminal::into_ends).unzip();
-                let mut files = ready.listeners;
-                files.extend(outer);
-                hand(link, &JailReport::Ready(ready.held), &files);
-                drop(files);
+                tell(link, &JailReport::Ready(ready.held));
+                // From here on only the host holds the listeners and the outer end of the terminal.
+                drop(ready.handed);
+                drop(ready.terminal);
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
@@ -84,8 +82,8 @@ pub(crate) fn run(
 /// A jail that is built but runs nothing yet.
 struct BuiltJail {
     held: ActiveMechanisms,
-    /// The listeners of an outlet.
-    listeners: Vec<OwnedFd>,
+    /// The listeners of an outlet and the outer end of the terminal, which the host has, too.
+    handed: Vec<OwnedFd>,
     /// What the command runs on, if it is a terminal.
     terminal: Option<OwnTerminal>,
     given: ProcessHandles,
@@ -104,6 +102,7 @@ fn prepare(
     plan: &SupervisorPlan,
     around: SupervisorFindings,
     parent: &OwnedFd,
+    link: &UnixStream,
 ) -> Result<BuiltJail, SetupFailure> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Detaches from the host's terminal and from signals to its process groups.
@@ -131,6 +130,10 @@ fn prepare(
     umask(mask);
     let terminal = plan.terminal.map(OwnTerminal::open).transpose();
     let terminal = terminal.map_err(step("open a terminal"))?;
+    let outer = terminal.as_ref().map(OwnTerminal::outer).transpose();
+    let outer = outer.map_err(step("open a terminal"))?;
+    let handed: Vec<OwnedFd> = listeners.into_iter().chain(outer).collect();
+    hand_over(link, &handed).map_err(step("hand over its listeners and its terminal"))?;
     // Under the locks, no memory files may be created.
     let stdin = input(plan).map_err(step("hand over the input"))?;
     // Landlock and seccomp need this if the process lacks the capability that would replace it.
@@ -145,7 +148,7 @@ fn prepare(
     }
     Ok(BuiltJail {
         held,
-        listeners,
+        handed,
         terminal,
         given: ProcessHandles { stdin, proc },
     })

@@ -122,8 +122,24 @@ pub(crate) fn limits(caps: &KernelLimits) -> io::Result<()> {
             },
         )?;
     }
+    for resource in SHARED {
+        let most = rustix::process::getrlimit(resource).maximum;
+        let share = most.map(|most| most / SHARE);
+        setrlimit(
+            resource,
+            Rlimit {
+                current: share,
+                maximum: share,
+            },
+        )?;
+    }
     Ok(())
 }
+
+/// What the kernel limits for all processes of a user together: queued signals and timers, message queues.
+const SHARED: [Resource; 2] = [Resource::Sigpending, Resource::Msgqueue];
+/// A command may use up one part of this many, so that the user's other programs have the rest.
+const SHARE: u64 = 4;
 
 /// Drops every capability, and every way to regain one.
 pub(crate) fn capabilities() -> io::Result<()> {

@@ -101,9 +101,9 @@ impl OwnTerminal {
         }
     }
 
-    /// Returns the outer end, for the host, and the inner one, which keeps the terminal open.
-    pub(super) fn into_ends(self) -> (OwnedFd, OwnedFd) {
-        (self.master, self.slave)
+    /// Returns another descriptor of the outer end, for the host.
+    pub(super) fn outer(&self) -> io::Result<OwnedFd> {
+        self.master.try_clone()
     }
 
     /// In the child: a session of its own on this terminal, which is also its standard input, output and error.

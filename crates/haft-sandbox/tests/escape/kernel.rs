@@ -1,8 +1,13 @@
 //! Rows 37 to 47: parts of the kernel that no build or script needs.
 #![expect(unsafe_code, reason = "attempts are raw system calls")]
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::runner::Test;
 use crate::{Attempt, Outcome, fails_with, refused, stopped};
+
+/// What the kernel limits for all processes of a user together.
+const SHARED: [Resource; 2] = [Resource::Sigpending, Resource::Msgqueue];
 
 pub(crate) const TESTS: &[Test] = &[
     ("kernel_37_no_namespace_is_made", || {
@@ -14,6 +19,11 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("kernel_42_other_call_numbers_kill", || stopped("abis", &[])),
     ("kernel_43_clone3_is_absent", || stopped("clone3", &[])),
+    ("kernel_nothing_that_all_programs_share_is_used_up", || {
+        let share = |limit| getrlimit(limit).maximum.unwrap_or(u64::MAX) / 4;
+        let shares = SHARED.map(|limit| share(limit).to_string());
+        stopped("shared_by_all", &shares.each_ref().map(String::as_str));
+    }),
     ("kernel_46_no_module_other_kernel_or_setting", || {
         stopped("machine", &[]);
     }),
@@ -77,6 +87,32 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
                         out("r10") _, out("r11") _);
                 };
             })?;
+        }
+        Ok(())
+    }),
+    ("shared_by_all", |words| {
+        each(&[
+            ("socketpair", libc::SYS_socketpair, [40, 1, 0]),
+            ("socketpair", libc::SYS_socketpair, [2, 1, 262]),
+            ("socketpair", libc::SYS_socketpair, [30, 2, 0]),
+        ])?;
+        let file = std::fs::File::open("/etc/os-release").unwrap();
+        let lease = |kind: i32| {
+            // SAFETY: takes numbers and an open descriptor.
+            unsafe { libc::fcntl(std::os::fd::AsRawFd::as_raw_fd(&file), 1024, kind) }
+        };
+        for kind in [libc::F_RDLCK, libc::F_WRLCK] {
+            fails_with("F_SETLEASE", libc::EPERM, lease(kind).into())?;
+        }
+        let mut context = 0_u64;
+        // SAFETY: refused; the pointer is valid in any case.
+        let made = unsafe { libc::syscall(libc::SYS_io_setup, 1, &raw mut context) };
+        fails_with("io_setup", libc::ENOSYS, made)?;
+        for (limit, most) in SHARED.into_iter().zip(words) {
+            let (now, most) = (getrlimit(limit).maximum, most.parse().unwrap());
+            if now.is_none_or(|now| now > most) {
+                return Err(format!("{limit:?}: {now:?}, more than {most}"));
+            }
         }
         Ok(())
     }),

@@ -1,7 +1,9 @@
 //! Row 26 as far as the jail is concerned: with an outlet one address answers, and no other.
 
-use std::io::{Read, Write};
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +14,13 @@ use haft_sandbox::{
     StartError, Strength,
 };
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
+    SocketType, recv, send, sendmsg, socket_with,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::runner::Test;
-use crate::{Attempt, INSIDE, Seen, Stage, binary, refused, runtime};
+use crate::{Attempt, INSIDE, Outcome, Seen, Stage, binary, refused, runtime};
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -48,17 +51,67 @@ pub(crate) const TESTS: &[Test] = &[
     ("net_26_a_flood_of_questions_and_connections_ends", || {
         holds(Network::Outlet(Naming::new()), "outlet_flood", &["5000"]);
     }),
+    (
+        "use_a_jail_starts_while_another_has_descriptors_on_their_way",
+        starts_beside_descriptors_on_their_way,
+    ),
     ("net_26_without_ports_no_address_leads_anywhere", || {
         holds(Network::Outlet(Answering::new(true)), "no_address", &[]);
         holds(Network::None, "no_address", &[]);
     }),
 ];
 
+/// The kernel counts descriptors on their way for all processes of a user together, and a jail's listeners take this way.
+fn starts_beside_descriptors_on_their_way() {
+    let stage = Stage::new();
+    std::thread::scope(|scope| {
+        let filled = scope.spawn(|| stage.attempt("on_their_way", &[]));
+        while !stage.path().join("filled").exists() && !filled.is_finished() {
+            std::thread::yield_now();
+        }
+        holds(Network::Outlet(Naming::new()), "outlet_routes", &[]);
+        std::fs::write(stage.path().join("done"), "").unwrap();
+        let seen = filled.join().unwrap();
+        assert!(seen.exit.success(), "{}{}", seen.out, seen.err);
+    });
+}
+
+/// Sends descriptors, as many as the kernel allows, and leaves them on their way until it is told to end.
+fn on_their_way() -> Outcome {
+    let (one, _other) = UnixStream::pair().unwrap();
+    let files = [one.as_fd(); 200];
+    let mut sent = 0;
+    let refused = loop {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(200))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&files));
+        match sendmsg(
+            &one,
+            &[IoSlice::new(b"x")],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        ) {
+            Ok(_) => sent += files.len(),
+            Err(error) => break error,
+        }
+    };
+    std::fs::write("filled", "").unwrap();
+    while !std::path::Path::new("done").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    if refused == rustix::io::Errno::TOOMANYREFS {
+        Ok(())
+    } else {
+        Err(format!("{refused} after {sent}"))
+    }
+}
+
 const SHORT: Duration = Duration::from_millis(500);
 /// How long to wait for an answer on a busy machine.
 const WAIT: Duration = Duration::from_secs(20);
 
 pub(crate) const ATTEMPTS: &[Attempt] = &[
+    ("on_their_way", |_| on_their_way()),
     ("outlet", |words| {
         let say = |error: std::io::Error| error.to_string();
         let mut stream = TcpStream::connect(OUTLET_ADDRESS).map_err(say)?;
