@@ -75,17 +75,24 @@ impl From<&Problem> for Exit {
     }
 }
 
+impl Exit {
+    /// Returns the code as the system has it.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Denied => 3,
+            Self::Suspended => 4,
+            Self::Settings => 5,
+            Self::Interrupted => 130,
+            Self::Command(code) => code,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Denied => 3,
-            Exit::Suspended => 4,
-            Exit::Settings => 5,
-            Exit::Interrupted => 130,
-            Exit::Command(code) => code,
-        })
+        Self::from(exit.number())
     }
 }

@@ -34,6 +34,9 @@ use terminal::AttendedTerminal;
 /// How often haft checks whether the command waits for a decision.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// How long, after a signal, what is left of the output may take.
+const GRACE: Duration = Duration::from_secs(2);
+
 /// Why haft ends a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum CommandStop {
@@ -86,8 +89,11 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     let running = note_reads(agent.as_ref(), &run, run.call(call));
     let (outcome, stopped) = command.outcome(running, &mut signals).await;
     output.leave_terminal();
-    let exit = print_end(&command, &outcome, stopped.as_ref()).await?;
     run.release().await;
+    if stopped == Some(CommandStop::Signal) {
+        end_within(GRACE);
+    }
+    let exit = print_end(at, app, &output, &outcome, stopped.as_ref()).await?;
     // The rest of the output may wait for its reader, who may never read it.
     let end = tokio::select! {
         end = output.finish() => end,
@@ -97,6 +103,20 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         Some(CommandStop::Output(OutputEnd::Failed(why))) => Err(stdout::unwritten(&why)),
         Some(CommandStop::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
         Some(CommandStop::Signal) | None => Ok(exit.code()),
+    }
+}
+
+/// Ends this process after this time at the latest: whoever reads its output may have stopped, and every write then waits.
+fn end_within(time: Duration) {
+    let started = std::thread::Builder::new()
+        .name("end".to_owned())
+        .spawn(move || {
+            std::thread::sleep(time);
+            terminal::restore();
+            std::process::exit(i32::from(Exit::Interrupted.number()));
+        });
+    if let Err(error) = started {
+        tracing::warn!(%error, "bound the end of the output");
     }
 }
 

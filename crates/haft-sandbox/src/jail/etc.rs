@@ -50,13 +50,13 @@ const UCF: &str = "/var/lib/ucf/hashfile";
 
 /// Folders of this machine's users, network and services, which programs that people start do not read. They are never shown.
 const PRIVATE: &str = "\
-    ansible apache2 apparmor apt audit avahi bind bluetooth caddy ceph chef clamav cloud cni containerd containers corosync coturn \
-    couchdb cups dbus-1 default dhcp dnsmasq.d docker dovecot elasticsearch etcd exim4 fail2ban filebeat firewalld freeradius fwupd \
+    ansible apache2 apparmor apparmor.d apt audit avahi bind binfmt.d bluetooth caddy ceph chef clamav cloud cni containerd containers corosync coturn \
+    couchdb cups dbus-1 default dhcp dnsmasq.d docker dovecot dpkg elasticsearch etcd exim4 fail2ban filebeat firewalld freeradius fwupd \
     gdm gdm3 gitlab grafana grub.d haproxy hostapd httpd influxdb init init.d initramfs-tools ipsec.d iscsi iwd kernel kibana \
-    kubernetes landscape ldap letsencrypt libvirt lightdm lighttpd logcheck logrotate.d logstash lvm lxc lxd mdadm minio modprobe.d \
+    kubernetes landscape ldap letsencrypt libvirt lightdm lighttpd logcheck logrotate.d logstash lvm lxc lxd mdadm minio modprobe.d modules-load.d \
     mosquitto multipath munge mysql named netplan network networkmanager nfs nginx nomad.d opensearch openvpn opt pacemaker pki \
     polkit-1 postfix postgresql ppp prometheus puppet rabbitmq rancher redis rspamd rsyslog.d salt samba sasl2 security selinux skel \
-    slurm snmp squid ssh ssl sssd strongswan.d stunnel sudoers.d swanctl systemd telegraf tor udev ufw unbound varnish vault.d vpnc \
+    slurm snmp squid ssh ssl sssd strongswan.d stunnel sudoers.d swanctl systemd telegraf tor udev ufw unbound update-motd.d varnish vault.d vpnc \
     waagent wireguard wpa_supplicant xinetd.d zabbix";
 /// How the names of such folders begin.
 const PRIVATE_PREFIXES: &[&str] = &[
@@ -121,7 +121,7 @@ fn decide(system: &SystemFiles) -> EtcFolders {
         };
         if text.starts_with(LISTED_PREFIX) {
             listed.push(name.into());
-        } else if !LISTED.contains(&text) && !is_private(text) {
+        } else if !LISTED.contains(&text) && !is_private(text) && !is_empty(&entry.path()) {
             settings.push(PathBuf::from(name));
         }
     }
@@ -198,12 +198,13 @@ fn close(
     Some(())
 }
 
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut list| list.next().is_none())
+}
+
 fn is_private(name: &str) -> bool {
     let name = name.to_lowercase();
-    // Parts that other packages and administrators add to a service of the system.
-    let added = Path::new(&name).extension().is_some_and(|end| end == "d");
-    added
-        || PRIVATE.split(' ').any(|known| known == name)
+    PRIVATE.split(' ').any(|known| known == name)
         || PRIVATE_PREFIXES
             .iter()
             .any(|prefix| name.starts_with(prefix))
@@ -460,11 +461,17 @@ mod tests {
             "pam.d",
             "wireguard",
             "krb5.conf.d",
-            "environment.d",
         ] {
             assert!(is_private(name), "{name}");
         }
-        for name in ["maven", "php", "vim", "ImageMagick-6"] {
+        for name in [
+            "maven",
+            "php",
+            "vim",
+            "ImageMagick-6",
+            "chromium.d",
+            "profile.d",
+        ] {
             assert!(!is_private(name), "{name}");
         }
     }

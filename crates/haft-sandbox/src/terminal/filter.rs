@@ -21,7 +21,7 @@ const MODES: [u16; 20] = [
 const USUALLY_ON: [u16; 2] = [7, 25];
 
 /// The final bytes of sequences without prefix that only draw.
-const DRAWING: &[u8] = b"@ABCDEFGHIJKLMPSXZ`adefgmrsu";
+const DRAWING: &[u8] = b"@ABCDEFGHIJKLMPSXZ`adefmrsu";
 /// Maximum times that a character may be repeated by one sequence.
 const REPEATED: u16 = 1_000;
 
@@ -67,7 +67,7 @@ impl ScreenFilter {
         } = std::mem::take(&mut self.changed);
         if drawing {
             // Colours, characters, the cursor's shape, insertion; the region, which moves the cursor, around its saved place.
-            out.extend_from_slice(b"\x1b[0m\x1b(B\x0f\x1b[0 q\x1b[4l\x1b7\x1b[r\x1b8");
+            out.extend_from_slice(b"\x1b[0m\x1b(B\x1b)B\x0f\x1b[0 q\x1b[4l\x1b7\x1b[r\x1b8");
         }
         if keypad {
             out.extend_from_slice(b"\x1b>");
@@ -98,8 +98,8 @@ impl ChangedModes {
 
     fn escape(&mut self, between: &[u8], last: u8, out: &mut Vec<u8>) {
         match (between, last) {
-            // The cursor saved and restored, lines fed, a tab set.
-            ([], b'7' | b'8' | b'D' | b'E' | b'H' | b'M') => {}
+            // The cursor saved and restored, lines fed. No tab is set or cleared: which there were cannot be restored.
+            ([], b'7' | b'8' | b'D' | b'E' | b'M') => {}
             ([], b'=' | b'>') => self.keypad = last == b'=',
             // A full reset.
             ([], b'c') => *self = Self::default(),
@@ -235,6 +235,8 @@ mod tests {
             ("\x1b[2h\x1b[20h\x1b[4h", "\x1b[4h"),
             ("\x1b[5i\x1b[4i\x1b[?5i\x1b[?3h\x1b[1*z", ""),
             ("\x1b[1;1;1;1;1T", ""),
+            // Tab stops.
+            ("\x1b[3g\x1bHa\x1b[g", "a"),
             // The forms of C1, as bytes and as characters.
             ("\u{9d}52;c;eA==\u{9c}", "52;c;eA=="),
             ("\u{90}\u{9b}6n", "6n"),

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::commands::exec::output::OutputWriter;
-use crate::commands::exec::{CommandStop, ExecCommand, is_watched};
+use crate::commands::exec::{CommandStop, is_watched};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
@@ -64,13 +64,12 @@ impl CommandEnd {
 
 /// Prints what was not passed on while the command ran, and says how it ended. `stopped` is why haft ended it, if it did.
 pub(super) async fn print_end(
-    command: &ExecCommand<'_>,
+    at: &Invocation,
+    app: &App,
+    output: &OutputWriter,
     outcome: &Outcome,
     stopped: Option<&CommandStop>,
 ) -> Result<CommandEnd, Problem> {
-    let ExecCommand {
-        at, app, output, ..
-    } = command;
     let result: CommandResult = match &outcome.data {
         Some(data) => serde_json::from_str(data.get()).unwrap_or_default(),
         None => CommandResult::default(),

@@ -1,7 +1,7 @@
 //! `OutputWriter`: passes on a command's output as it comes, every byte in order. The command waits for a slow reader.
 
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use haft::audit::redact::{RedactedStream, Redactor};
 use haft::future::BoxFuture;
 use haft::progress::{ProgressEvent, ProgressSink, ProgressStream};
 use haft_app::problem::Problem;
+use haft_sandbox::ScreenFilter;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
@@ -46,6 +47,8 @@ pub(super) struct OutputWriter {
 struct OutputQueue {
     pieces: VecDeque<(ProgressStream, Vec<u8>)>,
     streams: [RedactedStream; 2],
+    /// For each stream that is a terminal: what of it may reach one. `AttendedTerminal` has its own.
+    screens: [Option<ScreenFilter>; 2],
     /// Whether any output of the command came.
     begun: bool,
     /// Whether a stream has ended: both do when the command has ended.
@@ -72,10 +75,17 @@ impl OutputWriter {
         attended: Option<Arc<AttendedTerminal>>,
     ) -> Result<Arc<Self>, Problem> {
         let stream = || RedactedStream::new(redactor);
+        let screen =
+            |is_terminal: bool| (is_terminal && attended.is_none()).then(ScreenFilter::default);
+        let screens = [
+            screen(io::stdout().is_terminal()),
+            screen(io::stderr().is_terminal()),
+        ];
         let output = Arc::new(Self {
             queue: Mutex::new(OutputQueue {
                 pieces: VecDeque::new(),
                 streams: [stream(), stream()],
+                screens,
                 begun: false,
                 ended: false,
                 finished: false,
@@ -128,6 +138,8 @@ impl OutputWriter {
             for stream in [ProgressStream::Stdout, ProgressStream::Stderr] {
                 let rest = queue.stream(stream).finish();
                 self.push(&mut queue, stream, rest);
+                let reset = queue.screen(stream).map(ScreenFilter::finish);
+                self.enqueue(&mut queue, stream, reset.unwrap_or_default());
             }
             queue.finished = true;
         }
@@ -146,9 +158,10 @@ impl OutputWriter {
     }
 
     fn push(&self, queue: &mut OutputQueue, stream: ProgressStream, bytes: Vec<u8>) {
-        let bytes = match &self.attended {
-            Some(terminal) => terminal.passed(&bytes),
-            None => bytes,
+        let bytes = match (&self.attended, queue.screen(stream)) {
+            (Some(terminal), _) => terminal.passed(&bytes),
+            (None, Some(screen)) => screen.push(&bytes),
+            (None, None) => bytes,
         };
         self.enqueue(queue, stream, bytes);
     }
@@ -217,6 +230,10 @@ fn write_whole(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
 impl OutputQueue {
     fn stream(&mut self, stream: ProgressStream) -> &mut RedactedStream {
         &mut self.streams[usize::from(stream != ProgressStream::Stdout)]
+    }
+
+    fn screen(&mut self, stream: ProgressStream) -> Option<&mut ScreenFilter> {
+        self.screens[usize::from(stream != ProgressStream::Stdout)].as_mut()
     }
 }
 
