@@ -64,6 +64,7 @@ pub use crate::command::{
     ProcessLimits, Program, RepositoryMount, SHELL, Stdin,
 };
 pub use crate::guard_event::GuardEvent;
+pub use crate::held_places::placeholder::is_placeholder;
 pub use crate::host_program::{DetachedProgram, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;

@@ -6,9 +6,10 @@ use haft::context::CallContext;
 use haft::policy::CommandPart;
 use haft::result::ToolResult;
 use haft::workspace::{OutsideRepository, Workspace};
-use haft_sandbox::{CommandSpec, RepositoryMount};
+use haft_sandbox::{AbsentGuard, CommandSpec, RepositoryMount, is_placeholder};
 
 use crate::command::changes::OpenView;
+use crate::command::covers::protected_guards;
 use crate::command::{Commands, RunCommandInput};
 
 mod conditions;
@@ -42,7 +43,9 @@ impl Commands {
             }
             Err(why) => unseen.push(format!("Commands see no git repository here: {why}.")),
         }
-        let user = user_git(self.workspace());
+        let mut user = user_git(self.workspace());
+        let is_direct = view.is_none() && !spec.mounts.only_reads;
+        user.ignore(&held_places(self.workspace(), is_direct));
         unseen.extend(user.sentence());
         if !user.files.is_empty() {
             // A git that is not the system's looks elsewhere.
@@ -104,6 +107,21 @@ impl Commands {
         }
         result
     }
+}
+
+/// Returns the paths, from the top of the work tree, that empty files hold while a command works in the workspace directly: this one, or
+/// another. They are no files of the project, so git is not to add them.
+fn held_places(workspace: &Workspace, is_direct: bool) -> Vec<String> {
+    let root = workspace.root();
+    let files = protected_guards().filter(|guard| !guard.folder);
+    let held = files.filter(|guard| match root.join(&guard.path).symlink_metadata() {
+        Ok(meta) => is_placeholder(&meta),
+        Err(_) => is_direct && guard.absent == AbsentGuard::Placeholder,
+    });
+    let prefix = workspace.repository().map(OutsideRepository::prefix);
+    let prefix = prefix.unwrap_or(Path::new(""));
+    held.filter_map(|guard| prefix.join(guard.path).into_os_string().into_string().ok())
+        .collect()
 }
 
 /// The variable that names the system's settings for git.

@@ -46,6 +46,27 @@ pub struct UserGit {
 }
 
 impl UserGit {
+    /// Lets git ignore these paths of the workspace's root, besides what the user's patterns name.
+    pub(super) fn ignore(&mut self, paths: &[String]) {
+        if paths.is_empty() {
+            return;
+        }
+        let at = |files: &[(PathBuf, Vec<u8>)], name: &str| {
+            files.iter().position(|(path, _)| path == Path::new(name))
+        };
+        let patterns: String = paths.iter().map(|path| format!("\n/{path}")).collect();
+        if let Some(at) = at(&self.files, IGNORED) {
+            self.files[at].1.extend(patterns.into_bytes());
+            return;
+        }
+        self.files.push((IGNORED.into(), patterns.into_bytes()));
+        let setting = format!("[core]\n\texcludesFile = {IGNORED}\n");
+        match at(&self.files, SYSTEM) {
+            Some(at) => self.files[at].1.extend(setting.into_bytes()),
+            None => self.files.push((SYSTEM.into(), setting.into_bytes())),
+        }
+    }
+
     /// Returns a sentence on what commands do not get; `None` if they get all.
     pub fn sentence(&self) -> Option<String> {
         let mut named: Vec<&str> = self.left.iter().map(String::as_str).collect();
