@@ -156,7 +156,7 @@ pub enum StartError {
     #[error("start a jailed command: call haft_sandbox::enter() first in main")]
     NotEntered,
     /// The program does not exist or cannot be executed.
-    #[error("start `{program}`: {source}")]
+    #[error("start `{program}`: {}", not_started(program, source))]
     Program {
         /// The program as given.
         program: String,
@@ -212,6 +212,17 @@ pub enum StartError {
         /// The error of the system.
         source: std::io::Error,
     },
+}
+
+/// Says why a program did not start, in words that tell what to look at.
+fn not_started(program: &str, source: &std::io::Error) -> String {
+    if source.kind() != std::io::ErrorKind::NotFound {
+        source.to_string()
+    } else if program.contains('/') {
+        "there is no such file, or the interpreter that it names is not there".to_owned()
+    } else {
+        "no program of this name is on the PATH of commands".to_owned()
+    }
 }
 
 /// Starts commands under one configuration; cheap to clone.
