@@ -43,6 +43,7 @@ mod prompts;
 mod screen;
 mod surroundings;
 mod secrets;
+mod serving;
 pub mod shown_git;
 mod start;
 mod tasks;
@@ -68,6 +69,7 @@ use crate::command::screen::ClientInput;
 use crate::command::start::NotStarted;
 use crate::command::tasks::{BackgroundTask, NewTask};
 use crate::describe::{builtin, known_as, writes};
+use crate::services::Membership;
 
 /// The name of the bundle, and the category of its tools.
 pub(crate) const COMMANDS: &str = "commands";
@@ -241,6 +243,8 @@ pub(crate) struct LaunchedCommand {
     pub(crate) connected: CommandConnections,
     /// True if the command may change the workspace directly.
     pub(crate) direct: bool,
+    /// Keeps it among the commands of its run that reach each other's servers.
+    pub(crate) membership: Option<Arc<Membership>>,
 }
 
 impl LaunchedCommand {
@@ -381,6 +385,7 @@ impl TypedTool for RunCommand {
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
+        let group = self.0.share_loopback(&mut spec, &input, context).await?;
         let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
         let client = ClientInput::of(&input, context);
         let wait = client.prepare(&mut spec, &input, context);
@@ -393,6 +398,7 @@ impl TypedTool for RunCommand {
             Err(not_started) => return without_start(not_started),
         };
         let started = LaunchedCommand {
+            membership: group.and_then(|group| group.join(&running)),
             running,
             connected,
             direct,
@@ -424,6 +430,7 @@ impl TypedTool for RunCommand {
             },
         };
         let task = self.0.tasks.keep(context, new)?;
+        serving::name_task(started.membership.as_ref(), &task.id).await;
         let mut result = result(&data.with_running_task(&task), kept, &started, None)?;
         result.notes.extend(note);
         Ok(result)

@@ -230,6 +230,16 @@ export interface UndoPlan {
   more_left_alone?: number;
 }
 
+/** A running command of a run that serves, or that works in the background. */
+export interface RunningService {
+  name: string;
+  command: string;
+  task?: string;
+  started: string;
+  ports: number[];
+  more_ports?: number;
+}
+
 export interface VerifyReport {
   ok: boolean;
   state: string;
