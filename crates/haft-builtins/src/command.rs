@@ -20,6 +20,7 @@ mod connect;
 mod connections;
 mod copy;
 mod covers;
+mod expose;
 pub(crate) mod git;
 mod git_changes;
 mod git_command;
@@ -52,6 +53,7 @@ mod typed;
 mod wait;
 mod walk;
 
+pub use expose::ExposePort;
 pub use input::CommandInput;
 pub use launch::Commands;
 pub use network::CommandNetwork;

@@ -4,6 +4,8 @@
 //! listens, it listens in the others at the same port, and passes what arrives there on. So a connection to a server of the run is never
 //! one to the outside, and what leaves is always a connection of the command that made it.
 
+mod exposed;
+mod exposure;
 mod group;
 mod member;
 mod record;
@@ -18,6 +20,8 @@ use haft::call::RunId;
 use haft_sandbox::{RunningCommand, Sandbox, SharedLoopback};
 use parking_lot::Mutex;
 
+pub use crate::services::exposed::ExposedPort;
+pub(crate) use crate::services::exposure::Exposure;
 pub use crate::services::group::ServiceGroup;
 pub(crate) use crate::services::member::Membership;
 pub use crate::services::record::{ServedPort, ServiceRecord};
@@ -128,6 +132,16 @@ impl Services {
             .collect();
         found.sort_by(|one, two| (one.began, &one.place).cmp(&(two.began, &two.place)));
         found
+    }
+
+    /// Returns the ports of a run that are exposed, in whichever process. Blocks.
+    pub fn exposed(&self, run: &str) -> Vec<ExposedPort> {
+        let Ok(groups) = std::fs::read_dir(&self.0.folder) else {
+            return Vec::new();
+        };
+        let groups = groups.take(MAX_GROUPS).flatten();
+        let all = groups.flat_map(|group| record::read_exposed(&group.path()));
+        all.filter(|one| one.run == run).collect()
     }
 
     /// Ends a command by its place, in whichever process it was started; returns whether there was one. Blocks.

@@ -58,6 +58,7 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/runs/{run}", get(runs::show))
         .route("/runs/{run}/about", get(runs::about))
         .route("/runs/{run}/services", get(services::list))
+        .route("/runs/{run}/exposed", get(services::exposed))
         .route("/runs/{run}/services/{name}/stop", post(services::stop))
         .route("/runs/{run}/changes", get(changes::list))
         .route("/runs/{run}/undo", post(changes::undo))

@@ -1,6 +1,7 @@
 //! What the commands of a run serve and which of them work in the background, in whichever process, as data.
 
 use haft::clock;
+pub use haft_builtins::services::ExposedPort;
 use haft_builtins::services::{ServiceRecord, Services};
 use serde::Serialize;
 
@@ -45,6 +46,16 @@ impl From<ServiceRecord> for RunningService {
             more_ports: record.more_ports,
         }
     }
+}
+
+/// Returns the ports of a run that are exposed on this machine.
+pub async fn exposed(app: &App, run: &str) -> Vec<ExposedPort> {
+    let Some(services) = app.network().services().cloned() else {
+        return Vec::new();
+    };
+    let run = run.to_owned();
+    let read = tokio::task::spawn_blocking(move || services.exposed(&run));
+    read.await.unwrap_or_default()
 }
 
 /// Lists the commands of a run, oldest first.

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 
+use crate::services::exposed::ExposedPort;
 use crate::services::member::Member;
 use crate::services::record::{self, ServedPort, ServiceRecord};
 
@@ -108,6 +109,11 @@ impl ServiceGroup {
     /// Returns the commands of the group, in whichever process, oldest first. Blocks.
     pub fn records(&self) -> Vec<ServiceRecord> {
         record::read(&self.folder)
+    }
+
+    /// Returns the ports of the group that are exposed, in whichever process. Blocks.
+    pub fn exposed(&self) -> Vec<ExposedPort> {
+        record::read_exposed(&self.folder)
     }
 
     fn forget_doors(&self, records: &[ServiceRecord]) {

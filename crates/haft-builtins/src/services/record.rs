@@ -8,12 +8,16 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use haft_sandbox::{JailPlace, ListeningPorts};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::files::sha256;
+use crate::services::exposed::ExposedPort;
 
 /// The suffix of a record's name.
 const SUFFIX: &str = ".json";
+/// The prefix of the name of one about an exposed port.
+const EXPOSED: &str = "exposed-";
 /// Maximum number of records of a group that are read, and their size in bytes.
 const MAX_RECORDS: usize = 128;
 const MAX_RECORD: u64 = 64 << 10;
@@ -107,9 +111,18 @@ pub(super) struct RecordFile {
 
 impl RecordFile {
     pub(super) fn new(folder: &Path, place: JailPlace) -> Self {
+        Self::named(folder, &place.to_string())
+    }
+
+    /// A record of an exposed port, by the process that serves it.
+    pub(super) fn of_exposure(folder: &Path, process: JailPlace, port: u16) -> Self {
+        Self::named(folder, &format!("{EXPOSED}{port}-{process}"))
+    }
+
+    fn named(folder: &Path, name: &str) -> Self {
         Self {
             folder: folder.to_owned(),
-            path: folder.join(format!("{place}{SUFFIX}")),
+            path: folder.join(format!("{name}{SUFFIX}")),
             written: false,
             ended: false,
         }
@@ -126,7 +139,7 @@ impl RecordFile {
     }
 
     /// Writes the record whole; who reads meanwhile sees it as it was.
-    pub(super) fn write(&mut self, record: &ServiceRecord) -> io::Result<()> {
+    pub(super) fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
         if self.ended {
             return Ok(());
         }
@@ -205,7 +218,7 @@ pub(super) fn read(folder: &Path) -> Vec<ServiceRecord> {
             }
             continue;
         }
-        if let Some(mut record) = read_one(&path) {
+        if let Some(mut record) = read_one::<ServiceRecord>(&path) {
             place.clone_into(&mut record.place);
             group.clone_into(&mut record.group);
             record.ports.truncate(MAX_PORTS);
@@ -216,7 +229,37 @@ pub(super) fn read(folder: &Path) -> Vec<ServiceRecord> {
     found
 }
 
-fn read_one(path: &Path) -> Option<ServiceRecord> {
+/// Reads which ports of a group are exposed, and removes the records of processes that have ended.
+pub(super) fn read_exposed(folder: &Path) -> Vec<ExposedPort> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for path in entries
+        .take(MAX_RECORDS)
+        .flatten()
+        .map(|entry| entry.path())
+    {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.and_then(|name| name.strip_prefix(EXPOSED)?.strip_suffix(SUFFIX));
+        let Some((_, process)) = name.and_then(|name| name.split_once('-')) else {
+            continue;
+        };
+        let Ok(process) = process.parse::<JailPlace>() else {
+            continue;
+        };
+        if process.is_alive() {
+            found.extend(read_one::<ExposedPort>(&path));
+        } else if process.is_visible() {
+            let _ = fs::remove_file(&path);
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    found.sort_by_key(|one| one.port);
+    found
+}
+
+fn read_one<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).ok()?;
     file.take(MAX_RECORD).read_to_end(&mut bytes).ok()?;

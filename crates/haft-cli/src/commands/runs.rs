@@ -38,6 +38,10 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
             let run = runs::find(app, run).await?;
             services::end(at, app, &run, command.as_deref()).await
         }
+        Some(RunsAction::Expose { run, port }) => {
+            let run = runs::find(app, run).await?;
+            services::expose(at, app, &run, *port).await
+        }
         Some(RunsAction::Diff(of)) => changes::diff(at, app, &whole(app, of).await?),
         Some(RunsAction::Undo { of, yes, force }) => {
             let how = changes::UndoOptions {

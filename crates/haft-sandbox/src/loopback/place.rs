@@ -26,6 +26,11 @@ impl JailPlace {
         })
     }
 
+    /// Returns the place of this process, which is no jail, but is named like one.
+    pub fn of_this_process() -> Option<Self> {
+        Self::of(std::process::id())
+    }
+
     pub(crate) fn pid(self) -> u32 {
         self.pid
     }

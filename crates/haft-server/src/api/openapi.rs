@@ -68,6 +68,7 @@ const ROUTES: &[RouteDescription] = &[
     read("/runs/{run}", "list the calls of a run in order of time"),
     read("/runs/{run}/verify", "verify that a run's record is complete and unchanged"),
     read("/runs/{run}/services", "list the commands of a run that serve or work in the background, with the ports that its other commands reach at 127.0.0.1"),
+    read("/runs/{run}/exposed", "list the ports of a run that are open to this machine's browsers, and where"),
     change("/runs/{run}/services/{name}/stop", "end one of these commands, by its name or task; 404 if it is over", ""),
     RouteDescription { who: "operator", query: &[("call", "only this call and the calls made within it; default: the whole run")],
         ..read("/runs/{run}/changes", "list what a run changed in the workspace: at most 1,000 files (`more_changes` counts the rest), each text file with its diff (at most 128 KiB each and 4 MiB in total; `note` says what is omitted)") },

@@ -21,6 +21,18 @@ pub(crate) async fn list(
     reply::document(&services::of_run(&api.app, &run).await)
 }
 
+/// `GET /runs/{run}/exposed`: lists the ports that are open to this machine.
+pub(crate) async fn exposed(
+    State(api): ApiState,
+    Extension(caller): Extension<ApiCaller>,
+    Path(run): Path<String>,
+) -> Response {
+    if !api.may_read(caller, &run) {
+        return reply::not_found("no such run of this token's");
+    }
+    reply::document(&services::exposed(&api.app, &run).await)
+}
+
 /// `POST /runs/{run}/services/{name}/stop`: ends one of them.
 pub(crate) async fn stop(
     State(api): ApiState,

@@ -240,6 +240,13 @@ export interface RunningService {
   more_ports?: number;
 }
 
+/** A port of a run that is open to this machine's browsers. */
+export interface ExposedPort {
+  run: string;
+  port: number;
+  at: string;
+}
+
 export interface VerifyReport {
   ok: boolean;
   state: string;

@@ -2,19 +2,29 @@
 
 use std::fmt::Write as _;
 
+use std::time::Duration;
+
+use haft::call::ToolCall;
 use haft::plural::counted;
+use haft::result::Status;
 use haft_app::app::App;
 use haft_app::problem::Problem;
-use haft_app::view::services::{RunningService, stop};
+use haft_app::run::RunOptions;
+use haft_app::view::services::{ExposedPort, RunningService, of_run as services_of, stop};
 use haft_app::view::when;
+use serde_json::json;
 
 use crate::commands::ExitResult;
+use crate::commands::call::{cancellable, options, print_outcome, waits};
+use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled, visible};
 
 /// Maximum number of ports in a line.
 const PORTS: usize = 8;
+/// How often haft looks whether the run still serves.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Describes the running commands of a run, one a line.
 pub(super) fn lines(services: &[RunningService]) -> String {
@@ -50,6 +60,46 @@ fn ports(one: &RunningService) -> String {
         String::new()
     };
     format!("{}{more}", shown.join(", "))
+}
+
+/// Describes the ports of a run that are open to this machine, one a line.
+pub(super) fn exposed_lines(exposed: &[ExposedPort]) -> String {
+    let mut out = String::new();
+    for one in exposed {
+        let at = styled(BOLD, &format!("http://{}/", one.at));
+        let _ = writeln!(out, "exposed  {at} leads to its port {}", one.port);
+    }
+    out
+}
+
+/// Opens a port of a run to this machine until the user interrupts it, or nothing of the run serves any more.
+pub(super) async fn expose(at: &Invocation, app: &App, run: &str, port: u16) -> ExitResult {
+    let mut signals = Signals::heard()?;
+    let options = RunOptions {
+        wait: waits(None, false),
+        ..options(at, "call")
+    };
+    let call = ToolCall::new("expose_port", json!({"port": port, "run": run}).to_string());
+    let (own, call) = app.start_for(options, call).await?;
+    let outcome = cancellable(own.call(call), own.session(), &mut signals).await;
+    let printed = print_outcome(at, &outcome);
+    let opened = outcome.status == Status::Ok;
+    if opened && printed.is_ok() {
+        at.screen.say("Ctrl-C closes it");
+        let over = async {
+            while !services_of(app, run).await.is_empty() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        tokio::select! {
+            _ = signals.next() => {}
+            () = over => at.screen.say("nothing of the run serves any more"),
+        }
+        own.session().cancel();
+    }
+    own.release().await;
+    printed?;
+    Ok(Exit::of(&outcome, true))
 }
 
 /// Ends commands of a run.

@@ -14,7 +14,7 @@ use crate::args::RunSelector;
 use crate::commands::ExitResult;
 use crate::commands::call::{colour, data};
 use crate::commands::runs::outcome;
-use crate::commands::runs::services::lines;
+use crate::commands::runs::services::{exposed_lines, lines};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{self, BOLD, DIM, RED, is_terminal, styled, visible};
@@ -33,8 +33,10 @@ pub(super) async fn run(at: &Invocation, app: &App, of: &RunSelector) -> ExitRes
             known(of, call, events.is_empty())?;
         }
         let running = services::of_run(app, &of.run).await;
-        at.screen
-            .document(&json!({"run": of.run, "events": events, "services": running}))?;
+        let exposed = services::exposed(app, &of.run).await;
+        at.screen.document(
+            &json!({"run": of.run, "events": events, "services": running, "exposed": exposed}),
+        )?;
         return Ok(Exit::Done);
     }
     let calls = timeline::calls(app, &of.run).await?;
@@ -48,6 +50,8 @@ pub(super) async fn run(at: &Invocation, app: &App, of: &RunSelector) -> ExitRes
     at.screen.out(&head(&of.run, listed.first()))?;
     let running = services::of_run(app, &of.run).await;
     at.screen.out(&lines(&running))?;
+    let exposed = services::exposed(app, &of.run).await;
+    at.screen.out(&exposed_lines(&exposed))?;
     for one in &calls {
         at.screen.out(&row(&of.run, one))?;
     }

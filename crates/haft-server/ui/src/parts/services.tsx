@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { errorText, post } from "../api";
 import { mayAct } from "../live";
-import type { RunningService } from "../shapes";
+import type { ExposedPort, RunningService } from "../shapes";
 import { useReading } from "./reading";
 import { SafeText } from "./text";
 import { When } from "./when";
@@ -22,8 +22,9 @@ export function Services({ run, open }: { run: string; open: boolean }) {
     const timer = setInterval(reading.again, AGAIN);
     return () => clearInterval(timer);
   }, [path, open]);
+  const exposed = useReading<ExposedPort[]>(`/runs/${encodeURIComponent(run)}/exposed`, reading.value).value ?? [];
   const services = reading.value ?? [];
-  if (services.length === 0) return null;
+  if (services.length + exposed.length === 0) return null;
   const stop = (name: string) => post(`${path}/${encodeURIComponent(name)}/stop`).then(() => { setTrouble(""); reading.again(); }, (error) => setTrouble(errorText(error)));
   return (
     <section class="services" aria-label="running commands">
@@ -32,7 +33,10 @@ export function Services({ run, open }: { run: string; open: boolean }) {
           <span class="badge">running</span> <code><SafeText text={one.command} /></code> <span class="mono">{ports(one)}</span> <span class="dim"><When at={one.started} /></span>{" "}
           <button type="button" disabled={!mayAct()} onClick={() => stop(one.name)} aria-label={`End ${one.command}`}>End</button>
         </li>
-      ))}</ul>
+      ))}
+        {exposed.map((one) => (
+          <li key={one.at}><span class="badge">open to this machine</span> <a href={`http://${one.at}/`} target="_blank" rel="noreferrer noopener">http://{one.at}/</a> leads to its port {one.port}. A page there is the run's, never haft's: it needs no token.</li>
+        ))}</ul>
       {trouble && <p class="note bad-text" role="alert">{trouble}</p>}
     </section>
   );
