@@ -20,6 +20,7 @@ mod connect;
 mod connections;
 mod copy;
 mod covers;
+mod expose;
 pub(crate) mod git;
 mod git_changes;
 mod git_command;
@@ -43,6 +44,7 @@ mod prompts;
 mod screen;
 mod surroundings;
 mod secrets;
+mod serving;
 pub mod shown_git;
 mod start;
 mod tasks;
@@ -51,6 +53,7 @@ mod typed;
 mod wait;
 mod walk;
 
+pub use expose::ExposePort;
 pub use input::CommandInput;
 pub use launch::Commands;
 pub use network::CommandNetwork;
@@ -68,6 +71,7 @@ use crate::command::screen::ClientInput;
 use crate::command::start::NotStarted;
 use crate::command::tasks::{BackgroundTask, NewTask};
 use crate::describe::{builtin, known_as, writes};
+use crate::services::Membership;
 
 /// The name of the bundle, and the category of its tools.
 pub(crate) const COMMANDS: &str = "commands";
@@ -241,6 +245,8 @@ pub(crate) struct LaunchedCommand {
     pub(crate) connected: CommandConnections,
     /// True if the command may change the workspace directly.
     pub(crate) direct: bool,
+    /// Keeps it among the commands of its run that reach each other's servers.
+    pub(crate) membership: Option<Arc<Membership>>,
 }
 
 impl LaunchedCommand {
@@ -381,6 +387,7 @@ impl TypedTool for RunCommand {
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
+        let group = self.0.share_loopback(&mut spec, &input, context).await?;
         let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
         let client = ClientInput::of(&input, context);
         let wait = client.prepare(&mut spec, &input, context);
@@ -393,6 +400,7 @@ impl TypedTool for RunCommand {
             Err(not_started) => return without_start(not_started),
         };
         let started = LaunchedCommand {
+            membership: group.and_then(|group| group.join(&running)),
             running,
             connected,
             direct,
@@ -424,6 +432,7 @@ impl TypedTool for RunCommand {
             },
         };
         let task = self.0.tasks.keep(context, new)?;
+        serving::name_task(started.membership.as_ref(), &task.id).await;
         let mut result = result(&data.with_running_task(&task), kept, &started, None)?;
         result.notes.extend(note);
         Ok(result)

@@ -58,6 +58,8 @@ mod picture;
 pub mod propose;
 pub mod question;
 pub mod search;
+#[cfg(feature = "commands")]
+pub mod services;
 pub mod skills;
 pub mod todo;
 #[cfg(feature = "http")]

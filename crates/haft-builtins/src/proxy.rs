@@ -8,7 +8,7 @@
 //! (`names`), which says which host is meant. Both ways lead through `reach`.
 
 mod allow;
-mod counted;
+pub(crate) mod counted;
 mod direct;
 mod forward;
 mod hello;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use haft_shell::direct_words;
 
+use crate::loopback::SharedLoopback;
 use crate::outlet::{MAX_OUTLET_PORTS, Outlet};
 use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
 use crate::terminal::TerminalSpec;
@@ -307,6 +308,8 @@ pub struct CommandSpec {
     pub mounts: Mounts,
     /// What it can reach over the network.
     pub network: Network,
+    /// What it shares of its loopback, if it has a network of its own.
+    pub loopback: Option<SharedLoopback>,
     /// Bytes kept in memory of each output stream, if there is no spool.
     pub log_cap: usize,
     /// Where output goes that is too long for memory.
@@ -328,6 +331,7 @@ impl CommandSpec {
             limits: ProcessLimits::default(),
             mounts: Mounts::default(),
             network: Network::None,
+            loopback: None,
             log_cap: DEFAULT_LOG_CAP,
             spool: None,
         }

@@ -33,6 +33,7 @@ mod guard_event;
 mod held_places;
 mod host_program;
 mod lockdown;
+mod loopback;
 mod memory;
 mod outlet;
 mod output;
@@ -69,6 +70,10 @@ pub use crate::host_program::{DetachedProgram, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::large_blocks::map_large_blocks;
+pub use crate::loopback::{
+    JailLoopback, JailPlace, ListeningPort, ListeningPorts, LoopbackDoor, MAX_START_PORTS, NoPlace,
+    SharedLoopback,
+};
 pub use crate::memory::MemoryBound;
 pub use crate::outlet::{
     JAIL_ADDRESS, MAX_OUTLET_PORTS, NAMES_PORT, OUTLET_ADDRESS, Outlet, ServeFuture,
@@ -79,7 +84,7 @@ pub use crate::output::{
 pub use crate::places::{PathRefusal, Places};
 pub use crate::program_pages::release_program_pages;
 use crate::running::StartedCommand;
-pub use crate::running::{Exit, RunningCommand, WaitOutcome};
+pub use crate::running::{CommandStopper, Exit, RunningCommand, WaitOutcome};
 pub use crate::standard_output::stdout_was_closed;
 pub use crate::strength::{MissingFeature, Probe, Strength};
 pub use crate::terminal::{CommandTerminal, InputMode, ScreenFilter, TerminalSize, TerminalSpec};
@@ -374,6 +379,15 @@ impl Sandbox {
     /// As [`start`](Self::start).
     pub async fn start_jailed(&self, spec: CommandSpec) -> Result<RunningCommand, StartError> {
         running::serve(self.begin_jailed(&spec, None).await?, &spec)
+    }
+
+    /// Opens a way into the loopback of a jail that a process of this user started, for sockets there.
+    ///
+    /// # Errors
+    /// The jail has ended, or its network cannot be joined.
+    pub async fn enter_loopback(&self, at: JailPlace) -> Result<LoopbackDoor, StartError> {
+        runtime()?;
+        jail::enter_loopback(&self.inner.config, at).await
     }
 
     async fn begin_jailed(

@@ -13,6 +13,9 @@ pub const PROPOSED_RULE: &str = "allow rule";
 /// The kind of effect ([`Effect::Other`]) for continuing beyond a money budget; its value names the budget that is used up.
 pub const BUDGET_EFFECT: &str = "budget";
 
+/// The kind of effect ([`Effect::Other`]) of opening a port at which a command serves to this machine; its value is the port.
+pub const EXPOSE_EFFECT: &str = "expose port";
+
 /// The kind of effect ([`Effect::Other`]) of a call that changes files whose names are not all known; its value says why.
 pub const UNKNOWN_NAMES: &str = "unknown names";
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use haft_builtins::command::{CommandNetwork, REGISTRIES, packages_of};
 use haft_builtins::proxy::{AllowList, Proxy};
+use haft_builtins::services::Services;
 
 use crate::config::Settings;
 use crate::config::typed::{SANDBOX_BACKEND, SANDBOX_NETWORK};
@@ -52,6 +53,7 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
         "full" => CommandNetwork::full(),
         other => return Err(settings.unavailable("sandbox.network", other)),
     };
+    let network = network.with_services(Services::new(at.home.path()));
     Ok(match packages {
         Some(folder) => network.with_packages(folder),
         None => network,

@@ -42,7 +42,7 @@ const MAX_FINDING: usize = 2_000;
 /// The sandbox, the workspace it mounts, and the tasks of all runs.
 #[derive(Debug)]
 pub struct Commands {
-    sandbox: Sandbox,
+    pub(super) sandbox: Sandbox,
     workspace: Workspace,
     /// Memory limit of one command, in MiB; `None` for the sandbox's default.
     memory_mb: Option<u64>,

@@ -13,6 +13,7 @@ use crate::command::connections::{AskingGuard, Connections, ConnectionsJudge};
 use crate::command::listed::ListedConnections;
 use crate::command::{CommandData, packages};
 use crate::proxy::{CommandOutlet, Proxy, taken_ports};
+use crate::services::Services;
 
 /// The network access of commands, and the packages they see. The default reaches nothing.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +21,8 @@ pub struct CommandNetwork {
     mode: NetworkMode,
     /// The folder for packages installed for this workspace.
     packages: Option<PathBuf>,
+    /// The servers of commands, if those of one run reach each other.
+    services: Option<Services>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -80,6 +83,7 @@ impl CommandNetwork {
         Self {
             mode,
             packages: None,
+            services: None,
         }
     }
 
@@ -87,6 +91,17 @@ impl CommandNetwork {
     pub fn with_packages(mut self, folder: PathBuf) -> Self {
         self.packages = Some(folder);
         self
+    }
+
+    /// Lets the commands of one run reach each other's servers.
+    pub fn with_services(mut self, services: Services) -> Self {
+        self.services = Some(services);
+        self
+    }
+
+    /// Returns the servers of commands, if those of one run reach each other.
+    pub fn services(&self) -> Option<&Services> {
+        self.services.as_ref()
     }
 
     /// Returns true if commands reach nothing, or each connection is judged when it is made.

@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 
 /// Counts how often bytes have passed in either direction, and pending decisions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Traffic(Arc<TrafficCounts>);
+pub(crate) struct Traffic(Arc<TrafficCounts>);
 
 #[derive(Debug, Default)]
 struct TrafficCounts {
@@ -49,7 +49,7 @@ impl Drop for HoldGuard<'_> {
 }
 
 /// Completes when nothing has passed for this time, or for up to twice as long.
-pub(super) async fn idle(moved: &Traffic, limit: Duration) {
+pub(crate) async fn idle(moved: &Traffic, limit: Duration) {
     let passed = || moved.0.passed.load(Ordering::Relaxed);
     let mut seen = passed();
     loop {
@@ -64,13 +64,13 @@ pub(super) async fn idle(moved: &Traffic, limit: Duration) {
 
 /// The command's end of a connection. Everything that passes the proxy passes here.
 #[derive(Debug)]
-pub(super) struct CountedStream {
+pub(crate) struct CountedStream {
     stream: TcpStream,
     moved: Traffic,
 }
 
 impl CountedStream {
-    pub(super) fn new(stream: TcpStream, moved: Traffic) -> Self {
+    pub(crate) fn new(stream: TcpStream, moved: Traffic) -> Self {
         Self { stream, moved }
     }
 

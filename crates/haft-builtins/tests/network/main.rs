@@ -15,6 +15,7 @@ mod modes;
 mod pip;
 mod private;
 mod rows;
+mod services;
 #[expect(
     dead_code,
     reason = "the town of the web tools' tests, which use more of it"
@@ -59,8 +60,9 @@ const LIBRARY: &str = include_str!("net.py");
 /// A workspace whose commands use this network.
 pub(crate) struct Scene {
     dir: tempfile::TempDir,
-    executor: Executor,
-    session: Session,
+    pub(crate) executor: Executor,
+    pub(crate) session: Session,
+    registry: Arc<ToolRegistry>,
 }
 
 impl Scene {
@@ -88,11 +90,22 @@ impl Scene {
         let tools = tools.into_iter().map(|tool| tool.tool);
         registry.replace_all("builtin", tools).unwrap();
         registry.add_all([page_of_example()]).unwrap();
+        let registry = Arc::new(registry);
         Self {
             dir,
             executor: Executor::new(policy).with_internal_tools(Arc::new(own)),
-            session: Session::builder(Arc::new(registry)).build().unwrap(),
+            session: Session::builder(Arc::clone(&registry) as _)
+                .build()
+                .unwrap(),
+            registry,
         }
+    }
+
+    /// Returns another session on the same tools, which is another run.
+    pub(crate) fn other_session(&self) -> Session {
+        Session::builder(Arc::clone(&self.registry) as _)
+            .build()
+            .unwrap()
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -197,6 +210,7 @@ fn main() {
         modes::all(&sandbox).await;
         ask::all(&sandbox).await;
         background::all(&sandbox).await;
+        services::all(&sandbox).await;
         private::all(&sandbox).await;
         direct::all(&sandbox).await;
         pip::all(&sandbox).await;

@@ -80,6 +80,9 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     if let Some(agent) = &agent {
         agent.recall(&run)?;
     }
+    if let (Some(name), Some(services)) = (&args.session, app.network().services()) {
+        services.name(run.id(), name);
+    }
     let command = ExecCommand {
         at,
         app,

@@ -193,6 +193,33 @@ impl Rule {
     }
 }
 
+/// The name in rules of opening a port of a command to this machine, and the tool that does it.
+const EXPOSE: &str = "Expose";
+const EXPOSE_TOOL: &str = "expose_port";
+
+/// Returns the rule that opens one port: `Expose(3000)`.
+pub(crate) fn expose_rule(port: &str) -> String {
+    format!("{EXPOSE}({port})")
+}
+
+/// Parses the port of `Expose(3000)`.
+fn of_port(selector: Selector, port: &str) -> RuleParts {
+    let is_port = port
+        .parse::<u16>()
+        .is_ok_and(|number| number.to_string() == port);
+    let pattern = is_port
+        .then(|| ParamPattern::parse(&format!("port:{port}")))
+        .flatten();
+    match pattern {
+        Some(pattern) => (selector, Specifier::Param(pattern), None),
+        None => {
+            let why = format!("`{port}` is not a port");
+            let never = never(why, &expose_rule("3000"));
+            (selector, Specifier::Nothing, Some(never))
+        }
+    }
+}
+
 /// The content of a rule's text: selector, specifier, and why it never matches.
 type RuleParts = (Selector, Specifier, Option<NeverMatchReason>);
 
@@ -222,6 +249,9 @@ pub(crate) fn parse(
     }
     let tool = tool.trim();
     let selector = selector(tool, list)?;
+    if tool == EXPOSE && inner.trim() != "*" {
+        return Ok(of_port(selector, inner.trim()));
+    }
     if inner.trim() == "*" {
         return Ok((selector, Specifier::All, None));
     }
@@ -277,6 +307,9 @@ fn selector(tool: &str, list: RuleList) -> Result<Selector, RuleSyntaxError> {
         .find(|class| class.as_str() == tool)
     {
         return Ok(Selector::Class(class));
+    }
+    if tool == EXPOSE {
+        return Ok(Selector::Named(vec![EXPOSE_TOOL.into()]));
     }
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '*');
     if tool.is_empty() || !tool.chars().all(fine) {

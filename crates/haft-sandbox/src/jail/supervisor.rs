@@ -44,7 +44,7 @@ pub(crate) fn run() -> ! {
 
 /// Takes the socket from standard input, where it comes so that no descriptor has to be inherited; closes all other
 /// descriptors, which a host leaked by mistake.
-fn take_link() -> io::Result<UnixStream> {
+pub(super) fn take_link() -> io::Result<UnixStream> {
     sys::close_from(3)?;
     let link = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
