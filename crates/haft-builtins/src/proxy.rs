@@ -13,6 +13,7 @@ mod direct;
 mod forward;
 mod hello;
 mod judge;
+pub mod logins;
 mod names;
 mod ports;
 mod questions;
@@ -32,9 +33,11 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
+use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
@@ -44,7 +47,8 @@ pub(crate) use ports::taken_ports;
 pub(crate) use refusal::{ConnectionRefusal, Refusals};
 
 use crate::proxy::counted::{CountedStream, Traffic, idle};
-use crate::proxy::tunnel::Tunnel;
+use crate::proxy::logins::{CommandLogins, LoginUse, Logins};
+use crate::proxy::tunnel::{HelloNames, Tunnel};
 use crate::web::http::{HostConnection, Http, HttpError};
 use crate::web::network::{Network, OwnListeners};
 use crate::web::target::WebUrl;
@@ -63,6 +67,7 @@ type ProxyBody = UnsyncBoxBody<Bytes, hyper::Error>;
 pub struct Proxy {
     allowed: Arc<AllowList>,
     http: Http,
+    logins: Logins,
 }
 
 impl Proxy {
@@ -71,6 +76,7 @@ impl Proxy {
         Self {
             allowed: Arc::new(allowed),
             http: Http::guarded(),
+            logins: Logins::default(),
         }
     }
 
@@ -84,6 +90,23 @@ impl Proxy {
     pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
         self.http = self.http.with_upstream(upstream);
         self
+    }
+
+    /// Sets the credentials that haft puts into requests for their hosts.
+    pub fn with_logins(mut self, logins: Logins) -> Self {
+        self.logins = logins;
+        self
+    }
+
+    /// Trusts these certificates instead of the system's, where haft itself speaks TLS with a host.
+    pub fn with_roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
+        self.http = self.http.with_roots(roots);
+        self
+    }
+
+    /// Returns the credentials.
+    pub(crate) fn logins(&self) -> &Logins {
+        &self.logins
     }
 
     /// Refuses connections to ports that haft itself listens on.
@@ -129,6 +152,7 @@ impl Proxy {
             refusals: Arc::default(),
             names: Arc::default(),
             ports: ports.into(),
+            logins: Arc::new(CommandLogins::new(self.logins.clone())),
             moved: Traffic::default(),
         };
         CommandOutlet {
@@ -159,6 +183,7 @@ struct CommandProxy {
     refusals: Arc<Refusals>,
     names: Arc<NameTable>,
     ports: Arc<[u16]>,
+    logins: Arc<CommandLogins>,
     /// Counts what passes on this connection.
     moved: Traffic,
 }
@@ -203,7 +228,7 @@ impl Outlet for CommandProxy {
 impl CommandProxy {
     /// Serves one request, and the tunnel that it may open.
     async fn answer(&self, connection: CountedStream) {
-        let opened: Mutex<Option<Tunnel>> = Mutex::default();
+        let opened: Mutex<Option<OpenedWay>> = Mutex::default();
         let opened = Arc::new(opened);
         let (way, slot) = (self.clone(), Arc::clone(&opened));
         let service = service_fn(move |request| {
@@ -219,18 +244,31 @@ impl CommandProxy {
             .with_upgrades();
         // A client that disconnects, or that does not speak HTTP, ends its connection.
         let _ = served.await;
-        let tunnel = opened.lock().take();
-        if let Some(tunnel) = tunnel
-            && let Err(refusal) = tunnel.run().await
-        {
+        let opened = opened.lock().take();
+        let ended = match opened {
+            Some(OpenedWay::Tunnel(tunnel)) => tunnel.run().await,
+            Some(OpenedWay::Login(client, target)) => self.answer_as(client, target).await,
+            None => Ok(()),
+        };
+        if let Err(refusal) = ended {
             self.refusals.note(&refusal);
         }
+    }
+
+    /// Is the host of a tunnel itself.
+    async fn answer_as(&self, client: OnUpgrade, target: WebUrl) -> Result<(), ConnectionRefusal> {
+        // A client that disconnected needs no response.
+        let Ok(Ok(client)) = tokio::time::timeout(STEP_TIMEOUT, client).await else {
+            return Ok(());
+        };
+        let names = HelloNames::required(&target);
+        self.serve_login(TokioIo::new(client), target, names).await
     }
 
     async fn request(
         &self,
         request: Request<Incoming>,
-        slot: &Mutex<Option<Tunnel>>,
+        slot: &Mutex<Option<OpenedWay>>,
     ) -> Response<ProxyBody> {
         let done = if request.method() == Method::CONNECT {
             self.connect(request, slot).await
@@ -265,7 +303,7 @@ impl CommandProxy {
     async fn connect(
         &self,
         request: Request<Incoming>,
-        slot: &Mutex<Option<Tunnel>>,
+        slot: &Mutex<Option<OpenedWay>>,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         let uri = request.uri();
         let authority = match uri.authority() {
@@ -277,9 +315,15 @@ impl CommandProxy {
         }
         let target = self.read(&format!("https://{authority}/"))?;
         same_host(&request, &target, false)?;
-        let upstream = self.reach(&target).await?;
-        let tunnel = Tunnel::new(hyper::upgrade::on(request), upstream.stream, &target);
-        *slot.lock() = Some(tunnel);
+        let opened = if self.logins.logins.of(&target).is_some() {
+            // Whether haft connects to the host is decided with the first request.
+            OpenedWay::Login(hyper::upgrade::on(request), target)
+        } else {
+            let upstream = self.reach(&target, None).await?;
+            let client = hyper::upgrade::on(request);
+            OpenedWay::Tunnel(Tunnel::new(client, upstream.stream, &target))
+        };
+        *slot.lock() = Some(opened);
         Ok(Response::new(empty()))
     }
 
@@ -304,14 +348,18 @@ impl CommandProxy {
         }
         let target = self.read(&uri.to_string())?;
         same_host(&request, &target, request.version() == Version::HTTP_11)?;
-        let upstream = self.reach(&target).await?;
+        let upstream = self.reach(&target, None).await?;
         forward::forward(request, upstream, &target).await
     }
 
-    /// Connects to an allowed host, at an address that was checked.
-    async fn reach(&self, target: &WebUrl) -> Result<HostConnection, ConnectionRefusal> {
+    /// Connects to an allowed host, at an address that was checked; if a login is to be used there, its use is allowed, too.
+    async fn reach(
+        &self,
+        target: &WebUrl,
+        login: Option<&LoginUse>,
+    ) -> Result<HostConnection, ConnectionRefusal> {
         let refusal = |error: &HttpError| refusal_of(strip_trailing_dot(target.host()), error);
-        let granted = self.judge_connection(target, &[]).await?;
+        let granted = self.judge_connection(target, &[], login).await?;
         let refused = match self.connect_as(target, granted).await {
             Ok(reached) => return Ok(reached),
             Err(error @ HttpError::ResolvesTo { .. }) if self.judge.opens_private() => error,
@@ -323,7 +371,7 @@ impl CommandProxy {
         if leads_to.is_empty() {
             return Err(refusal(&refused));
         }
-        let granted = self.judge_connection(target, &leads_to).await?;
+        let granted = self.judge_connection(target, &leads_to, login).await?;
         let connected = self.connect_as(target, granted).await;
         connected.map_err(|error| refusal(&error))
     }
@@ -332,10 +380,14 @@ impl CommandProxy {
         &self,
         target: &WebUrl,
         leads_to: &[IpAddr],
+        login: Option<&LoginUse>,
     ) -> Result<ConnectionAccess, ConnectionRefusal> {
         // The user may take longer to decide than a connection may be idle.
         let _held = self.moved.hold();
-        self.judge.judge(target, leads_to).await
+        match login {
+            Some(login) => self.judge.judge_login(target, leads_to, login).await,
+            None => self.judge.judge(target, leads_to).await,
+        }
     }
 
     /// Connects within the limits of the grant: no decision opens a private place that it does not name.
@@ -358,6 +410,14 @@ impl CommandProxy {
         self.judge.note_connected(target, &granted);
         Ok(reached)
     }
+}
+
+/// What a `CONNECT` opened.
+#[derive(Debug)]
+enum OpenedWay {
+    Tunnel(Tunnel),
+    /// A connection to haft in place of the host, for which there is a credential.
+    Login(OnUpgrade, WebUrl),
 }
 
 /// Converts the client's error to a refusal.

@@ -230,7 +230,7 @@ pub struct Mounts {
     pub view: Option<OverlayFolders>,
     /// The workspace's git repository, where it lies outside of the workspace.
     pub repository: Option<RepositoryMount>,
-    /// Made files that the command sees below `/etc`, by their absolute paths. Only with a root file system of the command's own.
+    /// Made files that the command sees below `/etc`, by their absolute paths, also in place of files that a jail shows. Only with a root file system of the command's own.
     pub etc: Vec<(PathBuf, Vec<u8>)>,
     /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.

@@ -16,7 +16,8 @@ use haft::spec::Risk;
 use haft::tool::{Depth, Intent};
 use haft::workspace::{EntryKind, OutsideRepository, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Mounts, PathGuard, Program, RunningCommand, Sandbox, Spool, direct_words,
+    Backend, CommandSpec, Mounts, Network, PathGuard, Program, RunningCommand, Sandbox, Spool,
+    direct_words,
 };
 
 use crate::command::RunCommandInput;
@@ -32,6 +33,7 @@ use crate::command::screen::ClientInput;
 use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::BackgroundTasks;
+use crate::command::trusted;
 use crate::files::check::{Checker, CheckerFinding};
 use crate::lexical::normalize;
 
@@ -354,6 +356,11 @@ impl Commands {
         let connected = self
             .network
             .connect(&mut spec, self.workspace.root(), &call);
+        if let Some(certificate) = self.network.certificate()
+            && matches!(spec.network, Network::Outlet(_))
+        {
+            trusted::trust(&mut spec, &self.surroundings.certificates, &certificate);
+        }
         Ok((spec.with_spool(self.spool.clone()), connected))
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use haft::context::CurrentRules;
 
 use crate::command::connections::Connections;
+use crate::proxy::logins::LoginUse;
 use crate::proxy::{AllowList, ConnectionAccess, ConnectionJudge, ConnectionRefusal};
 use crate::web::network::BoxFuture;
 use crate::web::target::WebUrl;
@@ -28,6 +29,24 @@ impl ConnectionJudge for ListedConnections {
         Box::pin(async move {
             let granted = self.list.judge(target, leads_to).await?;
             self.connections.decide_listed(target).await?;
+            Ok(granted)
+        })
+    }
+
+    fn judge_login<'a>(
+        &'a self,
+        target: &'a WebUrl,
+        leads_to: &'a [IpAddr],
+        login: &'a LoginUse,
+    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
+        Box::pin(async move {
+            let granted = self.judge(target, leads_to).await?;
+            let signed = self.connections.sign(login).await;
+            signed.map_err(|(why, operator)| ConnectionRefusal::Judged {
+                place: format!("{} with your login", target.host()),
+                why,
+                operator,
+            })?;
             Ok(granted)
         })
     }

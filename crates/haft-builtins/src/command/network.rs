@@ -11,6 +11,7 @@ use haft_sandbox::{CommandSpec, Mounts, Network, OUTLET_ADDRESS, PathGuard, Runn
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::{AskingGuard, Connections, ConnectionsJudge};
 use crate::command::listed::ListedConnections;
+use crate::command::sign::Sign;
 use crate::command::{CommandData, packages};
 use crate::proxy::{CommandOutlet, Proxy, taken_ports};
 use crate::services::Services;
@@ -44,17 +45,20 @@ impl CommandNetwork {
         Self::of(NetworkMode::Ask(proxy, OpenCommands::default()))
     }
 
-    /// Returns the internal tool that asks about connections, for
-    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools), or `None` if nothing is asked about.
+    /// Returns the internal tools that ask about connections and logins, for
+    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools); none if nothing is asked about.
     ///
     /// # Errors
     /// If the tool cannot be described.
-    pub fn tool(&self) -> Result<Option<Arc<dyn Tool>>, NameError> {
+    pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, NameError> {
         match &self.mode {
             NetworkMode::Ask(_, open)
             | NetworkMode::AllowList(_, open)
-            | NetworkMode::Install(_, _, open) => Connect::tool(open.clone()).map(Some),
-            NetworkMode::None | NetworkMode::Full => Ok(None),
+            | NetworkMode::Install(_, _, open) => {
+                let tools = [Connect::tool(open.clone())?, Sign::tool(open.clone())?];
+                Ok(tools.into())
+            }
+            NetworkMode::None | NetworkMode::Full => Ok(Vec::new()),
         }
     }
 
@@ -172,6 +176,16 @@ impl CommandNetwork {
         }
     }
 
+    /// Returns the certificate by which commands know haft as the hosts of credentials, if there are any.
+    pub(super) fn certificate(&self) -> Option<String> {
+        match &self.mode {
+            NetworkMode::Ask(proxy, _)
+            | NetworkMode::AllowList(proxy, _)
+            | NetworkMode::Install(proxy, ..) => proxy.logins().certificate(),
+            NetworkMode::None | NetworkMode::Full => None,
+        }
+    }
+
     /// Returns the folder that commands run in instead of the workspace, if there is one.
     pub(crate) fn packages_workdir(&self) -> Option<&Path> {
         match &self.mode {
@@ -213,7 +227,8 @@ impl CommandNetwork {
         {
             let connections = Connections::new(proxy, open, call);
             let judge = Arc::new(ConnectionsJudge(Arc::clone(&connections)));
-            let ports = taken_ports(call.context.rules().named_ports());
+            let named = call.context.rules().named_ports().into_iter();
+            let ports = taken_ports(named.chain(proxy.logins().ports()));
             connected.lead(spec, proxy.outlet_judged_by(judge, ports), connections);
             for (name, value) in patience().chain(no_updates()) {
                 spec.env.entry(name.into()).or_insert(value.into());
@@ -228,7 +243,8 @@ impl CommandNetwork {
                 connections: Arc::clone(&connections),
                 rules: call.context.rules(),
             });
-            let ports = taken_ports(proxy.list().ports());
+            let named = proxy.list();
+            let ports = taken_ports(named.ports().chain(proxy.logins().ports()));
             connected.lead(spec, proxy.outlet_judged_by(judge, ports), connections);
         }
         if matches!(self.mode, NetworkMode::Full) {

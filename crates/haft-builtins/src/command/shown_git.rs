@@ -51,7 +51,7 @@ impl Commands {
             // A git that is not the system's looks elsewhere.
             set(spec, SYSTEM_VARIABLE, user::SYSTEM);
         }
-        spec.mounts.etc = user.files;
+        spec.mounts.etc.extend(user.files);
         unseen
     }
 

@@ -53,6 +53,10 @@ impl CommandProxy {
                 client.reset();
                 Err(refusal)
             }
+            Some(Ok(target)) if self.logins.logins.of(&target).is_some() => {
+                let names = HelloNames::of(&target);
+                self.serve_login(client, target, names).await
+            }
             Some(Ok(target)) => match at.port() {
                 HTTP => self.serve_requests(client, target).await,
                 HTTPS => self.serve_tls(client, &target).await,
@@ -92,7 +96,10 @@ impl CommandProxy {
         let names = HelloNames::of(target);
         let passed = match names.read_hello(&mut client, Vec::new()).await {
             Ok(None) => return Ok(()),
-            Ok(Some(hello)) => self.reach(target).await.map(|reached| (hello, reached)),
+            Ok(Some(hello)) => self
+                .reach(target, None)
+                .await
+                .map(|reached| (hello, reached)),
             Err(refusal) => Err(refusal),
         };
         match passed {
@@ -107,7 +114,7 @@ impl CommandProxy {
         mut client: CountedStream,
         target: WebUrl,
     ) -> Result<(), ConnectionRefusal> {
-        let mut upstream = match self.reach(&target).await {
+        let mut upstream = match self.reach(&target, None).await {
             Ok(reached) => reached.stream,
             Err(refusal) => {
                 client.reset();
@@ -180,7 +187,7 @@ impl CommandProxy {
             ));
         }
         same_host(&request, target, request.version() == Version::HTTP_11)?;
-        let upstream = self.reach(target).await?;
+        let upstream = self.reach(target, None).await?;
         forward::forward(request, upstream, target).await
     }
 }

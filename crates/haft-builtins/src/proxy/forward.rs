@@ -96,7 +96,8 @@ fn whole(target: &WebUrl, path: PathAndQuery) -> Result<Uri, ConnectionRefusal> 
         .map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a URL"))
 }
 
-fn remove_hop_headers(headers: &mut HeaderMap) {
+/// Removes what belongs to one hop alone.
+pub(super) fn remove_hop_headers(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
         .iter()

@@ -47,6 +47,9 @@ pub(crate) enum ConnectionRefusal {
     /// An address that stands for a name.
     #[error("{place} stands for {name} in this jail: give the proxy that name, not the address")]
     StandsFor { place: String, name: String },
+    /// The credential for the host gives no login.
+    #[error("no login for {host}: {why}")]
+    Login { host: String, why: String },
     /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]
     Upstream {
@@ -92,6 +95,17 @@ impl ConnectionRefusal {
         }
     }
 
+    /// Returns the refusal of a program that takes no certificate of haft's.
+    pub(super) fn distrust(host: &str, error: &str) -> Self {
+        Self::Tunnel {
+            host: host.to_owned(),
+            why: format!(
+                "the program does not accept haft's certificate, by which haft stands between it and this host to put a credential in \
+                 (network.credentials): it has a list of authorities of its own, or expects a certain certificate ({error})"
+            ),
+        }
+    }
+
     pub(crate) fn private(host: &str, why: &str) -> Self {
         Self::Private {
             host: host.to_owned(),
@@ -101,13 +115,18 @@ impl ConnectionRefusal {
 
     /// Returns false for a connection that was allowed and failed.
     pub(super) fn is_decision(&self) -> bool {
-        !matches!(self, Self::Unreachable(_) | Self::Upstream { .. })
+        !matches!(
+            self,
+            Self::Unreachable(_) | Self::Upstream { .. } | Self::Login { .. }
+        )
     }
 
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unreachable(_) | Self::Upstream { .. } => StatusCode::BAD_GATEWAY,
+            Self::Unreachable(_) | Self::Upstream { .. } | Self::Login { .. } => {
+                StatusCode::BAD_GATEWAY
+            }
             _ => StatusCode::FORBIDDEN,
         }
     }

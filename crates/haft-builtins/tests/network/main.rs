@@ -11,6 +11,8 @@
 mod ask;
 mod background;
 mod direct;
+mod git_server;
+mod logins;
 mod modes;
 mod pip;
 mod private;
@@ -84,7 +86,7 @@ impl Scene {
         builtins.sandbox = Some(sandbox.clone());
         builtins.network = network;
         let own = ToolRegistry::new();
-        own.add_all(builtins.network.tool().unwrap()).unwrap();
+        own.add_all(builtins.network.tools().unwrap()).unwrap();
         let registry = ToolRegistry::new();
         let tools = builtins.tools().unwrap();
         let tools = tools.into_iter().map(|tool| tool.tool);
@@ -215,6 +217,7 @@ fn main() {
         direct::all(&sandbox).await;
         pip::all(&sandbox).await;
         upstream::all(&sandbox).await;
+        logins::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });
 }

@@ -12,6 +12,7 @@ use crate::profile::Profile;
 use crate::rules::RuleText;
 use crate::rules::network_pattern::{port_of, rule_for, unusual_port, with_bundles};
 use crate::rules::rule::expose_rule;
+use crate::rules::sign_pattern;
 use haft_files::glob::escape;
 use haft_files::paths::{clean, escape_path};
 use haft_types::permission::{EXPOSE_EFFECT, Effect, PathClaim, Permission, Verdict};
@@ -183,6 +184,7 @@ fn covering_rules(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>>
             Some(vec![format!("WebFetch(domain:{}{port})", escape(host))])
         }
         Effect::Other { kind, value } if kind == EXPOSE_EFFECT => Some(vec![expose_rule(value)]),
+        Effect::Sign { purpose, .. } => Some(vec![sign_pattern::rule_for(purpose)?]),
         Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
             Some(vec![call.spec.name.as_str().to_owned()])
         }

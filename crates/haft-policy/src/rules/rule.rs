@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::places::PolicyContext;
 use crate::rules::network_pattern::NetworkPattern;
 use crate::rules::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use crate::rules::sign_pattern::SignPattern;
 use crate::rules::words::PlainWordsError;
 use haft_files::glob::Glob;
 use haft_files::paths::{PathPattern, PathProblem};
@@ -49,6 +50,7 @@ fn covered_parameters(class: ToolClass) -> &'static [&'static str] {
         ToolClass::Bash => &["command", "argv", "cmd"],
         ToolClass::WebFetch => &["url", "urls"],
         ToolClass::Network => &["host", "port", "domain"],
+        ToolClass::Sign => &["purpose"],
     }
 }
 
@@ -82,6 +84,7 @@ pub(crate) fn parameters(class: ToolClass) -> &'static [&'static str] {
         ],
         ToolClass::WebFetch => &["format", "max_chars"],
         ToolClass::Network => &["command", "program"],
+        ToolClass::Sign => &["command", "program", "by"],
     }
 }
 
@@ -140,6 +143,7 @@ pub(crate) enum Specifier {
     Path(PathPattern),
     Domain(DomainPattern),
     Network(NetworkPattern),
+    Sign(SignPattern),
     Param(ParamPattern),
     /// Nothing: such a rule can never match.
     Nothing,
@@ -389,6 +393,7 @@ fn parse_class(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -
         ToolClass::Bash => parse_command(tool, inner),
         ToolClass::WebFetch => Ok(parse_domain(tool, inner)),
         ToolClass::Network => Ok(parse_network(tool, inner)),
+        ToolClass::Sign => Ok(parse_sign(tool, inner)),
         ToolClass::Read | ToolClass::Edit => of_path(tool, inner, at),
     }
 }
@@ -466,6 +471,13 @@ fn parse_network(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason>
     NetworkPattern::parse(inner)
         .map(Specifier::Network)
         .ok_or_else(|| never(no_host(inner, "is neither a host nor a bundle"), &form))
+}
+
+fn parse_sign(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
+    let form = format!("{tool}(https:example.com), {tool}(ssh:example.com) or {tool}(git)");
+    SignPattern::parse(inner)
+        .map(Specifier::Sign)
+        .ok_or_else(|| never(no_host(inner, "names nothing that is signed for"), &form))
 }
 
 fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> SpecifierResult {
