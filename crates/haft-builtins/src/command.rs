@@ -43,6 +43,7 @@ mod prompts;
 mod screen;
 mod surroundings;
 mod secrets;
+mod shell_end;
 pub mod shown_git;
 mod start;
 mod tasks;
@@ -388,7 +389,7 @@ impl TypedTool for RunCommand {
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with the command, which may outlive this call.
         let mut asking = connected.begin_asking();
-        let (running, _fed) = match self.0.start(spec, client).await {
+        let (running, fed) = match self.0.start(spec, client).await {
             Ok(started) => started,
             Err(not_started) => return without_start(not_started),
         };
@@ -402,6 +403,11 @@ impl TypedTool for RunCommand {
             && let Some(asking) = asking.take()
         {
             asking.end().await;
+        }
+        if exit.is_some()
+            && let Some(fed) = fed
+        {
+            fed.finish().await;
         }
         let mut cursor = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
