@@ -18,7 +18,7 @@ impl fmt::Debug for ShellReport {
 }
 
 impl ShellReport {
-    /// Maximum length of a report, in bytes. What is longer counts as no report.
+    /// Maximum length of a report, in bytes. What a shell writes beyond is dropped, and the report has no end then.
     pub const MAX_BYTES: usize = 512 << 10;
 
     /// Stores what the shell wrote.

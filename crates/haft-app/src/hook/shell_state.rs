@@ -78,3 +78,6 @@ pub(super) fn is_function(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.:+".contains(c);
     !name.is_empty() && name.chars().all(fits) && !name.starts_with(['-', '+'])
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,9 +21,9 @@ const MAX_SCRIPT: usize = 120 << 10;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Prints the exported variables, then the others, as `NAME=VALUE` and a null byte each, and the options.
-const HELD: &str = r#"/usr/bin/env -0; builtin printf 'plain\0'; for _haft in $(builtin compgen -v); do case ${!_haft@a} in *[aAxn]*) ;; *) builtin printf '%s=%s\0' "$_haft" "${!_haft-}" ;; esac; done; builtin printf 'options\0%s\0%s\0'"#;
+const HELD: &str = r#"/usr/bin/env -0 || builtin printf 'failed\0'; builtin printf 'plain\0'; for _haft in $(builtin compgen -v); do case ${!_haft@a} in *[aAxn]*) ;; *) builtin printf '%s=%s\0' "$_haft" "${!_haft-}" ;; esac; done; builtin printf 'options\0%s\0%s\0'"#;
 /// Prints the functions, the aliases, the traps and what the line left in the background.
-const MADE: &str = r#"builtin printf 'functions\0'; for _haft in $(builtin compgen -A function); do builtin declare -f "$_haft"; builtin printf '\0'; done; builtin printf 'aliases\0%s\0traps\0%s\0jobs\0%s\0end\0' "$(builtin alias -p)" "$(builtin trap -p)" "$(builtin jobs -p)""#;
+const MADE: &str = r#"builtin printf 'functions\0'; for _haft in $(builtin compgen -A function); do builtin declare -f "$_haft"; builtin printf '\0'; done; builtin printf 'aliases\0%s\0traps\0%s\0jobs\0%s\0end\0' "$(builtin alias -p)" "$3" "$(builtin jobs -p)""#;
 
 /// Has the shell of a command report to its standard input. False if the command is no line for a shell.
 pub(super) fn make_report(spec: &mut CommandSpec) -> bool {
@@ -46,12 +46,11 @@ pub(super) fn make_report(spec: &mut CommandSpec) -> bool {
 fn reporting(line: &str) -> String {
     let line = join_words(&[line]);
     format!(
-        "{{ builtin printf 'before\\0'; {HELD} \"$-\" \"$BASHOPTS\"; unset _haft; }} >&0 2>/dev/null\n\
-         eval {line} </dev/null\n\
-         builtin set -- \"$?\" \"$-\" \"$BASHOPTS\"\n\
-         {{ IFS=$'\\n'; builtin set -f +eux; builtin printf 'after\\0'; {HELD} \"$2\" \"$3\"; {MADE}; }} >&0 2>/dev/null\n\
-         exec </dev/null\n\
-         exit \"$1\"\n"
+        "{{ builtin printf 'before\\0'; {HELD} \"$SHELLOPTS\" \"$BASHOPTS\"; unset _haft; }} >&0 2>/dev/null; \
+         eval {line} </dev/null; \
+         {{ _haft_status=$?; builtin set -- \"$SHELLOPTS\" \"$BASHOPTS\" \"$(builtin trap -p)\"; builtin set -f +eux; builtin trap - DEBUG ERR RETURN; \
+         IFS=$'\\n'; builtin printf 'after\\0'; {HELD} \"$1\" \"$2\"; {MADE}; }} >&0 2>/dev/null; \
+         exec </dev/null; exit \"$_haft_status\""
     )
 }
 
@@ -86,14 +85,9 @@ impl Drop for ReportReader {
 async fn read(mut socket: UnixStream, report: Arc<ShellReport>) {
     let mut bytes = Vec::new();
     let mut piece = vec![0; 16 << 10];
-    let mut is_whole = true;
     while let Ok(count @ 1..) = socket.read(&mut piece).await {
-        is_whole &= bytes.len() + count <= ShellReport::MAX_BYTES;
-        if is_whole {
-            bytes.extend_from_slice(&piece[..count]);
-        }
+        let room = ShellReport::MAX_BYTES - bytes.len();
+        bytes.extend_from_slice(&piece[..count.min(room)]);
     }
-    if is_whole {
-        report.give(bytes);
-    }
+    report.give(bytes);
 }

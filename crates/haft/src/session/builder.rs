@@ -10,7 +10,6 @@ use crate::bounds::CallerClass;
 use crate::budget::EffectCounts;
 use crate::call::{Principal, RunId};
 use crate::input::CallInput;
-use crate::shell_report::ShellReport;
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::CallBudget;
 use crate::session::denial::Denial;
@@ -19,6 +18,7 @@ use crate::session::{
     LimitsError, RunLimits, Session, SessionParts, SessionScope, SessionState, UnknownToolHint,
     WaitMode,
 };
+use crate::shell_report::ShellReport;
 use crate::untrusted::UntrustedSource;
 
 /// Builds a session.

@@ -6,9 +6,9 @@ use haft_shell::join_words;
 
 use crate::hook::shell_state::ShellState;
 
-/// Commands that run what their words alone do not show.
-const RUN_MORE: [&str; 10] = [
-    "source", ".", "eval", "declare", "typeset", "export", "set", "compgen", "type", "alias",
+/// Commands that run or print what their words alone do not show.
+const RUN_MORE: [&str; 7] = [
+    "source", ".", "eval", "declare", "typeset", "compgen", "type",
 ];
 
 /// What one line gets of its session's state.
@@ -42,7 +42,11 @@ impl GivenState {
             }
             at += 1;
         }
-        let named = |name: &str| texts.iter().any(|text| words(text).any(|word| word == name));
+        let named = |name: &str| {
+            texts
+                .iter()
+                .any(|text| words(text).any(|word| word == name))
+        };
         let plain = state.plain.keys().filter(|name| runs_more || named(name));
         let plain: Vec<String> = plain.cloned().collect();
         let mut before = String::new();
@@ -70,7 +74,9 @@ impl GivenState {
 /// Returns the longest texts of a line that could be names, also those within others.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let within = |c: char| c.is_ascii_alphanumeric() || "_-.:+".contains(c);
-    let whole = line.split(move |c| !within(c)).filter(|word| !word.is_empty());
+    let whole = line
+        .split(move |c| !within(c))
+        .filter(|word| !word.is_empty());
     // `$a-$b`, `${a:-b}`, `a+=b`
     whole.flat_map(|word| {
         let parts = word.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric()));

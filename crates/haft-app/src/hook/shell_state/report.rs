@@ -15,9 +15,29 @@ const LONGEST_NAME: usize = 256;
 const OF_EACH_SHELL: [&str; 6] = ["_", "SHLVL", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS"];
 /// Variables that bash sets itself, or that change how it splits and prints words.
 const OF_BASH: &[&str] = &[
-    "COLUMNS", "DIRSTACK", "EUID", "FUNCNAME", "GROUPS", "HOSTNAME", "HOSTTYPE", "IFS", "LINENO",
-    "LINES", "MACHTYPE", "MAILCHECK", "OPTARG", "OPTERR", "OPTIND", "OSTYPE", "PIPESTATUS", "PPID",
-    "PS4", "RANDOM", "SECONDS", "SRANDOM", "UID",
+    "COLUMNS",
+    "DIRSTACK",
+    "EUID",
+    "FUNCNAME",
+    "GROUPS",
+    "HOSTNAME",
+    "HOSTTYPE",
+    "IFS",
+    "LINENO",
+    "LINES",
+    "MACHTYPE",
+    "MAILCHECK",
+    "OPTARG",
+    "OPTERR",
+    "OPTIND",
+    "OSTYPE",
+    "PIPESTATUS",
+    "PPID",
+    "PS4",
+    "RANDOM",
+    "SECONDS",
+    "SRANDOM",
+    "UID",
 ];
 /// Beginnings of such names.
 const BEGINNINGS: [&str; 5] = ["BASH", "COMP_", "EPOCH", "HIST", "_haft"];
@@ -55,7 +75,12 @@ pub(crate) struct StateChange {
 }
 
 impl ParsedReport {
-    /// Reads a report. `None` if it is not whole: the line ended its shell itself, or something else wrote.
+    /// Whether a shell wrote what it held after its line, and not only before: else the line ended its shell itself.
+    pub(crate) fn is_begun(bytes: &[u8]) -> bool {
+        bytes.split(|byte| *byte == 0).any(|part| part == b"after")
+    }
+
+    /// Reads a report. `None` if it is not whole.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut parts = bytes.split(|byte| *byte == 0);
         if parts.next()? != b"before" {
@@ -129,7 +154,10 @@ impl ParsedReport {
         state.functions.extend(self.functions);
         state.functions.extend(aliases);
         let over = state.bound();
-        lost.extend(over.into_iter().map(|name| format!("{name}, which is too long")));
+        lost.extend(
+            over.into_iter()
+                .map(|name| format!("{name}, which is too long")),
+        );
         if self.before.options != self.after.options {
             lost.push("options of the shell".to_owned());
         }
@@ -147,7 +175,12 @@ impl StateChange {
     /// Returns the line that says what is not kept.
     pub(crate) fn notice(&self) -> Option<String> {
         let more = self.lost.len().saturating_sub(MOST_NAMED);
-        let mut named = self.lost.iter().take(MOST_NAMED).cloned().collect::<Vec<_>>();
+        let mut named = self
+            .lost
+            .iter()
+            .take(MOST_NAMED)
+            .cloned()
+            .collect::<Vec<_>>();
         if more > 0 {
             named.push(format!("and {more} more"));
         }
@@ -194,7 +227,10 @@ impl HeldByShell {
 /// Whether the session keeps a variable of this name.
 fn is_kept(name: &str, is_exported: bool) -> bool {
     let of_bash = || {
-        OF_BASH.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
+        OF_BASH.contains(&name)
+            || BEGINNINGS
+                .iter()
+                .any(|beginning| name.starts_with(beginning))
     };
     is_variable(name)
         && name.len() <= LONGEST_NAME
@@ -217,13 +253,10 @@ fn alias_functions(printed: &str) -> (Texts, Vec<String>) {
     let (mut functions, mut other) = (Texts::new(), Vec::new());
     for line in printed.lines() {
         let definition = line.strip_prefix("alias ");
-        let words = definition.and_then(plain_words);
-        let alias = match words.as_deref() {
-            Some([alias]) => alias.split_once('='),
-            _ => None,
-        };
-        let body = alias.and_then(|(name, text)| {
-            let words = plain_words(text).filter(|words| !words.is_empty())?;
+        let alias = definition.and_then(|text| text.split_once('='));
+        let body = alias.and_then(|(name, quoted)| {
+            let text = plain_words(quoted).filter(|words| words.len() == 1)?;
+            let words = plain_words(&text[0]).filter(|words| !words.is_empty())?;
             let command = if words[0] == name { "command " } else { "" };
             Some(format!("{command}{}", join_words(&words)))
         });
@@ -238,6 +271,3 @@ fn alias_functions(printed: &str) -> (Texts, Vec<String>) {
     }
     (functions, other)
 }
-
-#[cfg(test)]
-mod tests;

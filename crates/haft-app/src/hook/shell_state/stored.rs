@@ -17,6 +17,9 @@ const FOLDER: &str = "hooks";
 /// Maximum size of the file, in bytes: JSON may write six for one.
 const MAX_BYTES: u64 = 8 * (MAX_VARIABLES + MAX_FUNCTIONS) as u64;
 
+/// What the agent reads where a shell did not report as haft has it report.
+const NO_REPORT: &str = "not kept for the next command: the variables and functions that this line set, which are too long or could not be read";
+
 /// The shell state of a session, on disk.
 #[derive(Debug)]
 pub(crate) struct StoredState {
@@ -53,9 +56,11 @@ impl StoredState {
         report: &ShellReport,
         given: &GivenState,
     ) -> Result<Option<String>, Problem> {
-        let parsed = report.take().and_then(|bytes| ParsedReport::parse(&bytes));
-        let Some(parsed) = parsed else {
+        let Some(bytes) = report.take() else {
             return Ok(None);
+        };
+        let Some(parsed) = ParsedReport::parse(&bytes) else {
+            return Ok(ParsedReport::is_begun(&bytes).then(|| NO_REPORT.to_owned()));
         };
         let folder = self.path.parent().unwrap_or(Path::new("."));
         plain_file::private_folder(folder).map_err(|error| self.unwritable(&error))?;
@@ -79,13 +84,19 @@ impl StoredState {
 
     fn unreadable(&self, error: &io::Error) -> Problem {
         let path = self.path.display();
-        Problem::failed(format!("cannot read the variables of the agent's session in {path}: {error}"))
-            .advise("remove that file: the session's commands then start without variables of earlier ones")
+        Problem::failed(format!(
+            "cannot read the variables of the agent's session in {path}: {error}"
+        ))
+        .advise(
+            "remove that file: the session's commands then start without variables of earlier ones",
+        )
     }
 
     fn unwritable(&self, error: &io::Error) -> Problem {
         let path = self.path.display();
-        Problem::failed(format!("cannot keep the variables of the agent's session in {path}: {error}"))
-            .advise("make the state folder writable; if it keeps failing, run `haft doctor`")
+        Problem::failed(format!(
+            "cannot keep the variables of the agent's session in {path}: {error}"
+        ))
+        .advise("make the state folder writable; if it keeps failing, run `haft doctor`")
     }
 }
