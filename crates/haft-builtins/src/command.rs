@@ -399,15 +399,8 @@ impl TypedTool for RunCommand {
             direct,
         };
         let (exit, screen) = follow_command(&input, &started, context, wait).await;
-        if exit.is_some()
-            && let Some(asking) = asking.take()
-        {
-            asking.end().await;
-        }
-        if exit.is_some()
-            && let Some(fed) = fed
-        {
-            fed.finish().await;
+        if exit.is_some() {
+            start::finish(asking.take(), fed).await;
         }
         let mut cursor = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;

@@ -12,6 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 
+use crate::command::connections::AskingGuard;
 use crate::command::screen::{ClientInput, terminal_size};
 use crate::command::shell_end::{ReportReader, make_report};
 
@@ -58,6 +59,16 @@ enum InputEnd {
     None,
     Pipe(pipe::Sender),
     Report(ReportReader),
+}
+
+/// Ends what goes with a command that has ended: its questions, and what its shell reports.
+pub(super) async fn finish(asking: Option<AskingGuard>, fed: Option<InputFeed>) {
+    if let Some(asking) = asking {
+        asking.end().await;
+    }
+    if let Some(report) = fed.and_then(|mut fed| fed.report.take()) {
+        report.finish().await;
+    }
 }
 
 async fn begin(
@@ -121,13 +132,6 @@ impl InputFeed {
             let _ = tokio::io::copy(&mut input, &mut pipe).await;
         });
         Some(Self::feeding(feeding.abort_handle()))
-    }
-
-    /// Waits for the end of the report, if there is one, once the command has ended.
-    pub(crate) async fn finish(mut self) {
-        if let Some(report) = self.report.take() {
-            report.finish().await;
-        }
     }
 
     fn feeding(task: AbortHandle) -> Self {

@@ -11,7 +11,7 @@ fn report(before: [&str; 2], after: [&str; 2], made: [&[u8]; 4]) -> Vec<u8> {
     let held = |[exported, plain]: [&str; 2]| {
         let each = |all: &str| {
             all.split_terminator('|')
-                .map(|one| format!("{one}\0"))
+                .flat_map(|one| [one, "\0"])
                 .collect::<String>()
         };
         format!("{}plain\0{}options\0hBc\0x\0", each(exported), each(plain))
@@ -211,7 +211,7 @@ fn a_session_finds_its_own_state_and_fails_on_a_broken_one() {
         &"x".repeat(1 << 20),
     ] {
         std::fs::write(&path, text).unwrap();
-        assert!(one.read().is_err(), "{:.20}", text);
+        assert!(one.read().is_err(), "{text:.20}");
     }
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
