@@ -45,6 +45,7 @@ mod screen;
 mod surroundings;
 mod secrets;
 mod serving;
+mod shell_end;
 pub mod shown_git;
 mod sign;
 mod signing;
@@ -398,7 +399,7 @@ impl TypedTool for RunCommand {
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with the command, which may outlive this call.
         let mut asking = connected.begin_asking();
-        let (running, _fed) = match self.0.start(spec, client).await {
+        let (running, fed) = match self.0.start(spec, client).await {
             Ok(started) => started,
             Err(not_started) => return without_start(not_started),
         };
@@ -409,10 +410,8 @@ impl TypedTool for RunCommand {
             direct,
         };
         let (exit, screen) = follow_command(&input, &started, context, wait).await;
-        if exit.is_some()
-            && let Some(asking) = asking.take()
-        {
-            asking.end().await;
+        if exit.is_some() {
+            start::finish(asking.take(), fed).await;
         }
         let mut cursor = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;

@@ -57,6 +57,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::pipe::PipeFlags;
 use thiserror::Error;
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::OnceCell;
 
@@ -335,6 +336,23 @@ impl Sandbox {
     ) -> Result<(RunningCommand, pipe::Sender), StartError> {
         let (started, sender) = self.begin_piped(&spec).await?;
         Ok((running::serve(started, &spec)?, sender))
+    }
+
+    /// Starts a command whose standard input is one end of a pair of connected sockets and returns the other end: unlike a pipe, no other
+    /// process of the command can open it again. The command's output goes to the logs; [`CommandSpec::stdin`] is ignored.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_on_socket(
+        &self,
+        spec: CommandSpec,
+    ) -> Result<(RunningCommand, UnixStream), StartError> {
+        runtime()?;
+        let (theirs, ours) = std::os::unix::net::UnixStream::pair().map_err(unpiped)?;
+        ours.set_nonblocking(true).map_err(unpiped)?;
+        let ours = UnixStream::from_std(ours).map_err(unpiped)?;
+        let started = self.begin(&spec, Some(theirs.into())).await?;
+        Ok((running::serve(started, &spec)?, ours))
     }
 
     async fn begin_piped(

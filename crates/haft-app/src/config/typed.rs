@@ -220,6 +220,8 @@ settings! {
     HOOK_ASK: String = "hook.ask";
     /// `hook.wrap`
     HOOK_WRAP: String = "hook.wrap";
+    /// `hook.shell_state`
+    HOOK_SHELL_STATE: String = "hook.shell_state";
     /// `hook.wait_s`
     HOOK_WAIT: Duration = "hook.wait_s";
     /// `serve.http`

@@ -8,6 +8,8 @@ use haft_builtins::lexical::normalize;
 use haft_shell::{parse, plain_words};
 
 use crate::app::App;
+use crate::hook::shell_state::ShellState;
+use crate::hook::shell_state::given::GivenState;
 
 /// How many seconds a jailed command waits for a decision about what it changed. Most agents end their shell after two minutes.
 const WAIT: &str = "60";
@@ -27,7 +29,7 @@ impl ExecLine {
         if let Some(Inner { line, background }) = shell.inner_line(line) {
             return Some(Self {
                 line: None,
-                call: shell.app.exec_call(&[line], &shell.folder, background),
+                call: shell.call(&line, background),
             });
         }
         let (shell, moves, rest) = shell.split_moves(line);
@@ -42,9 +44,7 @@ impl ExecLine {
         let line = format!("{moves}{line}");
         Some(Self {
             line: Some(line),
-            call: shell
-                .app
-                .exec_call(&[rest.to_owned()], &shell.folder, background),
+            call: shell.call(rest, background),
         })
     }
 }
@@ -86,9 +86,20 @@ pub(super) struct AgentShell<'a> {
     pub(super) folder: String,
     /// Whether the agent goes on while the command runs.
     pub(super) background: bool,
+    /// The variables and functions of earlier commands, if they hold for the next one.
+    pub(super) state: Option<ShellState>,
 }
 
 impl AgentShell<'_> {
+    /// The call that `haft exec` makes for a line, with what the session's shell holds by now.
+    fn call(&self, line: &str, background: bool) -> ToolCall {
+        let given = self.state.as_ref().map(|state| GivenState::of(state, line));
+        let given = given.unwrap_or_default();
+        let line = given.line(line);
+        self.app
+            .exec_call_with(line, &self.folder, background, &given.env)
+    }
+
     /// The line that runs another by `haft exec`. Its standard input is closed: what the agent leaves open there never ends.
     fn exec_line(&self, line: &str, background: bool) -> Option<String> {
         let mut words = vec![
@@ -105,6 +116,9 @@ impl AgentShell<'_> {
         ];
         if background {
             words.push("--background");
+        }
+        if self.state.is_some() {
+            words.push("--shell-state");
         }
         words.extend(["--", line]);
         let words: Vec<String> = words.into_iter().map(str::to_owned).collect();

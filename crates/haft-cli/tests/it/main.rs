@@ -87,6 +87,7 @@ mod shared_inbox;
 mod showing;
 mod signals;
 mod skills;
+mod shell_state;
 mod small_model;
 mod standard_output;
 mod stdio_console;
