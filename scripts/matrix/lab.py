@@ -70,11 +70,11 @@ class Lab:
         asked, self.asked = self.asked, []
         return asked
 
-    def call(self, line, settings=()):
+    def call(self, line, settings=(), wait=120):
         """Runs a line in the jail; returns what failed, if anything did."""
         words = [word for setting in settings for word in ("-c", setting)]
         args = json.dumps({"command": line, "timeout_s": 300})
-        ran = self.run("call", "run_command", "--args", args, "--json", "--wait=120", *words)
+        ran = self.run("call", "run_command", "--args", args, "--json", f"--wait={wait}", *words)
         if ran.returncode == 0:
             return None
         said = json.loads(ran.stdout or "{}")
@@ -93,12 +93,17 @@ class Lab:
             stop.set()
             person.join()
 
-    def times(self, lines, rounds):
+    def edit(self, line, where=None):
+        """Runs a line outside the jail, as an editor would change files."""
+        subprocess.run(["bash", "-c", line], cwd=where or self.work, env=self.bare, check=True)
+
+    def times(self, lines, rounds, edit):
         """Returns the seconds of the lines outside the jail and in it: the median of alternating rounds; None if one fails outside."""
         copy = self.base / "bare"
         shutil.copytree(self.work, copy, symlinks=True)
 
         def outside():
+            self.edit(edit, copy)
             for line in lines:
                 ran = subprocess.run(["bash", "-c", line], cwd=copy, env=self.bare, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -108,7 +113,8 @@ class Lab:
             return True
 
         def inside():
-            return all(self.call(line) is None for line in lines)
+            self.edit(edit)
+            return all(self.call(line, wait=0) is None for line in lines)
 
         if not outside():
             return None

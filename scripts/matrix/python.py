@@ -14,7 +14,7 @@ ROWS = [
     {"name": "poetry", "needs": "poetry", "pip": "poetry", "registry": "pypi",
      "files": {"pyproject.toml": '[project]\nname = "work"\nversion = "1.0.0"\nrequires-python = ">=3.9"\n[tool.poetry]\npackage-mode = false\n',
                "test_work.py": SIX, "poetry.toml": "[virtualenvs]\nin-project = true\n"},
-     "first": ["poetry add -q six@1.16.0"], "lines": ["poetry install -q", "poetry run python -m unittest -q"]},
+     "first": ["poetry add six@1.16.0"], "lines": ["poetry install -q", "poetry run python -m unittest -q"]},
     {"name": "pytest-xdist, numpy", "needs": "python3", "registry": "pypi", "files": {"test_work.py": NUMPY},
      "first": [f"{VENV} pytest pytest-xdist numpy"], "lines": [".venv/bin/pytest -q -n 2"]},
     {"name": "ruff, mypy", "needs": "python3", "registry": "pypi",
@@ -24,5 +24,5 @@ ROWS = [
      "files": {"work.py": "a = 1\n", ".pre-commit-config.yaml":
                "repos:\n- repo: local\n  hooks:\n  - {id: compiles, name: compiles, language: system, entry: python3 -m py_compile, types: [python]}\n"},
      "first": ["git add -A && pre-commit install"],
-     "lines": ["pre-commit run --all-files", "echo \"b = $(date +%s)\" > work.py && git add -A && git commit -q -m work"]},
+     "edit": "echo \"b = $(date +%s)\" > work.py", "lines": ["pre-commit run --all-files", "git add -A && git commit -q -m work"]},
 ]
