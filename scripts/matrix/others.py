@@ -30,8 +30,8 @@ def gems(base):
     (at / "lib").mkdir()
     (at / "lib/answer.rb").write_text("module Answer\n  WHOLE = 42\nend\n")
     (at / "answer.gemspec").write_text(SPEC)
-    subprocess.run(["gem", "build", "-q", "answer.gemspec", "-o", "gems/answer-1.0.0.gem"], cwd=at, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["gem", "generate_index", "-q", "-d", "."], cwd=at, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["gem", "build", "-q", "answer.gemspec", "-o", "gems/answer-1.0.0.gem"], cwd=at, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(["gem", "generate_index", "-q", "-d", "."], cwd=at, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return {"gems.example.org": at}
 
 

@@ -12,7 +12,8 @@ ROWS = [
                "test_work.py": SIX},
      "lines": ["uv sync -q", "uv run -q python -m unittest -q"]},
     {"name": "poetry", "needs": "poetry", "pip": "poetry", "registry": "pypi",
-     "files": {"pyproject.toml": '[project]\nname = "work"\nversion = "1.0.0"\nrequires-python = ">=3.9"\n[tool.poetry]\npackage-mode = false\n',
+     "files": {"pyproject.toml": '[project]\nname = "work"\nversion = "1.0.0"\nrequires-python = ">=3.9"\n[tool.poetry]\npackage-mode = false\n'
+               '[[tool.poetry.source]]\nname = "simple"\nurl = "{registry}"\npriority = "primary"\n',
                "test_work.py": SIX, "poetry.toml": "[virtualenvs]\nin-project = true\n"},
      "first": ["poetry add six@1.16.0"], "lines": ["poetry install -q", "poetry run python -m unittest -q"]},
     {"name": "pytest-xdist, numpy", "needs": "python3", "registry": "pypi", "files": {"test_work.py": NUMPY},
