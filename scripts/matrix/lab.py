@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 SEED = {".gitignore": "node_modules/\ntarget/\n.venv/\n__pycache__/\ndist/\n.pnpm-store/\n.cargo-home/\n"}
 
@@ -14,11 +15,11 @@ SEED = {".gitignore": "node_modules/\ntarget/\n.venv/\n__pycache__/\ndist/\n.pnp
 class Lab:
     """A workspace with its own state folder, and a user who answers in the inbox and counts the requests."""
 
-    def __init__(self, haft, base, work, sandbox, network=None):
+    def __init__(self, haft, base, work, sandbox, network=None, limits=None):
         self.haft, self.asked, self.seen = haft, [], set()
         self.base, self.work = base, work
         # As users configure it: staging and committing need no approval.
-        tables = {"policy": {"allow": ["Bash(git add *)", "Bash(git commit *)"]}, "sandbox": sandbox, "network": network or {}}
+        tables = {"policy": {"allow": ["Bash(git add *)", "Bash(git commit *)"]}, "sandbox": sandbox, "network": network or {}, "limits": limits or {}}
         lines = []
         for table, settings in tables.items():
             plain = {key: value for key, value in settings.items() if not isinstance(value, dict)}
@@ -29,9 +30,12 @@ class Lab:
         self.config.write_text("\n".join(lines) + "\n")
         self.env = {**os.environ, "HAFT_HOME": str(self.base / "state"), "XDG_CONFIG_HOME": str(self.base / "config"),
                     "HAFT_CONSOLE__START": "never"}
-        # The same outside the jail: folders first on PATH, and variables.
+        # The same outside the jail: folders first on PATH, and variables. A home of its own, so that the user's caches stay as they are.
         first = [*map(str, sandbox.get("path", [])), os.environ["PATH"]]
-        self.bare = {**os.environ, "PATH": os.pathsep.join(first), **sandbox.get("env", {})}
+        home = {"HOME": str(base / "home")}
+        for name, folder in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")]:
+            home[name] = os.environ.get(name, str(Path.home() / folder))
+        self.bare = {**os.environ, **home, "PATH": os.pathsep.join(first), **sandbox.get("env", {})}
         if network and "proxy" in network:
             self.bare |= {name: network["proxy"] for name in ["http_proxy", "HTTP_PROXY"]}
 
@@ -95,6 +99,7 @@ class Lab:
 
     def edit(self, line, where=None):
         """Runs a line outside the jail, as an editor would change files."""
+        Path(self.bare["HOME"]).mkdir(exist_ok=True)
         subprocess.run(["bash", "-c", line], cwd=where or self.work, env=self.bare, check=True)
 
     def times(self, lines, rounds, edit):
