@@ -67,6 +67,8 @@ ROWS = [
     {"name": "Playwright", "needs": "chromium", "apt": "chromium", "registry": "npm",
      "files": {"package.json": package(type="module"), "page.mjs":
                "import { chromium } from 'playwright-core';\nimport { createServer } from 'node:http';\n"
+               "process.on('uncaughtException', ({ message }) => {\n"
+               "  console.error(message.split('\\n').find((line) => line.includes('[err]')) ?? message);\n  process.exit(1);\n});\n"
                "const server = createServer((_, reply) => reply.end('<title>work</title>')).listen(0, async () => {\n"
                "  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' });\n"
                "  const page = await browser.newPage();\n  await page.goto(`http://127.0.0.1:${server.address().port}/`);\n"

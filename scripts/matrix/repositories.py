@@ -33,8 +33,9 @@ ROWS = [
                    " && git config gpg.format ssh && git config user.signingKey \"$PWD/../key\" && git config commit.gpgSign true"
                    " && (printf 'u@example.org '; cat ../key.pub) > signers && git config gpg.ssh.allowedSignersFile \"$PWD/signers\""],
      "sandbox": {"read": ["{base}/key"]}, "edit": EDIT, "lines": [CHANGE, "git verify-commit HEAD"]},
-    {"name": "git, signed by GnuPG", "needs": "gpg", "apt": "gnupg", "env": {"GNUPGHOME": "/tmp/keys"},
-     "workspace": ["git init -q work && cd work && git config user.name u && git config user.email u@example.org && git config commit.gpgSign true"],
-     "edit": EDIT, "lines": ["mkdir -m 700 -p /tmp/keys && gpg -q --batch --passphrase '' --quick-generate-key 'u <u@example.org>' 2>/dev/null"
-               f" && {CHANGE} && git verify-commit HEAD"]},
+    {"name": "git, signed by GnuPG", "needs": "gpg", "apt": "gnupg", "env": {"GNUPGHOME": "{base}/keys"},
+     "workspace": ["mkdir -m 700 keys; export GNUPGHOME=$PWD/keys; gpg -q --batch --passphrase '' --quick-generate-key 'u <u@example.org>'"
+                   " && gpgconf --kill all",
+                   "git init -q work && cd work && git config user.name u && git config user.email u@example.org && git config commit.gpgSign true"],
+     "sandbox": {"write": ["{base}/keys"]}, "edit": EDIT, "lines": [CHANGE, "git verify-commit HEAD"]},
 ]
