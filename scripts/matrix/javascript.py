@@ -72,8 +72,8 @@ ROWS = [
                "const server = createServer((_, reply) => reply.end('<title>work</title>')).listen(0, async () => {\n"
                "  const browser = await chromium.launch({ executablePath: '/usr/bin/chromium' });\n"
                "  const page = await browser.newPage();\n  await page.goto(`http://127.0.0.1:${server.address().port}/`);\n"
-               "  const title = await page.title();\n  await page.screenshot({ path: 'page.png' });\n  await browser.close();\n  server.close();\n"
-               "  if (title !== 'work') process.exit(1);\n});\n", ".gitignore": "node_modules/\npage.png\n"},
+               "  const title = await page.title();\n  await page.screenshot({ path: 'test-results/page.png' });\n  await browser.close();\n  server.close();\n"
+               "  if (title !== 'work') process.exit(1);\n});\n", ".gitignore": "node_modules/\ntest-results/\n"},
      "first": ["npm install playwright-core@1"], "lines": ["node page.mjs"]},
     {"name": "husky", "needs": "npm", "registry": "npm",
      "files": {"package.json": package(), "work.test.js": TEST},
