@@ -64,7 +64,7 @@ ROWS = [
      "env": {"NEXT_TELEMETRY_DISABLED": "1"},
      "first": ["npm install next@15 react@19 react-dom@19"],
      "lines": ["npx next build", served("next start -p 3999", 3999, "curl -sSf http://localhost:3999/ | grep -q work")]},
-    {"name": "Playwright", "needs": "chromium", "apt": "chromium", "registry": "npm",
+    {"name": "Playwright", "note": "in Debian's Chromium", "needs": "chromium", "apt": "chromium", "registry": "npm",
      "files": {"package.json": package(type="module"), "page.mjs":
                "import { chromium } from 'playwright-core';\nimport { createServer } from 'node:http';\n"
                "process.on('uncaughtException', ({ message }) => {\n"

@@ -10,7 +10,7 @@ REDIS = ("redis-server --port 6390 --save '' --daemonize yes --dir /tmp --logfil
          "redis-cli -p 6390 set a 42 >/dev/null && redis-cli -p 6390 get a | grep -qx 42; code=$?; redis-cli -p 6390 shutdown nosave; exit $code")
 
 ROWS = [
-    {"name": "PostgreSQL", "needs": "psql", "apt": "postgresql", "files": {"README": "work\n"}, "lines": [POSTGRES],
+    {"name": "PostgreSQL", "needs": "psql", "apt": "postgresql", "note": "as a user other than root", "files": {"README": "work\n"}, "lines": [POSTGRES],
      **({"absent": "PostgreSQL refuses to run as root, as which this table was filled"} if os.geteuid() == 0 else {})},
     {"name": "Redis", "needs": "redis-server", "apt": "redis-server", "files": {"README": "work\n"}, "lines": [REDIS]},
     {"name": "Docker", "absent": "commands reach no Docker socket, as it would give them the whole machine"},
