@@ -11,6 +11,7 @@ use haft_builtins::command::CommandNetwork;
 use haft_builtins::services::{ServiceRecord, Services};
 use haft_sandbox::Sandbox;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::ask::town;
 use crate::{Scene, allow};
@@ -23,6 +24,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     a_flood_of_connections_passes_within_the_limit(sandbox).await;
     a_command_whose_record_is_removed_ends(sandbox).await;
     a_command_never_uses_the_way_out_of_another(sandbox).await;
+    a_port_is_exposed_at_an_address_of_its_run_alone(sandbox).await;
 }
 
 /// Answers every connection with what it was started with; says when it listens.
@@ -92,10 +94,14 @@ impl Lab {
     async fn begin(&self, argv: Value) -> Value {
         let session = &self.scene.session;
         let args = json!({"argv": argv, "background": true});
-        let task = self.tool(session, "run_command", args).await["task"].clone();
-        let wait = json!({"task": task, "pattern": "listens", "timeout_s": 60});
-        let seen = self.tool(session, "await_command", wait).await;
-        assert_eq!(seen["matched_pattern"], true, "{seen}");
+        let started = self.tool(session, "run_command", args).await;
+        let task = started["task"].clone();
+        // It may have said so before the call returned.
+        if !started["stdout"].as_str().unwrap().contains("listens") {
+            let wait = json!({"task": task, "pattern": "listens", "timeout_s": 60});
+            let seen = self.tool(session, "await_command", wait).await;
+            assert_eq!(seen["matched_pattern"], true, "{seen}");
+        }
         task
     }
 
@@ -300,4 +306,85 @@ async fn a_command_never_uses_the_way_out_of_another(sandbox: &Sandbox) {
         );
     }
     drop(Arc::clone(&town));
+}
+
+async fn a_port_is_exposed_at_an_address_of_its_run_alone(sandbox: &Sandbox) {
+    let lab = Lab::new(sandbox);
+    let session = &lab.scene.session;
+    let expose = async |session: &Session, args: Value| {
+        let call = ToolCall::new("expose_port", args.to_string());
+        lab.scene.executor.execute(session, call).await
+    };
+    let task = lab.serve("127.0.0.1", 8765, "hello").await;
+    let records = lab
+        .until(|records| records.len() == 1 && records[0].serves(8765))
+        .await;
+    let other = lab.scene.other_session();
+    for (session, args) in [
+        (session, json!({"port": 8766})),
+        (session, json!({"port": 80})),
+        (session, json!({"port": 65_536})),
+        (session, json!({"port": 3128})),
+        (&other, json!({"port": 8765})),
+    ] {
+        let outcome = expose(session, args.clone()).await;
+        assert!(outcome.error.is_some(), "{args}: {outcome:?}");
+    }
+    let run = &records[0].run;
+    let (first, again) = (
+        lab.tool(session, "expose_port", json!({"port": 8765}))
+            .await,
+        lab.tool(session, "expose_port", json!({"port": 8765}))
+            .await,
+    );
+    assert_eq!(first, again);
+    assert!(
+        first["command"].as_str().unwrap().contains("server.py"),
+        "{first}"
+    );
+    let exposed = lab.services.exposed(run);
+    assert_eq!(exposed.len(), 1);
+    let at = exposed[0].at;
+    assert_eq!(first["url"], format!("http://{at}/"));
+    let std::net::IpAddr::V4(host) = at.ip() else {
+        panic!("{at}")
+    };
+    assert!(
+        host.is_loopback() && (64..128).contains(&host.octets()[1]),
+        "{at}"
+    );
+    // Not at the console's address, whatever the port.
+    let console = std::net::SocketAddr::from(([127, 0, 0, 1], at.port()));
+    assert!(tokio::net::TcpStream::connect(console).await.is_err());
+    let ask = async || -> std::io::Result<String> {
+        let mut stream = tokio::net::TcpStream::connect(at).await?;
+        stream.write_all(b"?").await?;
+        let mut said = String::new();
+        stream.read_to_string(&mut said).await?;
+        Ok(said)
+    };
+    assert_eq!(ask().await.unwrap(), "hello");
+    // A flood waits in the kernel beyond the limit, and leaves the port usable once it is over.
+    let mut held = Vec::new();
+    for _ in 0..200 {
+        held.extend(tokio::net::TcpStream::connect(at).await);
+    }
+    drop(held);
+    assert_eq!(ask().await.unwrap(), "hello");
+    // A server that is over answers nothing; another one at the port does.
+    lab.kill(&task).await;
+    lab.until(<[ServiceRecord]>::is_empty).await;
+    assert!(ask().await.is_ok_and(|said| said.is_empty()) || ask().await.is_err());
+    let task = lab.serve("127.0.0.1", 8765, "again").await;
+    lab.until(|records| records.len() == 1 && records[0].serves(8765))
+        .await;
+    assert_eq!(ask().await.unwrap(), "again");
+    session.cancel();
+    let end = Instant::now() + Duration::from_secs(60);
+    while tokio::net::TcpStream::connect(at).await.is_ok() {
+        assert!(Instant::now() < end, "{at} is open after the run");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(lab.services.exposed(run).is_empty());
+    drop(task);
 }
