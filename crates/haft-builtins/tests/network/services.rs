@@ -25,6 +25,8 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     a_command_whose_record_is_removed_ends(sandbox).await;
     a_command_never_uses_the_way_out_of_another(sandbox).await;
     a_port_is_exposed_at_an_address_of_its_run_alone(sandbox).await;
+    databases_of_the_system_serve_later_commands(sandbox).await;
+    a_browser_shows_a_page_of_the_runs_server(sandbox).await;
 }
 
 /// Answers every connection with what it was started with; says when it listens.
@@ -387,4 +389,75 @@ async fn a_port_is_exposed_at_an_address_of_its_run_alone(sandbox: &Sandbox) {
     }
     assert!(lab.services.exposed(run).is_empty());
     drop(task);
+}
+
+/// Returns true if a program is on the machine; says so if it is not.
+fn is_here(program: &str) -> bool {
+    let folders = ["/usr/bin", "/usr/local/bin"].map(std::path::PathBuf::from);
+    let found = folders.iter().any(|folder| folder.join(program).exists());
+    if !found {
+        eprintln!("SKIPPED: {program} is not on this machine");
+    }
+    found
+}
+
+impl Lab {
+    /// Runs a line and returns what it printed, errors included if it failed.
+    async fn line(&self, line: &str) -> String {
+        let args = json!({"command": line, "timeout_s": 120});
+        let seen = self.tool(&self.scene.session, "run_command", args).await;
+        let text = |name: &str| seen[name].as_str().unwrap_or_default().to_owned();
+        if seen["exit_code"] == 0 {
+            return text("stdout");
+        }
+        format!("{}{}", text("stdout"), text("stderr"))
+    }
+}
+
+async fn databases_of_the_system_serve_later_commands(sandbox: &Sandbox) {
+    let lab = Lab::new(sandbox);
+    if is_here("redis-server") {
+        let line =
+            "redis-server --port 6380 --save '' --dir /tmp | sed -u 's/Ready to accept/listens/'";
+        let task = lab.begin(json!(["bash", "-c", line])).await;
+        let said = lab
+            .line("redis-cli -p 6380 set a 42 && redis-cli -p 6380 get a")
+            .await;
+        assert_eq!(said, "OK\n42\n");
+        lab.kill(&task).await;
+    }
+    let cluster = std::fs::read_dir("/usr/lib/postgresql").ok();
+    let Some(version) = cluster.into_iter().flatten().flatten().next() else {
+        eprintln!("SKIPPED: PostgreSQL is not on this machine");
+        return;
+    };
+    // It refuses to run as root: whoever runs haft, it is an ordinary user in the jail.
+    let programs = version.path().join("bin");
+    let line = format!(
+        "export PATH=$PATH:{}; initdb -D .pg -A trust --no-sync >/dev/null && \
+         postgres -D .pg -k /tmp -p 5433 -c fsync=off 2>&1 | sed -u 's/ready to accept/listens/'",
+        programs.display()
+    );
+    let task = lab.begin(json!(["bash", "-c", line])).await;
+    let said = lab
+        .line("psql -h 127.0.0.1 -p 5433 -d postgres -Atc 'select 40 + 2'")
+        .await;
+    assert_eq!(said, "42\n");
+    lab.kill(&task).await;
+}
+
+async fn a_browser_shows_a_page_of_the_runs_server(sandbox: &Sandbox) {
+    if !is_here("chromium") {
+        return;
+    }
+    let lab = Lab::new(sandbox);
+    let page = "<h1 id=x></h1><script>x.textContent = 'rendered ' + (40 + 2)</script>";
+    std::fs::write(lab.scene.root().join("index.html"), page).unwrap();
+    let serve =
+        "python3 -u -m http.server 5173 --bind 127.0.0.1 2>&1 | sed -u 's/Serving/listens/'";
+    let task = lab.begin(json!(["bash", "-c", serve])).await;
+    let line = "chromium --headless --disable-gpu --dump-dom http://127.0.0.1:5173/ 2>/dev/null";
+    let shown = lab.line(line).await;
+    assert!(shown.contains("<h1 id=\"x\">rendered 42</h1>"), "{shown}");
+    lab.kill(&task).await;
 }
