@@ -1,5 +1,6 @@
 //! Servers that commands of one run start: its other commands reach them at 127.0.0.1, those of another run do not.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use haft_builtins::services::{ServiceRecord, Services};
 use haft_sandbox::Sandbox;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::ask::town;
 use crate::{Scene, allow};
@@ -25,6 +27,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     a_command_whose_record_is_removed_ends(sandbox).await;
     a_command_never_uses_the_way_out_of_another(sandbox).await;
     a_port_is_exposed_at_an_address_of_its_run_alone(sandbox).await;
+    an_exposed_port_outlives_a_flood_and_its_server_but_not_its_run(sandbox).await;
     databases_of_the_system_serve_later_commands(sandbox).await;
     a_browser_shows_a_page_of_the_runs_server(sandbox).await;
 }
@@ -356,39 +359,51 @@ async fn a_port_is_exposed_at_an_address_of_its_run_alone(sandbox: &Sandbox) {
         "{at}"
     );
     // Not at the console's address, whatever the port.
-    let console = std::net::SocketAddr::from(([127, 0, 0, 1], at.port()));
-    assert!(tokio::net::TcpStream::connect(console).await.is_err());
-    let ask = async || -> std::io::Result<String> {
-        let mut stream = tokio::net::TcpStream::connect(at).await?;
-        stream.write_all(b"?").await?;
-        let mut said = String::new();
-        stream.read_to_string(&mut said).await?;
-        Ok(said)
-    };
-    assert_eq!(ask().await.unwrap(), "hello");
+    let console = SocketAddr::from(([127, 0, 0, 1], at.port()));
+    assert!(TcpStream::connect(console).await.is_err());
+    assert_eq!(ask_at(at).await.unwrap(), "hello");
+    lab.kill(&task).await;
+}
+
+/// Asks the server at an address of this machine.
+async fn ask_at(at: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(at).await?;
+    stream.write_all(b"?").await?;
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await?;
+    Ok(said)
+}
+
+async fn an_exposed_port_outlives_a_flood_and_its_server_but_not_its_run(sandbox: &Sandbox) {
+    let lab = Lab::new(sandbox);
+    let session = &lab.scene.session;
+    let serves = |records: &[ServiceRecord]| records.len() == 1 && records[0].serves(8765);
+    let task = lab.serve("127.0.0.1", 8765, "hello").await;
+    let run = lab.until(serves).await[0].run.clone();
+    lab.tool(session, "expose_port", json!({"port": 8765}))
+        .await;
+    let at = lab.services.exposed(&run)[0].at;
     // A flood waits in the kernel beyond the limit, and leaves the port usable once it is over.
     let mut held = Vec::new();
     for _ in 0..200 {
-        held.extend(tokio::net::TcpStream::connect(at).await);
+        held.extend(TcpStream::connect(at).await);
     }
     drop(held);
-    assert_eq!(ask().await.unwrap(), "hello");
+    assert_eq!(ask_at(at).await.unwrap(), "hello");
     // A server that is over answers nothing; another one at the port does.
     lab.kill(&task).await;
     lab.until(<[ServiceRecord]>::is_empty).await;
-    assert!(ask().await.is_ok_and(|said| said.is_empty()) || ask().await.is_err());
-    let task = lab.serve("127.0.0.1", 8765, "again").await;
-    lab.until(|records| records.len() == 1 && records[0].serves(8765))
-        .await;
-    assert_eq!(ask().await.unwrap(), "again");
+    assert!(ask_at(at).await.is_ok_and(|said| said.is_empty()) || ask_at(at).await.is_err());
+    let _task = lab.serve("127.0.0.1", 8765, "again").await;
+    lab.until(serves).await;
+    assert_eq!(ask_at(at).await.unwrap(), "again");
     session.cancel();
     let end = Instant::now() + Duration::from_secs(60);
-    while tokio::net::TcpStream::connect(at).await.is_ok() {
+    while TcpStream::connect(at).await.is_ok() {
         assert!(Instant::now() < end, "{at} is open after the run");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(lab.services.exposed(run).is_empty());
-    drop(task);
+    assert!(lab.services.exposed(&run).is_empty());
 }
 
 /// Returns true if a program is on the machine; says so if it is not.
