@@ -44,6 +44,8 @@ impl SharedLoopback {
 #[derive(Debug)]
 pub struct JailLoopback {
     place: JailPlace,
+    /// The ports of an outlet, at which haft listens.
+    outlet: Vec<u16>,
     listening: Mutex<Listening>,
     listeners: Mutex<Vec<TcpListener>>,
 }
@@ -52,9 +54,17 @@ impl JailLoopback {
     pub(crate) fn new(place: JailPlace, link: OwnedFd, listeners: Vec<TcpListener>) -> Self {
         Self {
             place,
+            outlet: Vec::new(),
             listening: Mutex::new(Listening::new(link)),
             listeners: Mutex::new(listeners),
         }
+    }
+
+    /// Leaves these ports out of lists, besides the outlet's address and that of names.
+    pub(crate) fn without_outlet(mut self, ports: &[u16]) -> Self {
+        self.outlet = [OUTLET_ADDRESS.port(), NAMES_PORT].to_vec();
+        self.outlet.extend(ports);
+        self
     }
 
     /// Returns where other processes of this user find the jail.
@@ -62,12 +72,15 @@ impl JailLoopback {
         self.place
     }
 
-    /// Returns the ports at which something listens, the host included. Blocks for as long as the kernel needs to list them.
+    /// Returns the ports at which something listens, what the host opened by a [`LoopbackDoor`] included. Blocks for as long as the kernel
+    /// needs to list them.
     ///
     /// # Errors
     /// The kernel does not list them, or there were too many once.
     pub fn listening(&self) -> io::Result<ListeningPorts> {
-        self.listening.lock().ports()
+        let mut ports = self.listening.lock().ports()?;
+        ports.retain(|port| !self.outlet.contains(&port.port));
+        Ok(ports)
     }
 
     /// Takes the listeners that the host has had there since before the command started.

@@ -60,8 +60,15 @@ pub async fn exposed(app: &App, run: &str) -> Vec<ExposedPort> {
 
 /// Lists the commands of a run, oldest first.
 pub async fn of_run(app: &App, run: &str) -> Vec<RunningService> {
-    let records = records(app, run).await;
-    records.into_iter().map(RunningService::from).collect()
+    let mut found: Vec<RunningService> = records(app, run)
+        .await
+        .into_iter()
+        .map(RunningService::from)
+        .collect();
+    for one in &mut found {
+        one.command = app.redactor().redact(&one.command).into_owned();
+    }
+    found
 }
 
 pub(crate) async fn records(app: &App, run: &str) -> Vec<ServiceRecord> {

@@ -31,7 +31,7 @@ pub struct ExposePortInput {
     pub port: u16,
     /// Another run, for the user at a terminal alone.
     #[serde(default)]
-    #[schemars(skip)]
+    #[schemars(with = "String")]
     pub run: Option<String>,
 }
 

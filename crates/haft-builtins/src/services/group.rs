@@ -1,8 +1,8 @@
 //! `ServiceGroup`: the commands that reach each other's servers, and the ways into their networks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
@@ -17,6 +17,11 @@ use crate::services::record::{self, ServedPort, ServiceRecord};
 
 /// Maximum number of connections between the commands of a group in one process; more wait in the kernel.
 const MAX_CONNECTIONS: usize = 256;
+/// The loopback's own addresses.
+const BOTH: [IpAddr; 2] = [
+    IpAddr::V4(Ipv4Addr::LOCALHOST),
+    IpAddr::V6(Ipv6Addr::LOCALHOST),
+];
 /// The first port that a command can listen at without rights that none has.
 pub(super) const FIRST_PORT: u16 = 1024;
 
@@ -81,13 +86,10 @@ impl ServiceGroup {
 
     /// Returns where the ports of the group lead that one of its members does not serve itself, ascending; where several serve one port, to
     /// the first that started. Blocks.
-    pub(super) fn targets(
-        &self,
-        except: Option<JailPlace>,
-    ) -> std::collections::BTreeMap<u16, Target> {
+    pub(super) fn targets(&self, except: Option<JailPlace>) -> BTreeMap<u16, Target> {
         let records = self.records();
         self.forget_doors(&records);
-        let mut targets = std::collections::BTreeMap::new();
+        let mut targets = BTreeMap::new();
         for record in records {
             let Some(jail) = record.jail().filter(|jail| Some(*jail) != except) else {
                 continue;
@@ -132,17 +134,20 @@ impl ServiceGroup {
         Ok(door)
     }
 
-    /// Connects to a server of a member, by the protocol that the client uses if that answers.
+    /// Connects to a server of a member, by the protocol that the client uses if the server has it; a server that has begun to serve by
+    /// another one since is reached by that.
     pub(super) async fn connect(&self, to: Target, by_v4: bool) -> io::Result<TcpStream> {
         let cell = self.door(to.jail).await?;
         let door = cell.get().ok_or(io::ErrorKind::NotConnected)?;
         let v4 = if by_v4 { to.served.v4 } else { !to.served.v6 };
-        let host = if v4 {
-            Ipv4Addr::LOCALHOST.into()
-        } else {
-            Ipv6Addr::LOCALHOST.into()
-        };
-        door.connect(SocketAddr::new(host, to.served.port)).await
+        let [first, second] = if v4 { BOTH } else { [BOTH[1], BOTH[0]] };
+        let port = to.served.port;
+        match door.connect(SocketAddr::new(first, port)).await {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+                door.connect(SocketAddr::new(second, port)).await
+            }
+            connected => connected,
+        }
     }
 
     /// Returns a connection to the command that serves at this port.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use haft_sandbox::{CommandStopper, JailLoopback, RunningCommand};
@@ -35,6 +36,8 @@ pub(super) struct Member {
     /// What leads to other members, by port.
     relays: Mutex<BTreeMap<u16, Relay>>,
     taken: Mutex<HashMap<u16, Instant>>,
+    /// Whether it is known which of what listens there is haft itself.
+    ready: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -79,6 +82,7 @@ impl Membership {
             published: Mutex::new(Published { record, file }),
             relays: Mutex::default(),
             taken: Mutex::default(),
+            ready: AtomicBool::new(false),
         });
         group.add(&member);
         let task = tokio::spawn(serve(Arc::clone(&member), running.stopper()));
@@ -134,6 +138,9 @@ struct Stopped;
 impl Member {
     /// Makes known what it serves now. Blocks.
     pub(super) fn publish(&self) {
+        if !self.ready.load(Ordering::Acquire) {
+            return;
+        }
         let Ok(mut ports) = self.loopback.listening() else {
             return;
         };
@@ -155,26 +162,26 @@ impl Member {
     /// Takes the listeners that haft has had there from the start.
     async fn begin(&self) {
         let listeners = self.loopback.take_listeners();
-        if listeners.is_empty() {
-            return;
-        }
         let mut at_port: BTreeMap<u16, Vec<TcpListener>> = BTreeMap::new();
         for listener in listeners {
             let Ok(at) = listener.local_addr() else {
                 continue;
             };
-            let ready = listener.set_nonblocking(true);
-            if let Ok(listener) = ready.and_then(|()| TcpListener::from_std(listener)) {
+            let made = listener.set_nonblocking(true);
+            if let Ok(listener) = made.and_then(|()| TcpListener::from_std(listener)) {
                 at_port.entry(at.port()).or_default().push(listener);
             }
         }
-        let targets = self.targets().await;
-        let mut relays = self.relays.lock();
-        for (port, listeners) in at_port {
-            if let Some(target) = targets.get(&port) {
-                relays.insert(port, Relay::start(&self.group, listeners, *target));
+        if !at_port.is_empty() {
+            let targets = self.targets().await;
+            let mut relays = self.relays.lock();
+            for (port, listeners) in at_port {
+                if let Some(target) = targets.get(&port) {
+                    relays.insert(port, Relay::start(&self.group, listeners, *target));
+                }
             }
         }
+        self.ready.store(true, Ordering::Release);
     }
 
     /// Looks once.
@@ -209,7 +216,10 @@ impl Member {
     /// Drops what leads nowhere any more, or elsewhere.
     fn drop_relays(&self, targets: &BTreeMap<u16, Target>) {
         let mut relays = self.relays.lock();
-        relays.retain(|port, relay| targets.get(port) == Some(relay.target()));
+        relays.retain(|port, relay| {
+            let target = targets.get(port);
+            target.is_some_and(|target| target.jail == relay.target().jail)
+        });
     }
 
     /// Returns whether a port is led already, served by the command itself, or was taken a moment ago.

@@ -1,5 +1,6 @@
 //! Servers that commands of one run start: its other commands reach them at 127.0.0.1, those of another run do not.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use haft_builtins::command::CommandNetwork;
 use haft_builtins::services::{ServiceRecord, Services};
 use haft_sandbox::Sandbox;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::ask::town;
 use crate::{Scene, allow};
@@ -23,6 +26,10 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     a_flood_of_connections_passes_within_the_limit(sandbox).await;
     a_command_whose_record_is_removed_ends(sandbox).await;
     a_command_never_uses_the_way_out_of_another(sandbox).await;
+    a_port_is_exposed_at_an_address_of_its_run_alone(sandbox).await;
+    an_exposed_port_outlives_a_flood_and_its_server_but_not_its_run(sandbox).await;
+    databases_of_the_system_serve_later_commands(sandbox).await;
+    a_browser_shows_a_page_of_the_runs_server(sandbox).await;
 }
 
 /// Answers every connection with what it was started with; says when it listens.
@@ -92,10 +99,14 @@ impl Lab {
     async fn begin(&self, argv: Value) -> Value {
         let session = &self.scene.session;
         let args = json!({"argv": argv, "background": true});
-        let task = self.tool(session, "run_command", args).await["task"].clone();
-        let wait = json!({"task": task, "pattern": "listens", "timeout_s": 60});
-        let seen = self.tool(session, "await_command", wait).await;
-        assert_eq!(seen["matched_pattern"], true, "{seen}");
+        let started = self.tool(session, "run_command", args).await;
+        let task = started["task"].clone();
+        // It may have said so before the call returned.
+        if !started["stdout"].as_str().unwrap().contains("listens") {
+            let wait = json!({"task": task, "pattern": "listens", "timeout_s": 60});
+            let seen = self.tool(session, "await_command", wait).await;
+            assert_eq!(seen["matched_pattern"], true, "{seen}");
+        }
         task
     }
 
@@ -300,4 +311,168 @@ async fn a_command_never_uses_the_way_out_of_another(sandbox: &Sandbox) {
         );
     }
     drop(Arc::clone(&town));
+}
+
+async fn a_port_is_exposed_at_an_address_of_its_run_alone(sandbox: &Sandbox) {
+    let lab = Lab::new(sandbox);
+    let session = &lab.scene.session;
+    let expose = async |session: &Session, args: Value| {
+        let call = ToolCall::new("expose_port", args.to_string());
+        lab.scene.executor.execute(session, call).await
+    };
+    let task = lab.serve("127.0.0.1", 8765, "hello").await;
+    let records = lab
+        .until(|records| records.len() == 1 && records[0].serves(8765))
+        .await;
+    let other = lab.scene.other_session();
+    for (session, args) in [
+        (session, json!({"port": 8766})),
+        (session, json!({"port": 80})),
+        (session, json!({"port": 65_536})),
+        (session, json!({"port": 3128})),
+        (&other, json!({"port": 8765})),
+    ] {
+        let outcome = expose(session, args.clone()).await;
+        assert!(outcome.error.is_some(), "{args}: {outcome:?}");
+    }
+    let run = &records[0].run;
+    let (first, again) = (
+        lab.tool(session, "expose_port", json!({"port": 8765}))
+            .await,
+        lab.tool(session, "expose_port", json!({"port": 8765}))
+            .await,
+    );
+    assert_eq!(first, again);
+    assert!(
+        first["command"].as_str().unwrap().contains("server.py"),
+        "{first}"
+    );
+    let exposed = lab.services.exposed(run);
+    assert_eq!(exposed.len(), 1);
+    let at = exposed[0].at;
+    assert_eq!(first["url"], format!("http://{at}/"));
+    let std::net::IpAddr::V4(host) = at.ip() else {
+        panic!("{at}")
+    };
+    assert!(
+        host.is_loopback() && (64..128).contains(&host.octets()[1]),
+        "{at}"
+    );
+    // Not at the console's address, whatever the port.
+    let console = SocketAddr::from(([127, 0, 0, 1], at.port()));
+    assert!(TcpStream::connect(console).await.is_err());
+    assert_eq!(ask_at(at).await.unwrap(), "hello");
+    lab.kill(&task).await;
+}
+
+/// Asks the server at an address of this machine.
+async fn ask_at(at: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(at).await?;
+    stream.write_all(b"?").await?;
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await?;
+    Ok(said)
+}
+
+async fn an_exposed_port_outlives_a_flood_and_its_server_but_not_its_run(sandbox: &Sandbox) {
+    let lab = Lab::new(sandbox);
+    let session = &lab.scene.session;
+    let serves = |records: &[ServiceRecord]| records.len() == 1 && records[0].serves(8765);
+    let task = lab.serve("127.0.0.1", 8765, "hello").await;
+    let run = lab.until(serves).await[0].run.clone();
+    lab.tool(session, "expose_port", json!({"port": 8765}))
+        .await;
+    let at = lab.services.exposed(&run)[0].at;
+    // A flood waits in the kernel beyond the limit, and leaves the port usable once it is over.
+    let mut held = Vec::new();
+    for _ in 0..200 {
+        held.extend(TcpStream::connect(at).await);
+    }
+    drop(held);
+    assert_eq!(ask_at(at).await.unwrap(), "hello");
+    // A server that is over answers nothing; another one at the port does.
+    lab.kill(&task).await;
+    lab.until(<[ServiceRecord]>::is_empty).await;
+    assert!(ask_at(at).await.is_ok_and(|said| said.is_empty()) || ask_at(at).await.is_err());
+    let _task = lab.serve("127.0.0.1", 8765, "again").await;
+    lab.until(serves).await;
+    assert_eq!(ask_at(at).await.unwrap(), "again");
+    session.cancel();
+    let end = Instant::now() + Duration::from_secs(60);
+    while TcpStream::connect(at).await.is_ok() {
+        assert!(Instant::now() < end, "{at} is open after the run");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(lab.services.exposed(&run).is_empty());
+}
+
+/// Returns true if a program is on the machine; says so if it is not.
+fn is_here(program: &str) -> bool {
+    let folders = ["/usr/bin", "/usr/local/bin"].map(std::path::PathBuf::from);
+    let found = folders.iter().any(|folder| folder.join(program).exists());
+    if !found {
+        eprintln!("SKIPPED: {program} is not on this machine");
+    }
+    found
+}
+
+impl Lab {
+    /// Runs a line and returns what it printed, errors included if it failed.
+    async fn line(&self, line: &str) -> String {
+        let args = json!({"command": line, "timeout_s": 120});
+        let seen = self.tool(&self.scene.session, "run_command", args).await;
+        let text = |name: &str| seen[name].as_str().unwrap_or_default().to_owned();
+        if seen["exit_code"] == 0 {
+            return text("stdout");
+        }
+        format!("{}{}", text("stdout"), text("stderr"))
+    }
+}
+
+async fn databases_of_the_system_serve_later_commands(sandbox: &Sandbox) {
+    let lab = Lab::new(sandbox);
+    if is_here("redis-server") {
+        let line =
+            "redis-server --port 6380 --save '' --dir /tmp | sed -u 's/Ready to accept/listens/'";
+        let task = lab.begin(json!(["bash", "-c", line])).await;
+        let said = lab
+            .line("redis-cli -p 6380 set a 42 && redis-cli -p 6380 get a")
+            .await;
+        assert_eq!(said, "OK\n42\n");
+        lab.kill(&task).await;
+    }
+    let cluster = std::fs::read_dir("/usr/lib/postgresql").ok();
+    let Some(version) = cluster.into_iter().flatten().flatten().next() else {
+        eprintln!("SKIPPED: PostgreSQL is not on this machine");
+        return;
+    };
+    // It refuses to run as root: whoever runs haft, it is an ordinary user in the jail.
+    let programs = version.path().join("bin");
+    let line = format!(
+        "export PATH=$PATH:{}; initdb -D .pg -A trust --no-sync >/dev/null && \
+         postgres -D .pg -k /tmp -p 5433 -c fsync=off 2>&1 | sed -u 's/ready to accept/listens/'",
+        programs.display()
+    );
+    let task = lab.begin(json!(["bash", "-c", line])).await;
+    let said = lab
+        .line("psql -h 127.0.0.1 -p 5433 -d postgres -Atc 'select 40 + 2'")
+        .await;
+    assert_eq!(said, "42\n");
+    lab.kill(&task).await;
+}
+
+async fn a_browser_shows_a_page_of_the_runs_server(sandbox: &Sandbox) {
+    if !is_here("chromium") {
+        return;
+    }
+    let lab = Lab::new(sandbox);
+    let page = "<h1 id=x></h1><script>x.textContent = 'rendered ' + (40 + 2)</script>";
+    std::fs::write(lab.scene.root().join("index.html"), page).unwrap();
+    let serve =
+        "python3 -u -m http.server 5173 --bind 127.0.0.1 2>&1 | sed -u 's/Serving/listens/'";
+    let task = lab.begin(json!(["bash", "-c", serve])).await;
+    let line = "chromium --headless --disable-gpu --dump-dom http://127.0.0.1:5173/ 2>/dev/null";
+    let shown = lab.line(line).await;
+    assert!(shown.contains("<h1 id=\"x\">rendered 42</h1>"), "{shown}");
+    lab.kill(&task).await;
 }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, getsockname, sockopt};
 
-use super::plan::SupervisorPlan;
+use super::plan::{JailNetwork, SupervisorPlan};
 use crate::command::CommandSpec;
 use crate::loopback::{JailLoopback, JailPlace};
 use crate::outlet::RunningOutlet;
@@ -50,7 +50,11 @@ pub(super) fn loopback(
         }
     }
     let place = JailPlace::of(supervisor)?;
-    Some(JailLoopback::new(place, link?, listeners))
+    let loopback = JailLoopback::new(place, link?, listeners);
+    Some(match plan.net {
+        JailNetwork::Outlet => loopback.without_outlet(&plan.ports),
+        JailNetwork::Own | JailNetwork::Host => loopback,
+    })
 }
 
 /// Opens the outlet if the command has one; a jail that handed over no listeners is an error.

@@ -1,4 +1,4 @@
-//! Lists the ports of a network namespace at which something listens, by the kernel's description of its sockets (sock_diag(7)).
+//! Lists the ports of a network namespace at which something listens, by the kernel's description of its sockets (`sock_diag(7)`).
 
 use std::collections::BTreeMap;
 use std::io;

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::str::FromStr;
 
-/// The field of `/proc/PID/stat` with the start time, counted from the one after the program's name (proc_pid_stat(5)).
+/// The field of `/proc/PID/stat` with the start time, counted from the one after the program's name (`proc_pid_stat(5)`).
 const START_TIME: usize = 19;
 
 /// Where a jail is: the ID of its supervisor, when that started, and the pid namespace in which the ID holds.
