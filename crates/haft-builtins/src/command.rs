@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod changes;
+mod agent;
 mod connect;
 mod connections;
 mod copy;

@@ -111,6 +111,8 @@ pub(crate) struct Connections {
     shown: Semaphore,
     /// The places that the command has connected to.
     reached: Mutex<BTreeSet<String>>,
+    /// The hosts and ports among them.
+    connected: Mutex<BTreeSet<(String, u16)>>,
     /// The logins that it may use, or not.
     pub(super) logins: LoginDecisions,
 }
@@ -181,6 +183,7 @@ impl Connections {
             ended: watch::Sender::new(false),
             shown: Semaphore::new(MAX_PENDING),
             reached: Mutex::default(),
+            connected: Mutex::default(),
             logins: LoginDecisions::default(),
         })
     }
@@ -188,6 +191,20 @@ impl Connections {
     /// Returns the places that the command has connected to.
     pub(super) fn reached_places(&self) -> Vec<String> {
         self.reached.lock().iter().cloned().collect()
+    }
+
+    /// Notes that there was a connection to a host.
+    pub(super) fn note_place(&self, target: &WebUrl) {
+        let mut connected = self.connected.lock();
+        if connected.len() < MAX_PLACES {
+            let host = target.host().trim_end_matches('.').to_owned();
+            connected.insert((host, target.port()));
+        }
+    }
+
+    /// Returns the hosts and ports that the command has connected to.
+    pub(super) fn ssh_places(&self) -> Vec<(String, u16)> {
+        self.connected.lock().iter().cloned().collect()
     }
 
     /// Returns a value during whose lifetime the command asks about connections.
@@ -572,6 +589,7 @@ impl ConnectionJudge for ConnectionsJudge {
             }
             _ => Vec::new(),
         };
+        self.0.note_place(target);
         let place = place_of(target, leads_to);
         let mut reached = self.0.reached.lock();
         if reached.len() < MAX_PLACES {
