@@ -36,6 +36,7 @@ mod keys;
 mod launch;
 mod linked_names;
 mod listed;
+mod login_decisions;
 pub mod meaning;
 mod network;
 mod output;

@@ -1,5 +1,7 @@
 //! `Connections`: decides about the connections of one command, also in the background, and remembers the decisions.
 
+pub(super) mod judge;
+
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,14 +22,13 @@ use crate::command::connect::{
     CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput, OpenCommands,
     OtherHost,
 };
+use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
-use crate::command::signing::LoginDecisions;
 use crate::command::think_clock::ThinkClock;
 use crate::files::sha256;
 use crate::proxy::logins::LoginUse;
-use crate::proxy::{ConnectionAccess, ConnectionJudge, ConnectionRefusal, Proxy};
+use crate::proxy::{ConnectionAccess, ConnectionRefusal, Proxy};
 use crate::web::http::OpenAddresses;
-use crate::web::network::BoxFuture;
 use crate::web::target::WebUrl;
 
 /// Maximum number of places that haft decides about per command.
@@ -549,52 +550,6 @@ fn place_of(target: &WebUrl, leads_to: Vec<IpAddr>) -> ConnectionTarget {
     ConnectionTarget {
         leads_to,
         ..ConnectionTarget::named(target.host().trim_end_matches('.'), target.port())
-    }
-}
-
-/// The judge of a command's connections.
-#[derive(Debug)]
-pub(super) struct ConnectionsJudge(pub(super) Arc<Connections>);
-
-impl ConnectionJudge for ConnectionsJudge {
-    fn judge<'a>(
-        &'a self,
-        target: &'a WebUrl,
-        leads_to: &'a [IpAddr],
-    ) -> BoxFuture<'a, ConnectionVerdict> {
-        let place = place_of(target, leads_to.to_vec());
-        Box::pin(Arc::clone(&self.0).decide(place, None))
-    }
-
-    fn judge_login<'a>(
-        &'a self,
-        target: &'a WebUrl,
-        leads_to: &'a [IpAddr],
-        login: &'a LoginUse,
-    ) -> BoxFuture<'a, ConnectionVerdict> {
-        let place = place_of(target, leads_to.to_vec());
-        Box::pin(Arc::clone(&self.0).decide_login(place, login))
-    }
-
-    fn opens_private(&self) -> bool {
-        true
-    }
-
-    fn note_connected(&self, target: &WebUrl, granted: &ConnectionAccess) {
-        let leads_to = match granted {
-            ConnectionAccess::Private(OpenAddresses::These(shown))
-                if target.address().is_none() =>
-            {
-                shown.clone()
-            }
-            _ => Vec::new(),
-        };
-        self.0.note_place(target);
-        let place = place_of(target, leads_to);
-        let mut reached = self.0.reached.lock();
-        if reached.len() < MAX_PLACES {
-            reached.insert(place.to_string());
-        }
     }
 }
 

@@ -10,7 +10,8 @@ use haft_sandbox::{CommandSpec, Mounts, Network, OUTLET_ADDRESS, PathGuard, Runn
 
 use crate::command::agent::{self, AgentQuestions};
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
-use crate::command::connections::{AskingGuard, Connections, ConnectionsJudge};
+use crate::command::connections::judge::ConnectionsJudge;
+use crate::command::connections::{AskingGuard, Connections};
 use crate::command::listed::ListedConnections;
 use crate::command::sign::Sign;
 use crate::command::{CommandData, packages};

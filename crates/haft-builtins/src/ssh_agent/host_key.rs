@@ -25,10 +25,20 @@ fn verify(key: &[u8], data: &[u8], signature: &[u8]) -> Option<()> {
                 .ok()?;
         }
         b"ecdsa-sha2-nistp256" if algorithm == kind => {
-            ecdsa(&ECDSA_P256_SHA256_FIXED, 32, key, (data, blob))?;
+            ecdsa(
+                &ECDSA_P256_SHA256_FIXED,
+                32,
+                key,
+                SignedBytes { data, blob },
+            )?;
         }
         b"ecdsa-sha2-nistp384" if algorithm == kind => {
-            ecdsa(&ECDSA_P384_SHA384_FIXED, 48, key, (data, blob))?;
+            ecdsa(
+                &ECDSA_P384_SHA384_FIXED,
+                48,
+                key,
+                SignedBytes { data, blob },
+            )?;
         }
         b"ssh-rsa" => {
             let parameters = match algorithm {
@@ -46,14 +56,20 @@ fn verify(key: &[u8], data: &[u8], signature: &[u8]) -> Option<()> {
     Some(())
 }
 
+/// Data and the signature of it, as the algorithm writes it.
+struct SignedBytes<'a> {
+    data: &'a [u8],
+    blob: &'a [u8],
+}
+
 /// Checks a signature of two numbers (RFC 5656 §3.1.2), of a key on the curve that it names.
 fn ecdsa(
     algorithm: &'static dyn VerificationAlgorithm,
     size: usize,
     mut key: WireReader<'_>,
-    signed: (&[u8], &[u8]),
+    signed: SignedBytes<'_>,
 ) -> Option<()> {
-    let (data, blob) = signed;
+    let SignedBytes { data, blob } = signed;
     let _curve = key.string()?;
     let point = key.string()?;
     let mut numbers = WireReader(blob);
