@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod changes;
+mod agent;
 mod connect;
 mod connections;
 mod copy;
@@ -36,6 +37,7 @@ mod keys;
 mod launch;
 mod linked_names;
 mod listed;
+mod login_decisions;
 pub mod meaning;
 mod network;
 mod output;

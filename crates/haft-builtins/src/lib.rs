@@ -53,6 +53,8 @@ pub mod memory;
 pub mod outside;
 #[cfg(feature = "commands")]
 pub mod proxy;
+#[cfg(feature = "commands")]
+pub mod ssh_agent;
 #[cfg(any(feature = "commands", feature = "images"))]
 mod picture;
 pub mod propose;

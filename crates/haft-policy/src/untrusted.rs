@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::network_bundle::NetworkBundle;
-use crate::rules::sign_pattern::host_of;
+use crate::sign_purpose::host_of;
 use haft_types::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use haft_types::spec::ToolSpec;
 

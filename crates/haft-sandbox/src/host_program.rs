@@ -89,7 +89,7 @@ impl HostProgram {
 
     /// Has it read these bytes, then the end, in a session of its own: it finds no terminal to ask a user at.
     #[must_use]
-    pub fn asked(mut self, question: impl Into<Vec<u8>>) -> Self {
+    pub fn with_question(mut self, question: impl Into<Vec<u8>>) -> Self {
         self.question = Some(question.into());
         self
     }
@@ -304,7 +304,7 @@ mod tests {
     fn a_program_that_is_asked_reads_the_question_and_has_no_terminal() {
         let asked = shell("cat; (: </dev/tty) 2>/dev/null && echo terminal; ps -o sid= -p $$ | tr -d ' '; echo $$")
             .with_variables([("PATH", "/usr/bin:/bin")])
-            .asked("host=example.com\n");
+            .with_question("host=example.com\n");
         let output = String::from_utf8(asked.output(LONG, 100).unwrap()).unwrap();
         let lines: Vec<&str> = output.lines().collect();
         assert_eq!(lines[0], "host=example.com");

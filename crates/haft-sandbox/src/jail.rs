@@ -13,6 +13,7 @@ mod lock;
 mod limits;
 mod machine_files;
 mod own_files;
+mod own_sockets;
 pub(crate) mod plan;
 mod prepared;
 mod probe;
@@ -427,6 +428,7 @@ async fn plan(
     }
     files(&mut plan, places, spec, &guards)?;
     repository::show(&mut plan, places, &spec.mounts)?;
+    own_sockets::show(&mut plan, &spec.mounts)?;
     Ok((plan, guards))
 }
 

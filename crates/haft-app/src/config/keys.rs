@@ -153,6 +153,7 @@ pub const KEYS: &[SettingKey] = &[
     key("web.search.snippet", Text, "", Ignored, "json: the member of a result that holds its snippet"),
     key("network.proxy", Text, "", Ignored, "the proxy for haft's own requests (web tools, webhook, embeddings, buckets) and for the connections of commands: http://HOST:PORT or https://HOST:PORT, with the password as `${env:NAME}` or `${file:PATH}`; variables such as HTTPS_PROXY are not read"),
     key("network.no_proxy", Items, "", Ignored, "hosts to connect to without the proxy: `example.com` (with its subdomains), `.example.com`, `10.0.0.0/8`, `example.com:8443`, `*`; this machine is always included"),
+    key("network.ssh_agent", Choice(&["auto", "never"]), "\"auto\"", Stricter, "whether commands with a network reach your ssh-agent, which lists its keys, and signs once you agreed (`Sign(ssh:HOST)`, `Sign(git)`)"),
     key("network.credentials.*.host", Text, "", Ignored, "the host whose requests from commands get this credential: `api.github.com`, `git.example.com:8443`; no other host gets it, and haft asks before it is used (`Sign(https:HOST)`)"),
     key("network.credentials.*.source", Choice(&["command", "git", "gh"]), "", Ignored, "where the value comes from: `command` (the default); `git`: `git credential fill`, for git over HTTPS; `gh`: `gh auth token`, for api.github.com"),
     key("network.credentials.*.command", Items, "", Ignored, "the program and its arguments that print the value: it runs outside the jail, without a shell or a terminal, for at most 20 s"),

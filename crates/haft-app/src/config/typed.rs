@@ -180,6 +180,8 @@ settings! {
     SANDBOX_REQUIRE: String = "sandbox.require";
     /// `sandbox.network`
     SANDBOX_NETWORK: String = "sandbox.network";
+    /// `network.ssh_agent`
+    SSH_AGENT: String = "network.ssh_agent";
     /// `sandbox.changes`
     SANDBOX_CHANGES: String = "sandbox.changes";
     /// `web.robots`

@@ -89,7 +89,12 @@ impl LoginInput {
                 purpose: self.purpose.clone(),
                 by: self.by.clone(),
             },
-            risk: Risk::High,
+            // Nobody can say what a login at an unknown server leads to.
+            risk: if self.purpose.ends_with(":?") {
+                Risk::Critical
+            } else {
+                Risk::High
+            },
         }
     }
 }

@@ -1,5 +1,7 @@
 //! `Connections`: decides about the connections of one command, also in the background, and remembers the decisions.
 
+pub(super) mod judge;
+
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,14 +22,13 @@ use crate::command::connect::{
     CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput, OpenCommands,
     OtherHost,
 };
+use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
-use crate::command::signing::LoginDecisions;
 use crate::command::think_clock::ThinkClock;
 use crate::files::sha256;
 use crate::proxy::logins::LoginUse;
-use crate::proxy::{ConnectionAccess, ConnectionJudge, ConnectionRefusal, Proxy};
+use crate::proxy::{ConnectionAccess, ConnectionRefusal, Proxy};
 use crate::web::http::OpenAddresses;
-use crate::web::network::BoxFuture;
 use crate::web::target::WebUrl;
 
 /// Maximum number of places that haft decides about per command.
@@ -111,6 +112,8 @@ pub(crate) struct Connections {
     shown: Semaphore,
     /// The places that the command has connected to.
     reached: Mutex<BTreeSet<String>>,
+    /// The hosts and ports among them.
+    connected: Mutex<BTreeSet<(String, u16)>>,
     /// The logins that it may use, or not.
     pub(super) logins: LoginDecisions,
 }
@@ -181,6 +184,7 @@ impl Connections {
             ended: watch::Sender::new(false),
             shown: Semaphore::new(MAX_PENDING),
             reached: Mutex::default(),
+            connected: Mutex::default(),
             logins: LoginDecisions::default(),
         })
     }
@@ -188,6 +192,20 @@ impl Connections {
     /// Returns the places that the command has connected to.
     pub(super) fn reached_places(&self) -> Vec<String> {
         self.reached.lock().iter().cloned().collect()
+    }
+
+    /// Notes that there was a connection to a host.
+    pub(super) fn note_place(&self, target: &WebUrl) {
+        let mut connected = self.connected.lock();
+        if connected.len() < MAX_PLACES {
+            let host = target.host().trim_end_matches('.').to_owned();
+            connected.insert((host, target.port()));
+        }
+    }
+
+    /// Returns the hosts and ports that the command has connected to.
+    pub(super) fn ssh_places(&self) -> Vec<(String, u16)> {
+        self.connected.lock().iter().cloned().collect()
     }
 
     /// Returns a value during whose lifetime the command asks about connections.
@@ -532,51 +550,6 @@ fn place_of(target: &WebUrl, leads_to: Vec<IpAddr>) -> ConnectionTarget {
     ConnectionTarget {
         leads_to,
         ..ConnectionTarget::named(target.host().trim_end_matches('.'), target.port())
-    }
-}
-
-/// The judge of a command's connections.
-#[derive(Debug)]
-pub(super) struct ConnectionsJudge(pub(super) Arc<Connections>);
-
-impl ConnectionJudge for ConnectionsJudge {
-    fn judge<'a>(
-        &'a self,
-        target: &'a WebUrl,
-        leads_to: &'a [IpAddr],
-    ) -> BoxFuture<'a, ConnectionVerdict> {
-        let place = place_of(target, leads_to.to_vec());
-        Box::pin(Arc::clone(&self.0).decide(place, None))
-    }
-
-    fn judge_login<'a>(
-        &'a self,
-        target: &'a WebUrl,
-        leads_to: &'a [IpAddr],
-        login: &'a LoginUse,
-    ) -> BoxFuture<'a, ConnectionVerdict> {
-        let place = place_of(target, leads_to.to_vec());
-        Box::pin(Arc::clone(&self.0).decide_login(place, login))
-    }
-
-    fn opens_private(&self) -> bool {
-        true
-    }
-
-    fn note_connected(&self, target: &WebUrl, granted: &ConnectionAccess) {
-        let leads_to = match granted {
-            ConnectionAccess::Private(OpenAddresses::These(shown))
-                if target.address().is_none() =>
-            {
-                shown.clone()
-            }
-            _ => Vec::new(),
-        };
-        let place = place_of(target, leads_to);
-        let mut reached = self.0.reached.lock();
-        if reached.len() < MAX_PLACES {
-            reached.insert(place.to_string());
-        }
     }
 }
 

@@ -353,7 +353,7 @@ impl Commands {
             whole: &whole,
             program: &program,
         };
-        let connected = self
+        let mut connected = self
             .network
             .connect(&mut spec, self.workspace.root(), &call);
         if let Some(certificate) = self.network.certificate()
@@ -361,6 +361,7 @@ impl Commands {
         {
             trusted::trust(&mut spec, &self.surroundings.certificates, &certificate);
         }
+        connected.offer_agent(self.surroundings.agent.as_ref(), &mut spec);
         Ok((spec.with_spool(self.spool.clone()), connected))
     }
 

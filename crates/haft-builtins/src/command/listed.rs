@@ -53,5 +53,6 @@ impl ConnectionJudge for ListedConnections {
 
     fn note_connected(&self, target: &WebUrl, _: &ConnectionAccess) {
         self.rules.note_command_connected(target.host());
+        self.connections.note_place(target);
     }
 }

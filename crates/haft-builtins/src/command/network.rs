@@ -8,13 +8,16 @@ use haft::spec::{NameError, Risk};
 use haft::tool::Tool;
 use haft_sandbox::{CommandSpec, Mounts, Network, OUTLET_ADDRESS, PathGuard, RunningCommand};
 
+use crate::command::agent::{self, AgentQuestions};
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
-use crate::command::connections::{AskingGuard, Connections, ConnectionsJudge};
+use crate::command::connections::judge::ConnectionsJudge;
+use crate::command::connections::{AskingGuard, Connections};
 use crate::command::listed::ListedConnections;
 use crate::command::sign::Sign;
 use crate::command::{CommandData, packages};
 use crate::proxy::{CommandOutlet, Proxy, taken_ports};
 use crate::services::Services;
+use crate::ssh_agent::{AgentSocket, SshAgent};
 
 /// The network access of commands, and the packages they see. The default reaches nothing.
 #[derive(Debug, Clone, Default)]
@@ -219,6 +222,7 @@ impl CommandNetwork {
             mode: self.word(),
             way: None,
             connections: None,
+            agent: None,
         };
         // A command that only reads has no need to connect.
         // A command that only reads has no need to connect.
@@ -321,6 +325,8 @@ pub(crate) struct CommandConnections {
     way: Option<Arc<CommandOutlet>>,
     /// Decides about the connections if any may be asked about.
     connections: Option<Arc<Connections>>,
+    /// The socket of the user's agent, which is there as long as this value.
+    agent: Option<Arc<AgentSocket>>,
 }
 
 /// Maximum number of names in the advice for a command that reached nothing.
@@ -353,6 +359,19 @@ impl CommandConnections {
         }
         self.way = Some(Arc::new(way));
         self.connections = Some(asking);
+    }
+
+    /// Offers the command the user's agent, about whose signatures it can ask.
+    pub(super) fn offer_agent(&mut self, agent: Option<&SshAgent>, spec: &mut CommandSpec) {
+        let (Some(agent), Some(way), Some(connections)) = (agent, &self.way, &self.connections)
+        else {
+            return;
+        };
+        let questions = AgentQuestions {
+            connections: Arc::clone(connections),
+            refusals: Arc::clone(&way.refusals),
+        };
+        self.agent = agent::offer(agent, spec, questions);
     }
 
     /// Describes the confinement of the command, including its network if it has one.

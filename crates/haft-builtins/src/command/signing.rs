@@ -1,53 +1,20 @@
 //! Decides whether a command may use a login of the host: each login once, however often it is used.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use haft::permission::Verdict;
 use haft::result::Status;
-use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use crate::command::connect::LoginInput;
 use crate::command::connections::{Connections, refusal_of};
+use crate::command::login_decisions::{LoginReceiver, LoginRefusal, key};
 use crate::command::sign::{SIGN, SignData, SignInput};
 use crate::proxy::logins::LoginUse;
 
 /// Maximum number of logins that haft decides about per command.
 const MAX_LOGINS: usize = 16;
-
-/// Why a login may not be used, for the command, and the setting that would allow it, for the operator.
-pub(super) type LoginRefusal = (String, Option<String>);
-
-/// A decision that may not have been made yet.
-type LoginReceiver = watch::Receiver<Option<Result<(), LoginRefusal>>>;
-
-/// The decisions about one command's logins.
-#[derive(Debug, Default)]
-pub(super) struct LoginDecisions {
-    /// Agreed to together with the connection that uses it.
-    agreed: Mutex<HashSet<(String, String)>>,
-    asked: Mutex<HashMap<(String, String), LoginReceiver>>,
-}
-
-impl LoginDecisions {
-    /// Notes that a request for a connection agreed to a login, too.
-    pub(super) fn note_agreed(&self, login: &LoginInput) {
-        self.agreed
-            .lock()
-            .insert((login.purpose.clone(), login.by.clone()));
-    }
-
-    /// Returns true if such a request agreed to the login.
-    pub(super) fn is_agreed(&self, login: &LoginUse) -> bool {
-        self.agreed.lock().contains(&key(login))
-    }
-}
-
-fn key(login: &LoginUse) -> (String, String) {
-    (login.purpose.clone(), login.by.clone())
-}
 
 impl Connections {
     /// Decides about a login, unless that was done for this command.

@@ -44,7 +44,7 @@ pub(super) fn trust(spec: &mut CommandSpec, own: &BTreeMap<String, String>, cert
     let mut lists = Vec::new();
     for name in SYSTEM_LISTS {
         if let Some(source) = file(name).filter(|source| source.starts_with(ETC)) {
-            shown(&mut lists, source);
+            path_in_jail(&mut lists, source);
         }
     }
     for name in VARIABLES {
@@ -60,7 +60,7 @@ pub(super) fn trust(spec: &mut CommandSpec, own: &BTreeMap<String, String>, cert
         };
         if let Some(source) = source {
             spec.env
-                .insert(name.into(), shown(&mut lists, source).into());
+                .insert(name.into(), path_in_jail(&mut lists, source).into());
         }
     }
     for list in lists {
@@ -78,7 +78,7 @@ fn file(path: &str) -> Option<PathBuf> {
 }
 
 /// Returns where the longer list is shown: in place of the shorter if that lies in `/etc`.
-fn shown(lists: &mut Vec<MadeList>, source: PathBuf) -> PathBuf {
+fn path_in_jail(lists: &mut Vec<MadeList>, source: PathBuf) -> PathBuf {
     if let Some(known) = lists.iter().find(|list| list.source == source) {
         return known.shown.clone();
     }

@@ -235,6 +235,11 @@ impl CommandLogins {
         }
     }
 
+    /// Returns true if the command has used a credential.
+    pub(super) async fn is_used(&self, credential: &Credential) -> bool {
+        self.values.lock().await.contains_key(&credential.name)
+    }
+
     /// Returns the value of a credential; its program is asked once.
     pub(super) async fn secret(
         &self,

@@ -50,6 +50,13 @@ pub(crate) enum ConnectionRefusal {
     /// The credential for the host gives no login.
     #[error("no login for {host}: {why}")]
     Login { host: String, why: String },
+    /// Nothing was signed. The command reads this message only as its agent's failure.
+    #[error("signature for {purpose} refused: {why}")]
+    Signature {
+        purpose: String,
+        why: String,
+        operator: Option<String>,
+    },
     /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]
     Upstream {
@@ -82,7 +89,7 @@ impl ConnectionRefusal {
             Self::NotListed { entry, .. } => Some(format!(
                 "`sandbox.allow_hosts = [\"{entry}\"]` lets commands connect to it"
             )),
-            Self::Judged { operator, .. } => operator.clone(),
+            Self::Judged { operator, .. } | Self::Signature { operator, .. } => operator.clone(),
             Self::Upstream { operator, .. } => Some((*operator).to_owned()),
             _ => None,
         }
@@ -151,7 +158,7 @@ struct RefusalLine {
 
 impl Refusals {
     /// Records a refusal. The command learns about other failures by itself.
-    pub(super) fn note(&self, refusal: &ConnectionRefusal) {
+    pub(crate) fn note(&self, refusal: &ConnectionRefusal) {
         if !matches!(refusal, ConnectionRefusal::Unreachable(_)) {
             self.note_untold(refusal);
         }

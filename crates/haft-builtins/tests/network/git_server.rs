@@ -126,9 +126,13 @@ where
         let answer = if head[0].contains("/private.git") && !known {
             b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 5\r\n\r\nwho?\n".to_vec()
         } else {
-            let (root, kind) = (root.to_owned(), field("content-type").unwrap_or_default());
-            let (line, packed) = (head[0].clone(), field("content-encoding"));
-            let run = move || backend(&root, &line, (&kind, packed.as_deref()), &body);
+            let root = root.to_owned();
+            let about = BodyForm {
+                kind: field("content-type").unwrap_or_default(),
+                packed: field("content-encoding"),
+            };
+            let line = head[0].clone();
+            let run = move || backend(&root, &line, &about, &body);
             tokio::task::spawn_blocking(run).await.unwrap()
         };
         stream.write_all(&answer).await?;
@@ -151,8 +155,14 @@ async fn chunks<S: AsyncRead + Unpin>(stream: &mut BufReader<S>) -> io::Result<V
     }
 }
 
+/// What a request says about its body.
+struct BodyForm {
+    kind: String,
+    packed: Option<String>,
+}
+
 /// Runs git's program for one request (RFC 3875).
-fn backend(root: &Path, line: &str, body_is: (&str, Option<&str>), body: &[u8]) -> Vec<u8> {
+fn backend(root: &Path, line: &str, about: &BodyForm, body: &[u8]) -> Vec<u8> {
     let mut words = line.split(' ');
     let (method, target) = (words.next().unwrap(), words.next().unwrap());
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
@@ -165,11 +175,11 @@ fn backend(root: &Path, line: &str, body_is: (&str, Option<&str>), body: &[u8]) 
         .env("REQUEST_METHOD", method)
         .env("PATH_INFO", path)
         .env("QUERY_STRING", query)
-        .env("CONTENT_TYPE", body_is.0)
+        .env("CONTENT_TYPE", &about.kind)
         .env("CONTENT_LENGTH", body.len().to_string())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());
-    if let Some(packed) = body_is.1 {
+    if let Some(packed) = &about.packed {
         program.env("HTTP_CONTENT_ENCODING", packed);
     }
     let mut started = program.spawn().unwrap();

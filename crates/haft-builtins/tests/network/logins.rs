@@ -483,7 +483,7 @@ async fn git_pushes_and_fetches_after_one_request(sandbox: &Sandbox) {
     assert!(server.has("private.git", "refs/heads/main"));
     // A fetch of a private repository asks once the host wants to know who asks.
     let line = script(format!(
-        "git clone -q {url}/private.git copy && cat copy/f && cat copy/.git/config"
+        "git clone -q {url}/private.git copy && git clone -q {url}/private.git other && cat copy/f && cat copy/.git/config"
     ));
     let people = async {
         next(&mut requests, "git.example.com:443")

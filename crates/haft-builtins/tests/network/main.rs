@@ -8,6 +8,7 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+mod agent;
 mod ask;
 mod background;
 mod direct;
@@ -49,7 +50,7 @@ use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Outcome, Session};
 use haft_builtins::Builtins;
-use haft_builtins::command::CommandNetwork;
+use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::proxy::{AllowList, Proxy};
 use haft_sandbox::{Config, Sandbox, Strength};
 use serde_json::{Value, json};
@@ -76,6 +77,15 @@ impl Scene {
     }
 
     pub(crate) fn judged(sandbox: &Sandbox, network: CommandNetwork, policy: Policy) -> Self {
+        Self::surrounded(sandbox, network, policy, CommandSurroundings::default())
+    }
+
+    pub(crate) fn surrounded(
+        sandbox: &Sandbox,
+        network: CommandNetwork,
+        policy: Policy,
+        around: CommandSurroundings,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("ws")).unwrap();
         fs::write(dir.path().join("ws/a.txt"), "IN-THE-WORKSPACE").unwrap();
@@ -85,6 +95,7 @@ impl Scene {
         let mut builtins = Builtins::new(workspace);
         builtins.sandbox = Some(sandbox.clone());
         builtins.network = network;
+        builtins.surroundings = around;
         let own = ToolRegistry::new();
         own.add_all(builtins.network.tools().unwrap()).unwrap();
         let registry = ToolRegistry::new();
@@ -218,6 +229,7 @@ fn main() {
         pip::all(&sandbox).await;
         upstream::all(&sandbox).await;
         logins::all(&sandbox).await;
+        agent::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });
 }

@@ -1,9 +1,8 @@
 //! `SignPattern`: what the host's logins are used for, as `Sign(…)` rules name it.
 
 use crate::rules::pattern::DomainPattern;
+use crate::sign_purpose::{OF_HOSTS, parts};
 
-/// The kinds of purposes that name a host, with the port that is meant if they name none.
-const OF_HOSTS: [(&str, u16); 2] = [("https", 443), ("ssh", 22)];
 /// The purposes without a host.
 const BARE: [&str; 1] = ["git"];
 
@@ -91,22 +90,6 @@ impl SignPattern {
             && place.host.matches(host)
             && port_fits(place, port.unwrap_or(place.usual))
     }
-}
-
-/// Splits `KIND:HOST` or `KIND:HOST:PORT`.
-fn parts(text: &str) -> Option<(&str, &str, Option<u16>)> {
-    let (kind, host) = text.split_once(':')?;
-    match host.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => Some((kind, host, Some(port.parse().ok()?))),
-        _ => Some((kind, host, None)),
-    }
-}
-
-/// Returns the host that a purpose names, if it names one.
-pub(crate) fn host_of(purpose: &str) -> Option<&str> {
-    let (kind, host, _) = parts(purpose)?;
-    let names = OF_HOSTS.iter().any(|(name, _)| *name == kind) && host != "?";
-    names.then_some(host)
 }
 
 /// Returns the rule that allows exactly this purpose; `None` if none does.

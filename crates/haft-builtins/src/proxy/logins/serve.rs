@@ -128,7 +128,10 @@ impl CommandProxy {
         check(&request, target)?;
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
-        let waits = matches!(credential.form, LoginForm::Git) && !pushes(&path);
+        // Once the host wanted to know who asks, it wants to know it of a body that cannot be sent twice.
+        let waits = matches!(credential.form, LoginForm::Git)
+            && !pushes(&path)
+            && !self.logins.is_used(credential).await;
         if link.secret.is_none() && !waits {
             self.log_in(credential, &path, target, link).await?;
         }

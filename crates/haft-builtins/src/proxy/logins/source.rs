@@ -83,7 +83,7 @@ impl SourceProgram {
         HostProgram::new(at, name)
             .with_arguments(self.argv.iter().skip(1))
             .with_variables(own.chain(QUIET))
-            .asked(question)
+            .with_question(question)
             .output(limit, MAX_PRINTED)
     }
 }
