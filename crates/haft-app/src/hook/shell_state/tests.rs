@@ -1,3 +1,5 @@
+//! Reports of shells, what sessions keep of them, and what their next lines get.
+
 use haft::shell_report::ShellReport;
 
 use super::given::GivenState;
