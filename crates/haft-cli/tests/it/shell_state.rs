@@ -131,8 +131,7 @@ fn what_a_line_sets_holds_for_the_sessions_next_lines() {
     ] {
         let ran = one.run(line).unwrap();
         assert!(
-            ran.stderr
-                .contains(&format!("not kept for the next command: ")),
+            ran.stderr.contains("not kept for the next command: "),
             "{line}: {}",
             ran.stderr
         );
