@@ -130,7 +130,8 @@ fn a_line_gets_what_it_names_and_what_that_names() {
 fn functions_are_kept_as_bash_prints_them_and_aliases_as_functions() {
     let printed =
         b"f () \n{ \n    echo 1\n}\n\0bad name () \n{ \n    :\n}\n\0x () \n{ \n    :\n} > out\n\0";
-    let aliases = b"alias ll='ls -la'\nalias ls='ls --color'\nalias z='a; b'\nalias w='x $y'";
+    let aliases =
+        b"alias ll='ls -la'\nalias ls='ls --color'\nalias z='a; b'\nalias w='x $y'\nalias time='x'";
     let bytes = report(
         ["", ""],
         ["", ""],
@@ -158,7 +159,7 @@ fn functions_are_kept_as_bash_prints_them_and_aliases_as_functions() {
     let notice = change.notice().unwrap();
     assert_eq!(
         notice,
-        "not kept for the next command: a function, a function, the alias z, the alias w, and 2 more"
+        "not kept for the next command: a function, a function, the alias z, the alias w, and 3 more"
     );
 }
 
