@@ -12,7 +12,15 @@ const MOST_NAMED: usize = 4;
 /// Maximum length of a name that a session keeps, in bytes.
 const LONGEST_NAME: usize = 256;
 /// Exported variables that every shell sets itself.
-const OF_EACH_SHELL: [&str; 6] = ["_", "SHLVL", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS"];
+const OF_EACH_SHELL: [&str; 7] = [
+    "_",
+    "SHLVL",
+    "PWD",
+    "OLDPWD",
+    "IFS",
+    "SHELLOPTS",
+    "BASHOPTS",
+];
 /// Variables that bash sets itself, or that change how it splits and prints words.
 const OF_BASH: &[&str] = &[
     "COLUMNS",
