@@ -116,8 +116,8 @@ fn what_a_line_sets_holds_for_the_sessions_next_lines() {
     }
     for (line, lost) in [
         (
-            "set -o pipefail; trap 'echo bye' EXIT",
-            "options of the shell, traps",
+            "declare -a list; list=; set -o pipefail; trap 'echo bye' EXIT",
+            "the array list, options of the shell, traps",
         ),
         (
             "export LONG=$(head -c 60000 /dev/zero | tr '\\0' x)",

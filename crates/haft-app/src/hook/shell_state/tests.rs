@@ -165,6 +165,13 @@ fn functions_are_kept_as_bash_prints_them_and_aliases_as_functions() {
 
 #[test]
 fn what_is_too_long_or_no_text_is_dropped_and_named() {
+    let arrays = report(
+        ["", "COMP_X[]=|old[]="],
+        ["", "BASH_X[]=|old[]=|new[]="],
+        NONE,
+    );
+    let change = changed(&ShellState::default(), &arrays, "true");
+    assert_eq!(change.lost, ["the array new"]);
     let long = "x".repeat(MAX_VARIABLES);
     let mut bytes = report(["", ""], [&format!("A={long}|B=b"), ""], NONE);
     let change = changed(&ShellState::default(), &bytes, "true");
