@@ -73,10 +73,19 @@ pub(super) fn is_variable(name: &str) -> bool {
     name.chars().all(fits) && name.starts_with(|c: char| !c.is_ascii_digit())
 }
 
+/// Words that begin or end a compound command, so that no function is called by them (bash(1) "RESERVED WORDS").
+const RESERVED: [&str; 17] = [
+    "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if", "in",
+    "select", "then", "time", "until", "while",
+];
+
 /// Whether a text is the name of a function that can be defined by writing it in front of `()` without quotes.
 pub(super) fn is_function(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_-.:+".contains(c);
-    !name.is_empty() && name.chars().all(fits) && !name.starts_with(['-', '+'])
+    !name.is_empty()
+        && name.chars().all(fits)
+        && !name.starts_with(['-', '+'])
+        && !RESERVED.contains(&name)
 }
 
 #[cfg(test)]

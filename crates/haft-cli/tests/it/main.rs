@@ -41,6 +41,7 @@ mod help;
 mod hook;
 mod hook_given;
 mod hook_marks;
+mod hook_prompts;
 mod hook_places;
 mod hook_sessions;
 mod gate;

@@ -116,8 +116,8 @@ fn what_a_line_sets_holds_for_the_sessions_next_lines() {
     }
     for (line, lost) in [
         (
-            "set -o pipefail; trap 'echo bye' EXIT",
-            "options of the shell, traps",
+            "declare -a list; list=; set -o pipefail; trap 'echo bye' EXIT",
+            "the array list, options of the shell, traps",
         ),
         (
             "export LONG=$(head -c 60000 /dev/zero | tr '\\0' x)",
@@ -131,8 +131,7 @@ fn what_a_line_sets_holds_for_the_sessions_next_lines() {
     ] {
         let ran = one.run(line).unwrap();
         assert!(
-            ran.stderr
-                .contains(&format!("not kept for the next command: ")),
+            ran.stderr.contains("not kept for the next command: "),
             "{line}: {}",
             ran.stderr
         );

@@ -29,25 +29,21 @@ impl GivenState {
     /// does not exist for it, so what is judged is what runs.
     pub(crate) fn of(state: &ShellState, line: &str) -> Self {
         let runs_more = words(line).any(|word| RUN_MORE.contains(&word));
-        let mut texts = vec![line];
+        let mut named: BTreeSet<&str> = words(line).collect();
         let mut functions: BTreeSet<&str> = BTreeSet::new();
+        let mut unread: Vec<&str> = Vec::new();
         // The functions that a function names, too.
-        let mut at = 0;
-        while let Some(text) = texts.get(at).copied() {
-            let named: BTreeSet<&str> = words(text).collect();
+        loop {
             for (name, text) in &state.functions {
                 if (runs_more || named.contains(&**name)) && functions.insert(name) {
-                    texts.push(text);
+                    unread.push(text);
                 }
             }
-            at += 1;
+            let Some(text) = unread.pop() else { break };
+            named.extend(words(text));
         }
-        let named = |name: &str| {
-            texts
-                .iter()
-                .any(|text| words(text).any(|word| word == name))
-        };
-        let plain = state.plain.keys().filter(|name| runs_more || named(name));
+        let plain = state.plain.keys();
+        let plain = plain.filter(|name| runs_more || named.contains(&***name));
         let plain: Vec<String> = plain.cloned().collect();
         let mut before = String::new();
         for name in &plain {

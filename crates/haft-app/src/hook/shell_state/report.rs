@@ -12,7 +12,15 @@ const MOST_NAMED: usize = 4;
 /// Maximum length of a name that a session keeps, in bytes.
 const LONGEST_NAME: usize = 256;
 /// Exported variables that every shell sets itself.
-const OF_EACH_SHELL: [&str; 6] = ["_", "SHLVL", "PWD", "OLDPWD", "SHELLOPTS", "BASHOPTS"];
+const OF_EACH_SHELL: [&str; 7] = [
+    "_",
+    "SHLVL",
+    "PWD",
+    "OLDPWD",
+    "IFS",
+    "SHELLOPTS",
+    "BASHOPTS",
+];
 /// Variables that bash sets itself, or that change how it splits and prints words.
 const OF_BASH: &[&str] = &[
     "COLUMNS",
@@ -50,6 +58,8 @@ struct HeldByShell {
     exported: Texts,
     plain: Texts,
     options: [String; 2],
+    /// Variables that are arrays.
+    arrays: BTreeSet<String>,
     /// Variables whose values are no text.
     unreadable: BTreeSet<String>,
 }
@@ -146,6 +156,8 @@ impl ParsedReport {
                 state.functions.remove(name);
             }
         }
+        let arrays = self.after.arrays.difference(&self.before.arrays);
+        lost.extend(arrays.map(|name| format!("the array {name}")));
         let new = self.after.unreadable.difference(&self.before.unreadable);
         lost.extend(new.map(|name| format!("${name}, which is not text")));
         lost.extend(self.unreadable.iter().cloned());
@@ -204,6 +216,11 @@ impl HeldByShell {
                 continue;
             };
             let name = std::str::from_utf8(&part[..at]).ok();
+            if let Some(array) = name.and_then(|name| name.strip_suffix("[]"))
+                && is_kept(array, false)
+            {
+                held.arrays.insert(array.to_owned());
+            }
             let Some(name) = name.filter(|name| is_kept(name, is_exported)) else {
                 continue;
             };

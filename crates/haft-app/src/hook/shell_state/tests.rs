@@ -1,3 +1,5 @@
+//! Reports of shells, what sessions keep of them, and what their next lines get.
+
 use haft::shell_report::ShellReport;
 
 use super::given::GivenState;
@@ -70,7 +72,7 @@ fn what_a_line_set_and_unset_is_kept_and_nothing_of_the_shells_own() {
         "RANDOM=1|BASHPID=7|TERM=dumb",
     ];
     let after = [
-        "KEPT=k|HOME=/tmp|PATH=/x:/bin|NEW=a=b\n'c|PWD=/w|_=x|BASH_FUNC_f%%=() { :|p=now",
+        "KEPT=k|HOME=/tmp|PATH=/x:/bin|NEW=a=b\n'c|PWD=/w|_=x|BASH_FUNC_f%%=() { :|IFS=x|p=now",
         "RANDOM=2|BASHPID=8|TERM=dumb|own=$(no)|IFS=,|OPTIND=3|HISTCMD=2",
     ];
     let change = changed(&old, &report(before, after, NONE), "p=now");
@@ -128,7 +130,8 @@ fn a_line_gets_what_it_names_and_what_that_names() {
 fn functions_are_kept_as_bash_prints_them_and_aliases_as_functions() {
     let printed =
         b"f () \n{ \n    echo 1\n}\n\0bad name () \n{ \n    :\n}\n\0x () \n{ \n    :\n} > out\n\0";
-    let aliases = b"alias ll='ls -la'\nalias ls='ls --color'\nalias z='a; b'\nalias w='x $y'";
+    let aliases =
+        b"alias ll='ls -la'\nalias ls='ls --color'\nalias z='a; b'\nalias w='x $y'\nalias time='x'";
     let bytes = report(
         ["", ""],
         ["", ""],
@@ -156,12 +159,19 @@ fn functions_are_kept_as_bash_prints_them_and_aliases_as_functions() {
     let notice = change.notice().unwrap();
     assert_eq!(
         notice,
-        "not kept for the next command: a function, a function, the alias z, the alias w, and 2 more"
+        "not kept for the next command: a function, a function, the alias z, the alias w, and 3 more"
     );
 }
 
 #[test]
 fn what_is_too_long_or_no_text_is_dropped_and_named() {
+    let arrays = report(
+        ["", "COMP_X[]=|old[]="],
+        ["", "BASH_X[]=|old[]=|new[]="],
+        NONE,
+    );
+    let change = changed(&ShellState::default(), &arrays, "true");
+    assert_eq!(change.lost, ["the array new"]);
     let long = "x".repeat(MAX_VARIABLES);
     let mut bytes = report(["", ""], [&format!("A={long}|B=b"), ""], NONE);
     let change = changed(&ShellState::default(), &bytes, "true");
