@@ -26,7 +26,6 @@ pub(crate) mod git;
 mod git_changes;
 mod git_command;
 mod git_folders;
-mod git_notes;
 mod git_scope;
 mod git_sections;
 mod git_user;
@@ -43,6 +42,7 @@ mod network;
 mod output;
 mod packages;
 mod prompts;
+mod said_notes;
 mod screen;
 mod surroundings;
 mod secrets;
@@ -64,6 +64,7 @@ pub use input::CommandInput;
 pub use launch::Commands;
 pub use network::CommandNetwork;
 pub use packages::{REGISTRIES, packages_of};
+pub use said_notes::is_standing_note;
 pub use screen::CommandScreen;
 pub use surroundings::CommandSurroundings;
 pub use typed::TypedInput;
@@ -419,8 +420,11 @@ impl TypedTool for RunCommand {
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
-            let result = secrets::with_note(result, &unseen);
-            let mut result = self.0.with_git_notes(result, &input, unseen_git, context);
+            let failed = result.error.is_some();
+            let missed = failed.then(|| secrets::note(&unseen, &input, &data));
+            let notes = unseen_git.notes(&input, failed);
+            let notes = notes.into_iter().chain(missed.flatten());
+            let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;
         }

@@ -8,6 +8,7 @@
 //! (`names`), which says which host is meant. Both ways lead through `reach`.
 
 mod allow;
+mod beginning;
 pub(crate) mod counted;
 mod direct;
 mod forward;
@@ -19,6 +20,7 @@ mod ports;
 mod questions;
 mod refusal;
 mod tunnel;
+mod upgrade;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -46,9 +48,10 @@ pub(crate) use names::NameTable;
 pub(crate) use ports::taken_ports;
 pub(crate) use refusal::{ConnectionRefusal, Refusals};
 
-use crate::proxy::counted::{CountedStream, Traffic, idle};
+use crate::proxy::counted::{CountedStream, ServedCount, Traffic, idle, keep_alive};
 use crate::proxy::logins::{CommandLogins, LoginUse, Logins};
 use crate::proxy::tunnel::{HelloNames, Tunnel};
+use crate::proxy::upgrade::{PassedUpgrades, UpgradeSlot, UpgradedWay};
 use crate::web::http::{HostConnection, Http, HttpError};
 use crate::web::network::{Network, OwnListeners};
 use crate::web::target::WebUrl;
@@ -57,7 +60,8 @@ use crate::web::target::WebUrl;
 const MAX_HEAD: usize = 16 << 10;
 /// Maximum time for a request's head, for a lookup with its connection, or for a TLS hello.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum time that a connection may be idle in both directions.
+/// Maximum time that a connection may be idle in both directions before it leads to a host. Afterwards it lasts as long as the command
+/// unless the command needs its place for another (a database's pool, ssh, a page that answers late).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 type ProxyBody = UnsyncBoxBody<Bytes, hyper::Error>;
@@ -154,6 +158,7 @@ impl Proxy {
             ports: ports.into(),
             logins: Arc::new(CommandLogins::new(self.logins.clone())),
             moved: Traffic::default(),
+            served: ServedCount::default(),
         };
         CommandOutlet {
             refusals: Arc::clone(&way.refusals),
@@ -186,6 +191,8 @@ struct CommandProxy {
     logins: Arc<CommandLogins>,
     /// Counts what passes on this connection.
     moved: Traffic,
+    /// Counts the connections.
+    served: ServedCount,
 }
 
 impl Outlet for CommandProxy {
@@ -197,7 +204,9 @@ impl Outlet for CommandProxy {
         };
         let at = connection.local_addr();
         let connection = CountedStream::new(connection, moved.clone());
+        let place = way.served.enter();
         Box::pin(async move {
+            let _place = place;
             let served = async {
                 match at {
                     Ok(at) if at == OUTLET_ADDRESS => way.answer(connection).await,
@@ -211,7 +220,7 @@ impl Outlet for CommandProxy {
             };
             tokio::select! {
                 () = served => {}
-                () = idle(&moved, IDLE_TIMEOUT) => {}
+                () = idle(&moved, IDLE_TIMEOUT, || way.served.is_full()) => way.note_idle(&moved),
             }
         })
     }
@@ -226,6 +235,15 @@ impl Outlet for CommandProxy {
 }
 
 impl CommandProxy {
+    /// Records that a quiet connection was ended.
+    fn note_idle(&self, moved: &Traffic) {
+        if let Some(place) = moved.reached() {
+            self.refusals.note(&ConnectionRefusal::Idle {
+                place: place.to_owned(),
+            });
+        }
+    }
+
     /// Serves one request, and the tunnel that it may open.
     async fn answer(&self, connection: CountedStream) {
         let opened: Mutex<Option<OpenedWay>> = Mutex::default();
@@ -248,6 +266,10 @@ impl CommandProxy {
         let ended = match opened {
             Some(OpenedWay::Tunnel(tunnel)) => tunnel.run().await,
             Some(OpenedWay::Login(client, target)) => self.answer_as(client, target).await,
+            Some(OpenedWay::Upgraded(way)) => {
+                way.run().await;
+                Ok(())
+            }
             None => Ok(()),
         };
         if let Err(refusal) = ended {
@@ -273,7 +295,7 @@ impl CommandProxy {
         let done = if request.method() == Method::CONNECT {
             self.connect(request, slot).await
         } else {
-            self.plain(request).await
+            self.plain(request, slot).await
         };
         self.reply(done)
     }
@@ -331,6 +353,7 @@ impl CommandProxy {
     async fn plain(
         &self,
         request: Request<Incoming>,
+        slot: &Mutex<Option<OpenedWay>>,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         let uri = request.uri();
         match uri.scheme_str() {
@@ -349,7 +372,12 @@ impl CommandProxy {
         let target = self.read(&uri.to_string())?;
         same_host(&request, &target, request.version() == Version::HTTP_11)?;
         let upstream = self.reach(&target, None).await?;
-        forward::forward(request, upstream, &target).await
+        let upgrades = UpgradeSlot::new(PassedUpgrades::NotHttp);
+        let answer = forward::forward(request, upstream, &target, &upgrades).await;
+        if let Some(way) = upgrades.take() {
+            *slot.lock() = Some(OpenedWay::Upgraded(way));
+        }
+        answer
     }
 
     /// Connects to an allowed host, at an address that was checked; if a login is to be used there, its use is allowed, too.
@@ -407,17 +435,22 @@ impl CommandProxy {
         let connected = tokio::time::timeout(STEP_TIMEOUT, http.connect(target)).await;
         let late = |_| HttpError::too_slow(target, "answer", STEP_TIMEOUT);
         let reached = connected.map_err(late)??;
+        keep_alive(&reached.stream);
+        let place = format!("{}:{}", strip_trailing_dot(target.host()), target.port());
+        self.moved.note_reached(place);
         self.judge.note_connected(target, &granted);
         Ok(reached)
     }
 }
 
-/// What a `CONNECT` opened.
+/// What a request opened.
 #[derive(Debug)]
 enum OpenedWay {
     Tunnel(Tunnel),
     /// A connection to haft in place of the host, for which there is a credential.
     Login(OnUpgrade, WebUrl),
+    /// Another protocol that both ends agreed on.
+    Upgraded(UpgradedWay),
 }
 
 /// Converts the client's error to a refusal.

@@ -77,7 +77,8 @@ pub use crate::loopback::{
 };
 pub use crate::memory::MemoryBound;
 pub use crate::outlet::{
-    JAIL_ADDRESS, MAX_OUTLET_PORTS, NAMES_PORT, OUTLET_ADDRESS, Outlet, ServeFuture,
+    JAIL_ADDRESS, MAX_OUTLET_CONNECTIONS, MAX_OUTLET_PORTS, NAMES_PORT, OUTLET_ADDRESS, Outlet,
+    ServeFuture,
 };
 pub use crate::output::{
     Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Follower, Log, SPOOLED, Spool, TextChunk,

@@ -7,6 +7,7 @@ use haft::call::ToolCall;
 use haft::result::{Outcome, Status};
 use haft::shell_report::ShellReport;
 use haft::untrusted::UntrustedSource;
+use haft_builtins::command::is_standing_note;
 use parking_lot::Mutex;
 
 use crate::app::App;
@@ -95,6 +96,13 @@ impl ExecSession {
         }
         let given = shell.given.lock().clone();
         shell.stored.take_up(&shell.report, &given)
+    }
+
+    /// Takes out of an outcome what outcomes of the session have said already and holds for all its commands.
+    pub fn without_known_notes(&self, mut outcome: Outcome) -> Outcome {
+        let is_new = |note: &String| !is_standing_note(note) || self.marks.is_first(note);
+        outcome.notes.retain(is_new);
+        outcome
     }
 
     /// Has the run judged as one that has read what the session read.

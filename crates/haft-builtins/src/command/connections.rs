@@ -334,6 +334,16 @@ impl Connections {
         verdict.is_some_and(|judged| judged.verdict == Verdict::Ask)
     }
 
+    /// Returns true if a place is allowed, or somebody can be asked about it.
+    fn may_be_allowed(&self, place: &ConnectionTarget) -> bool {
+        let verdict = self.verdicts(std::slice::from_ref(place)).pop();
+        verdict.is_some_and(|judged| match judged.verdict {
+            Verdict::Allow => true,
+            Verdict::Ask => self.rules.can_ask(),
+            Verdict::Deny => false,
+        })
+    }
+
     fn verdicts(&self, places: &[ConnectionTarget]) -> Vec<EffectVerdict> {
         let wanted: Vec<Permission> = places.iter().map(ConnectionTarget::permission).collect();
         self.rules.verdicts(CONNECT, &wanted)
@@ -398,8 +408,9 @@ impl Connections {
         }
     }
 
-    /// Resolves the host of a place if that discloses nothing: for the name of a registry, or one that only a private network knows.
-    /// Any other lookup would disclose the name to its DNS server before the user agreed.
+    /// Resolves the host of a place before the decision if that discloses little: for the name of a registry, or one that only a private
+    /// network knows. Any other lookup would disclose the name to its DNS server before the user agreed, and so would one for a place
+    /// that is denied, or about which nobody can be asked.
     async fn resolve_privately(
         &self,
         place: &ConnectionTarget,
@@ -408,6 +419,9 @@ impl Connections {
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
         // The policy denies by name what no decision can open.
         if !place.leads_to.is_empty() || !quiet || private && !can_be_opened(&place.host) {
+            return Ok(place.clone());
+        }
+        if !self.may_be_allowed(place) {
             return Ok(place.clone());
         }
         let target = place.target()?;

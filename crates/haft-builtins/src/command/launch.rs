@@ -25,10 +25,10 @@ use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::connect::CommandCall;
 use crate::command::covers::{self, Covers};
 use crate::command::git;
-use crate::command::git_notes::GitNotes;
 use crate::command::git_sections::SettingsEffect;
 use crate::command::index;
 use crate::command::network::{CommandConnections, CommandNetwork};
+use crate::command::said_notes::SaidNotes;
 use crate::command::screen::ClientInput;
 use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
@@ -55,7 +55,8 @@ pub struct Commands {
     /// The views that commands work on; `None` if they change the workspace directly.
     pub(super) views: Option<Arc<Views>>,
     pub(crate) tasks: BackgroundTasks,
-    pub(super) git_notes: GitNotes,
+    /// The notes that results have had.
+    pub(super) said: SaidNotes,
 }
 
 /// The confinement of a command in the workspace.
@@ -76,7 +77,7 @@ impl Commands {
             spool: None,
             views: None,
             tasks: BackgroundTasks::default(),
-            git_notes: GitNotes::default(),
+            said: SaidNotes::default(),
         }
     }
 

@@ -350,6 +350,13 @@ const UNREACHABLE_MESSAGES: [&str; 11] = [
 /// Messages of programs that found nothing at a port, which may be one of their own.
 const REFUSED_MESSAGES: [&str; 3] = ["Connection refused", "connection refused", "ECONNREFUSED"];
 
+/// Messages of programs that found a port taken.
+const TAKEN_MESSAGES: [&str; 3] = [
+    "Address already in use",
+    "address already in use",
+    "EADDRINUSE",
+];
+
 impl CommandConnections {
     /// Gives a command this way out. Variables that the caller set are kept.
     fn lead(&mut self, spec: &mut CommandSpec, way: CommandOutlet, asking: Arc<Connections>) {
@@ -405,8 +412,28 @@ impl CommandConnections {
         refused.or_else(ask).or_else(port)
     }
 
+    /// Returns advice for a server that found a port taken which haft itself takes for connections.
+    fn taken_port(&self, data: &CommandData) -> Option<String> {
+        let way = self.way.as_ref();
+        let way = way.filter(|_| has_message(data, &TAKEN_MESSAGES))?;
+        let is_number = |text: &str, port: u16| {
+            let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+            numbers.any(|number| number == port.to_string())
+        };
+        let is_named =
+            |port: &u16| is_number(&data.stdout, *port) || is_number(&data.stderr, *port);
+        let port = way.ports.iter().find(|port| is_named(port))?;
+        Some(format!(
+            "in the network of commands, haft takes connections to hosts elsewhere at port {port}, because settings or a rule name that port: \
+             a server of a command listens at another one"
+        ))
+    }
+
     /// Returns advice for a command that failed because it could not reach the network.
     pub(crate) fn hint(&self, data: &CommandData) -> Option<String> {
+        if let Some(taken) = self.taken_port(data) {
+            return Some(taken);
+        }
         let names = self.unreached(data);
         if names.is_empty() && !has_message(data, &UNREACHABLE_MESSAGES) {
             return None;

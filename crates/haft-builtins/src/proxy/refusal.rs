@@ -1,9 +1,11 @@
 //! `ConnectionRefusal`: why a connection was not made, in one line; `Refusals`: those of a command, with settings that would allow them.
 
+use haft_sandbox::MAX_OUTLET_CONNECTIONS;
 use hyper::StatusCode;
 use parking_lot::Mutex;
 use thiserror::Error;
 
+use super::IDLE_TIMEOUT;
 use super::allow::AllowList;
 use crate::web::http::HttpError;
 
@@ -57,6 +59,13 @@ pub(crate) enum ConnectionRefusal {
         why: String,
         operator: Option<String>,
     },
+    /// Ended because it was quiet and another needed its place.
+    #[error(
+        "the quiet connection to {place} was ended: nothing had passed for {} s, and the command had as many connections as it can have \
+         ({MAX_OUTLET_CONNECTIONS})",
+        IDLE_TIMEOUT.as_secs()
+    )]
+    Idle { place: String },
     /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]
     Upstream {
@@ -124,16 +133,17 @@ impl ConnectionRefusal {
     pub(super) fn is_decision(&self) -> bool {
         !matches!(
             self,
-            Self::Unreachable(_) | Self::Upstream { .. } | Self::Login { .. }
+            Self::Unreachable(_) | Self::Upstream { .. } | Self::Login { .. } | Self::Idle { .. }
         )
     }
 
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unreachable(_) | Self::Upstream { .. } | Self::Login { .. } => {
-                StatusCode::BAD_GATEWAY
-            }
+            Self::Unreachable(_)
+            | Self::Upstream { .. }
+            | Self::Login { .. }
+            | Self::Idle { .. } => StatusCode::BAD_GATEWAY,
             _ => StatusCode::FORBIDDEN,
         }
     }

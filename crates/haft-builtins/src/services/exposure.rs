@@ -127,7 +127,7 @@ async fn pass(group: &Arc<ServiceGroup>, client: TcpStream, port: u16) {
     tokio::select! {
         // Either end may close or reset it at any time.
         _ = copy_bidirectional(&mut client, &mut server) => {}
-        () = idle(&traffic, IDLE) => {}
+        () = idle(&traffic, IDLE, || true) => {}
     }
 }
 

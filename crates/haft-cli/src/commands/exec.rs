@@ -94,6 +94,10 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     };
     let running = note_reads(agent.as_ref(), &run, run.call(call));
     let (outcome, stopped) = command.outcome(running, &mut signals).await;
+    let outcome = match &agent {
+        Some(agent) => agent.without_known_notes(outcome),
+        None => outcome,
+    };
     output.leave_terminal();
     run.release().await;
     if stopped == Some(CommandStop::Signal) {

@@ -15,6 +15,7 @@ use super::conditions::holds;
 use super::inert::{PatternFile, SettingKind, kind};
 use crate::command::git_command::names_only_own_programs;
 use crate::command::git_scope::GitScope;
+use crate::command::said_notes::GIT_NOTE;
 
 /// Where git in the jail reads them: a call's own settings and those of the repository come later and win, as they do for the user.
 pub(super) const SYSTEM: &str = "/etc/gitconfig";
@@ -82,12 +83,7 @@ impl UserGit {
             parts.push(format!("{}{more}", named.join(", ")));
         }
         parts.extend(self.unread.clone());
-        (!parts.is_empty()).then(|| {
-            format!(
-                "Your git settings that commands do not get: {}.",
-                parts.join("; ")
-            )
-        })
+        (!parts.is_empty()).then(|| format!("{GIT_NOTE}: {}.", parts.join("; ")))
     }
 }
 
