@@ -9,6 +9,7 @@ mod explain;
 mod fate_table;
 mod change_outcomes;
 mod folder;
+mod found_by_name;
 mod ignored;
 mod ignored_set;
 mod pending;

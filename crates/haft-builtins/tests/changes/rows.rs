@@ -1,5 +1,7 @@
 //! What happens to a command's changes, row by row.
 
+mod ignored;
+
 use haft::policy::Profile;
 use haft::{ErrorKind, Outcome};
 use haft_builtins::command::changes::{ChangeMode, OnPartial};
@@ -78,13 +80,6 @@ fn ordinary() -> Vec<Row> {
                 "mkdir -p out; echo built > out/x",
             )
         },
-        Row {
-            changed: &["node_modules/.cache/x=built\n"],
-            ..row(
-                "a tool's cache in a folder of dependencies is applied unasked",
-                "mkdir node_modules/.cache; echo built > node_modules/.cache/x",
-            )
-        },
     ]
 }
 
@@ -131,78 +126,6 @@ fn refused() -> Vec<Row> {
             ..row(
                 "the profile trusted applies ordinary changes",
                 "echo after > tracked; rm keep/a",
-            )
-        },
-    ]
-}
-
-/// Files that git ignores and that programs of the user run or load.
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn ignored() -> Vec<Row> {
-    let asked = |name, line| Row {
-        settings: Settings {
-            says_no: true,
-            ..Settings::default()
-        },
-        questions: 1,
-        fails: Some(ErrorKind::Denied),
-        ..row(name, line)
-    };
-    vec![
-        Row {
-            left: &["__pycache__", "__pycache__/a.cpython-311.pyc"],
-            ..asked(
-                "k2_byte_code_is_asked_about",
-                "mkdir __pycache__; echo evil > __pycache__/a.cpython-311.pyc",
-            )
-        },
-        Row {
-            left: &["out/pkg", "out/pkg/a.pyc"],
-            ..asked(
-                "k2_byte_code_in_a_build_output_is_asked_about",
-                "mkdir -p out/pkg; echo evil > out/pkg/a.pyc",
-            )
-        },
-        Row {
-            left: &["out/conftest.py"],
-            ..asked(
-                "k2_what_a_collector_of_tests_loads_is_asked_about",
-                "echo evil > out/conftest.py",
-            )
-        },
-        Row {
-            left: &["out/bin", "out/bin/ls"],
-            ..asked(
-                "k2_a_program_in_a_folder_of_path_is_asked_about",
-                "mkdir out/bin; echo evil > out/bin/ls",
-            )
-        },
-        Row {
-            left: &["node_modules/.bin", "node_modules/.bin/tool"],
-            ..asked(
-                "k2_a_program_of_a_dependency_is_asked_about",
-                "mkdir node_modules/.bin; echo evil > node_modules/.bin/tool",
-            )
-        },
-        Row {
-            left: &["node_modules/dist", "node_modules/dist/a.js"],
-            ..asked(
-                "k2_the_name_of_a_build_output_below_an_ignored_folder_says_nothing",
-                "mkdir node_modules/dist; echo evil > node_modules/dist/a.js",
-            )
-        },
-        Row {
-            left: &["ign", "ign/x", "tracked"],
-            ..asked(
-                "k2_what_git_ignores_is_not_left_behind_by_a_denial",
-                "mkdir ign; echo evil > ign/x; echo y > tracked",
-            )
-        },
-        Row {
-            left: &["node_modules/a"],
-            ..asked(
-                "k2_a_removed_dependency_is_asked_about",
-                "rm node_modules/a",
             )
         },
     ]
@@ -437,7 +360,9 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         attacks(),
         with_rules(),
         whatever_rules_allow(),
-        ignored(),
+        ignored::asked(),
+        ignored::unasked(),
+        ignored::attacks(),
         others(),
     ]
     .into_iter()
@@ -456,8 +381,11 @@ async fn one(sandbox: &Sandbox, row: &Row) {
     scene.put("config/app", "app\n");
     scene.put(
         ".gitignore",
-        "/out/\n/data/\n/ign/\n/node_modules/\n__pycache__/\n",
+        "/out/\n/data/\n/ign/\n/node_modules/\n__pycache__/\ndist\n.turbo\n.pnpm-store\n.gradle\n",
     );
+    scene.put("out/old.test.js", "old\n");
+    scene.put("tab/.gitignore", "out\t\n");
+    scene.put(".pytest_cache/.gitignore", "*\n");
     scene.put("node_modules/a", "a\n");
     scene.put("data", "own\n");
     scene.put("out/repo/.git/HEAD", "ref: refs/heads/main\n");

@@ -262,7 +262,8 @@ impl Views {
     fn effects(&self, changes: &PendingChanges, part: ChangeSelection) -> ChangeEffects<'_> {
         let (approved, names) = changes.with_note(|note| (note.approved, note.names.clone()));
         // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
-        let ignored = (part == ChangeSelection::Allowed && !approved).then(|| self.ignored());
+        let ignored =
+            (part == ChangeSelection::Allowed && !approved).then(|| self.ignored(changes));
         let paths = changes.collected.changes.paths();
         let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
         ChangeEffects::new(&self.workspace, approved, ignored.flatten())
@@ -271,8 +272,9 @@ impl Views {
     }
 
     /// Returns what git ignores, as far as settings treat it differently.
-    pub(super) fn ignored(&self) -> Option<IgnoredSet<'_>> {
-        IgnoredSet::of(&self.workspace, &self.options.ignored)
+    pub(super) fn ignored(&self, changes: &PendingChanges) -> Option<IgnoredSet<'_>> {
+        let set = IgnoredSet::of(&self.workspace, &self.options.ignored)?;
+        Some(set.with_new_caches(&changes.collected))
     }
 
     /// Returns the permission to apply any of the changes at all.

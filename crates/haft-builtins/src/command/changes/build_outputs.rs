@@ -4,76 +4,74 @@ use std::path::{Component, Path, PathBuf};
 
 use haft::change::EntryState;
 use haft::change::collect::ViewChange;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::Gitignore;
 
-/// Names of files and folders that builds, tests and caches make, as the documentation of their programs says. A name with a slash is
-/// about a folder within the ignored one.
+use crate::command::changes::found_by_name::{FoundByName, patterns};
+use crate::lexical::target_of_link;
+
+/// Names of files and folders that builds and checks leave, as the documentation of their programs says, for a user to open, run or ship.
+/// Stores and caches are none: programs install, unpack and run what is in them in place of packages and sources that are asked about.
+/// A name with a slash is about a folder within the ignored one.
 pub const BUILD_OUTPUTS: &[&str] = &[
-    "*.log",
-    ".angular/cache",
+    // What a build makes, with the compiler's own state beside it.
     ".astro",
-    ".coverage",
-    ".dart_tool",
     ".docusaurus",
-    ".eslintcache",
-    ".gradle",
-    ".hypothesis",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
     ".next",
     ".nuxt",
-    ".nyc_output",
     ".output",
-    ".parcel-cache",
-    ".pnpm-store",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".stylelintcache",
     ".svelte-kit",
-    ".turbo",
-    ".zig-cache",
-    "*.tsbuildinfo",
     "_build",
     "build",
     "cmake-build-*",
-    "coverage",
     "dist",
-    "htmlcov",
-    "node_modules/.cache",
-    "node_modules/.vite*",
     "obj",
     "out",
-    "playwright-report",
     "target",
+    "zig-out",
+    // Reports and drafts.
+    "*.log",
+    ".coverage",
+    ".ipynb_checkpoints",
+    ".nyc_output",
+    "coverage",
+    "htmlcov",
+    "playwright-report",
     "test-results",
     "tmp",
-    "zig-out",
+    // What checks remember: data that no program runs.
+    "*.tsbuildinfo",
+    ".eslintcache",
+    ".gradle/*/*.lock",
+    ".gradle/*/*.probe",
+    ".gradle/*/*.properties",
+    ".gradle/*/checksums",
+    ".gradle/*/executionHistory",
+    ".gradle/*/fileChanges",
+    ".gradle/*/fileHashes",
+    ".gradle/*/vcsMetadata",
+    ".gradle/buildOutputCleanup",
+    ".gradle/file-system.probe",
+    ".gradle/vcs-1",
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".stylelintcache",
+    "node_modules/.vite-temp",
+    "node_modules/.vite/vitest",
 ];
 
-/// Names of files that programs of the host run although nobody names them: byte code in place of its source, startup files, and what
-/// collectors of tests load.
-const RUN_BY_THEMSELVES: &[&str] = &[
-    "*.pyc",
-    "*.pyo",
-    "*.pth",
-    "activate*",
-    "sitecustomize.py",
-    "usercustomize.py",
-    "conftest.py",
-    "test_*.py",
-    "*_test.py",
-    "*_test.go",
-    ".envrc*",
-    ".npmrc",
-    ".yarnrc*",
-    "pyvenv.cfg",
-];
+/// Caches within a build output from which programs run compiled code in place of its source.
+const CACHES_IN_OUTPUTS: &[&str] = &["!/.next/cache", "!/tmp/cache"];
 
 /// What may be changed unasked of that which git ignores.
 #[derive(Debug, Clone)]
 pub struct BuildOutputs {
+    root: PathBuf,
     outputs: Gitignore,
-    run: Gitignore,
+    /// The folders above those whose names have a slash.
+    above: Gitignore,
+    by_name: FoundByName,
     /// Folders of the workspace from which the host runs programs by name, below its root.
     programs: Vec<PathBuf>,
     /// The same for entries of `PATH` that hold in any folder.
@@ -91,15 +89,16 @@ impl BuildOutputs {
         root: &Path,
         path: impl IntoIterator<Item = PathBuf>,
     ) -> Result<Self, ignore::Error> {
-        let mut outputs: Vec<&str> = BUILD_OUTPUTS.to_vec();
+        // From the ignored path itself: below it, a name says nothing, as packages have a `dist`, too.
+        let anchored = |name: &str| format!("/{name}");
+        let mut outputs: Vec<String> = BUILD_OUTPUTS.iter().map(|name| anchored(name)).collect();
+        outputs.extend(CACHES_IN_OUTPUTS.iter().map(|&name| name.to_owned()));
         for name in names {
             match name.strip_prefix('!') {
-                Some(removed) => outputs.retain(|known| *known != removed),
-                None => outputs.push(name.trim_matches('/')),
+                Some(removed) => outputs.retain(|known| *known != anchored(removed)),
+                None => outputs.push(anchored(name.trim_matches('/'))),
             }
         }
-        // From the ignored path itself: below it, a name says nothing, as packages have a `dist`, too.
-        let anchored: Vec<String> = outputs.iter().map(|name| format!("/{name}")).collect();
         let (absolute, relative): (Vec<_>, Vec<_>) =
             path.into_iter().partition(|folder| folder.is_absolute());
         let within = |folder: PathBuf| {
@@ -110,47 +109,65 @@ impl BuildOutputs {
             let parts = folder.components();
             parts.filter(|part| *part != Component::CurDir).collect()
         };
+        let above: Vec<String> = outputs
+            .iter()
+            .filter(|name| !name.starts_with('!'))
+            .flat_map(|name| Path::new(name).ancestors().skip(1))
+            .filter_map(|folder| folder.file_name().and(folder.to_str()))
+            .map(str::to_owned)
+            .collect();
         Ok(Self {
-            outputs: patterns(anchored.iter().map(String::as_str))?,
-            run: patterns(RUN_BY_THEMSELVES.iter().copied())?,
+            root: root.to_owned(),
+            above: patterns(above.iter().map(String::as_str))?,
+            outputs: patterns(outputs.iter().map(String::as_str))?,
+            by_name: FoundByName::new()?,
             programs: absolute.into_iter().filter_map(within).collect(),
             anywhere: relative.into_iter().map(plain).collect(),
         })
     }
 
-    /// Returns whether a path is a build output by its name. `top` is the highest path there that git ignores.
-    pub(super) fn is_output(&self, top: &Path, path: &Path) -> bool {
+    /// Returns whether a change is to a build output by its name, or makes a folder for one. `top` is the highest path there that git
+    /// ignores.
+    pub(super) fn is_output(&self, top: &Path, change: &ViewChange<'_>) -> bool {
         let above = top.parent().unwrap_or(Path::new(""));
-        let Ok(below) = path.strip_prefix(above) else {
+        let Ok(below) = change.path.strip_prefix(above) else {
             return false;
         };
+        let is_folder = matches!(change.after, Some(EntryState::Folder { .. }));
         let found = self.outputs.matched_path_or_any_parents(below, false);
         found.is_ignore()
+            || (is_folder && change.before.is_none() && self.above.matched(below, true).is_ignore())
     }
 
-    /// Returns whether programs of the host run what is at this path although nobody names it.
-    pub(super) fn is_run(&self, change: &ViewChange<'_>) -> bool {
-        let folder = change.path.parent().unwrap_or(Path::new(""));
-        let by_name = self
-            .programs
-            .iter()
-            .any(|programs| folder.starts_with(programs))
-            || self
-                .anywhere
-                .iter()
-                .any(|programs| folder.ends_with(programs));
-        let is_folder = matches!(change.after, Some(EntryState::Folder { .. }));
-        let name = change.path.file_name().map(Path::new);
-        let runs = |name: &Path| self.run.matched(name, is_folder).is_ignore();
-        (by_name && !is_folder) || name.is_none_or(runs)
+    /// Returns whether a change within a build output is one that programs of the host run or follow although nobody names it: a file that
+    /// they find by its name or run by it, or a link that gives something else a second name. What goes is not run.
+    pub(super) fn is_found(&self, top: &Path, change: &ViewChange<'_>) -> bool {
+        let runs = match &change.after {
+            Some(EntryState::Folder { .. }) => return false,
+            Some(EntryState::Link { target }) => {
+                self.leaves(top, change.path, &target.0) || self.by_name.finds(top, change.path)
+            }
+            Some(_) => self.by_name.finds(top, change.path),
+            None => false,
+        };
+        runs || self.is_program(change.path)
     }
-}
 
-fn patterns<'a>(names: impl Iterator<Item = &'a str>) -> Result<Gitignore, ignore::Error> {
-    let mut builder = GitignoreBuilder::new("");
-    builder.case_insensitive(true)?;
-    for name in names {
-        builder.add_line(None, name)?;
+    /// Returns whether the host runs a file by its name alone.
+    fn is_program(&self, path: &Path) -> bool {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let within = |programs: &PathBuf| folder.starts_with(programs);
+        let anywhere = |programs: &PathBuf| folder.ends_with(programs);
+        self.programs.iter().any(within) || self.anywhere.iter().any(anywhere)
     }
-    builder.build()
+
+    /// Returns whether a link in a build output leads out of it: then its name would be one of files that are asked about. What the system
+    /// has, it may lead to.
+    fn leaves(&self, top: &Path, path: &Path, target: &Path) -> bool {
+        let target = target_of_link(&self.root, path, target);
+        target.map_or(path == top, |to| {
+            let to = Path::new(&to);
+            to == top || !to.starts_with(top)
+        })
+    }
 }

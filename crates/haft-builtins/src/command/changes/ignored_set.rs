@@ -1,17 +1,17 @@
 //! `IgnoredSet`: the changes of a command to what git ignores: which are applied unasked, and what a request says about the others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::change::EntryState;
-use haft::change::collect::ViewChange;
+use haft::change::collect::{CollectedChanges, ViewChange};
 use haft::text::visible::short_path;
 use haft::workspace::Workspace;
 use serde::{Deserialize, Serialize};
 
 use crate::command::changes::IgnoredChanges;
-use crate::command::changes::ignored::Ignored;
+use crate::command::changes::ignored::{Ignored, ignores_all};
 use crate::command::meaning::size;
 
 /// Maximum number of ignored folders and files that a request names; the others are counted.
@@ -21,11 +21,24 @@ const MAX_PATH: usize = 300;
 /// Maximum number of paths that screens fold: more than a request lists.
 const MAX_FOLDED: usize = 5_000;
 
+/// Maximum size of the `.gitignore` of a folder that ignores itself, in bytes.
+const MAX_OWN_PATTERNS: u64 = 4096;
+/// The folders that checks make with a `.gitignore` that says `*`. Each is a build output.
+const SELF_IGNORING: &[&str] = &[
+    ".hypothesis",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "htmlcov",
+];
+
 /// What git ignores of a command's changes, and what settings say about it.
 pub(super) struct IgnoredSet<'a> {
     ignored: Ignored,
     settings: &'a IgnoredChanges,
     seen: HashMap<PathBuf, bool>,
+    /// New caches of checks that ignore themselves.
+    new_caches: BTreeSet<PathBuf>,
 }
 
 impl<'a> IgnoredSet<'a> {
@@ -38,11 +51,45 @@ impl<'a> IgnoredSet<'a> {
             ignored: Ignored::of(workspace)?,
             settings,
             seen: HashMap::new(),
+            new_caches: BTreeSet::new(),
         })
+    }
+
+    /// Takes new caches of checks for ignored: pytest, mypy and the like put a `.gitignore` in theirs, so that projects list none of them. A
+    /// folder of another name that ignores itself is asked about, or a command could hide any folder from git.
+    pub(super) fn with_new_caches(mut self, collected: &CollectedChanges) -> Self {
+        let changes = &collected.changes;
+        let is_new = |path: &Path| {
+            let change = changes.position(path).and_then(|at| changes.get(at));
+            change.is_some_and(|one| one.before.is_none() && one.after.is_some())
+        };
+        let ignores_itself = |path: &Path| {
+            let text = collected.content(path, MAX_OWN_PATTERNS);
+            text.is_ok_and(|text| ignores_all(&String::from_utf8_lossy(&text)))
+        };
+        let files = changes.paths().filter(|path| path.ends_with(".gitignore"));
+        let caches = files.filter_map(|file| {
+            let folder = file.parent()?;
+            let name = folder.file_name()?.to_str()?;
+            let known = SELF_IGNORING.contains(&name) && is_new(folder) && is_new(file);
+            (known && ignores_itself(file)).then(|| folder.to_owned())
+        });
+        self.new_caches = caches.collect();
+        self
+    }
+
+    /// Returns the new cache that holds a path.
+    fn new_cache<'c>(&self, path: &'c Path) -> Option<&'c Path> {
+        let mut above = path.ancestors();
+        let cache = above.find(|folder| self.new_caches.contains(*folder))?;
+        self.ignored.may_cover(path).then_some(cache)
     }
 
     /// Returns the highest path at or above a change that git ignores, both as it was and as it is.
     pub(super) fn top<'c>(&mut self, change: &ViewChange<'c>) -> Option<&'c Path> {
+        if let Some(cache) = self.new_cache(change.path) {
+            return Some(cache);
+        }
         let states = [&change.before, &change.after].into_iter().flatten();
         let mut top = None;
         for state in states {
@@ -60,16 +107,23 @@ impl<'a> IgnoredSet<'a> {
         match self.settings {
             IgnoredChanges::Apply => true,
             IgnoredChanges::Outputs(outputs) => {
-                outputs.is_output(top, change.path) && !outputs.is_run(change)
+                outputs.is_output(top, change) && !outputs.is_found(top, change)
             }
             IgnoredChanges::Ask => false,
         }
     }
 
     /// Returns whether a change, of which the highest ignored path is known, is to a build output by its name.
-    fn is_output(&self, top: &Path, path: &Path) -> bool {
+    fn is_output(&self, top: &Path, change: &ViewChange<'_>) -> bool {
         match self.settings {
-            IgnoredChanges::Outputs(outputs) => outputs.is_output(top, path),
+            IgnoredChanges::Outputs(outputs) => outputs.is_output(top, change),
+            IgnoredChanges::Apply | IgnoredChanges::Ask => false,
+        }
+    }
+
+    fn is_found(&self, top: &Path, change: &ViewChange<'_>) -> bool {
+        match self.settings {
+            IgnoredChanges::Outputs(outputs) => outputs.is_found(top, change),
             IgnoredChanges::Apply | IgnoredChanges::Ask => false,
         }
     }
@@ -79,18 +133,15 @@ impl<'a> IgnoredSet<'a> {
         let Some(top) = self.top(change) else {
             return;
         };
-        let output = self.is_output(top, change.path);
+        let output = self.is_output(top, change);
+        let found = output && self.is_found(top, change);
         let top = top.to_string_lossy();
         let Some(counted) = summary.entry(&top) else {
             summary.more += 1;
             return;
         };
         counted.add(change, output);
-        if let IgnoredChanges::Outputs(outputs) = self.settings
-            && outputs.is_run(change)
-        {
-            counted.run += 1;
-        }
+        counted.run += u64::from(found);
         if summary.folded.len() < MAX_FOLDED {
             summary
                 .folded

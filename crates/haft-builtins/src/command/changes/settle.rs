@@ -197,7 +197,7 @@ async fn judge(
     ) {
         fates.refuse_below(&repository, &why);
     }
-    let mut ignored = views.ignored();
+    let mut ignored = views.ignored(changes);
     if fates.has_asked()
         && let Some(ignored) = &mut ignored
     {
