@@ -29,6 +29,7 @@ mod git_folders;
 mod git_scope;
 mod git_sections;
 mod git_user;
+mod git_worktrees;
 mod hard_links;
 pub(crate) mod index;
 mod input;
