@@ -192,7 +192,6 @@ fn prompting_lines(lines: &[String], setup: Setup) -> Vec<String> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the figures are what the test is for")]
 fn the_jail_leaves_few_of_the_prompts_of_a_day() {
     if std::env::var_os("HAFT_SOAK").is_none() || !jailed(&Lab::new()) {
         return;
