@@ -32,9 +32,16 @@ impl ExecLine {
                 call: shell.call(&line, background),
             });
         }
-        let (shell, moves, rest) = shell.split_moves(line);
+        let before = shell.folder.clone();
+        let (mut shell, mut moves, mut rest) = shell.split_moves(line);
+        if changes_folder(rest) && !is_followed(rest) {
+            // Where it ends is not known: the agent stays where it was, and not halfway.
+            (shell.folder, moves, rest) = (before, String::new(), line.trim());
+        }
         let words = plain_words(rest);
-        if words.is_some_and(|words| words.first().is_none_or(|first| first == "cd")) {
+        if rest.is_empty()
+            || words.is_some_and(|words| words.first().is_some_and(|first| first == "cd"))
+        {
             return None;
         }
         let detached = detached(rest);
@@ -65,6 +72,22 @@ fn detached(line: &str) -> Option<&str> {
     // `a; b &` leaves only `b` there. An escaped `&` is a word.
     let is_one = !plain.contains(['&', ';', '\n', '#']) && !rest.ends_with(['\\', '&', '|']);
     (is_one && parse(rest).is_ok()).then_some(rest)
+}
+
+/// Whether a line may change the folder.
+fn changes_folder(line: &str) -> bool {
+    let mut words = line.split(|c: char| c.is_whitespace() || ";&|(){}`".contains(c));
+    words.any(|word| matches!(word, "cd" | "pushd" | "popd"))
+}
+
+/// Whether a line is words alone, commands that all run after each other: joined by `&&`, where all succeed, or by `;` and new lines.
+fn is_followed(line: &str) -> bool {
+    let joined = line.contains("&&");
+    !line.contains(['(', ')', '{', '}', '`', '\'', '"', '\\', '$', '#'])
+        && !["||", "<<", ";;"].iter().any(|sign| line.contains(sign))
+        && !(joined && line.contains([';', '\n']))
+        && !line.replace("&&", "").contains(" &")
+        && !["pushd", "popd"].iter().any(|word| line.contains(word))
 }
 
 /// Whether a line sends both its output and its errors elsewhere: `> log 2>&1`, `&> log`.
@@ -174,17 +197,17 @@ impl AgentShell<'_> {
         (shell, moves, rest)
     }
 
-    /// Returns the folder below the workspace in which a line ends that is commands joined by `&&`, if it is another than it started in: in the
+    /// Returns the folder below the workspace in which a line ends that is commands after each other, if it is another than it started in: in the
     /// jail, that change would end with the line.
     fn last_folder(&self, line: &str) -> Option<String> {
-        let is_plain = !line.contains([
-            '(', ')', '{', '}', '`', '\'', '"', '\\', ';', '\n', '$', '#',
-        ]) && !line.contains("||")
-            && !line.replace("&&", "").contains(" &");
+        if !is_followed(line) {
+            return None;
+        }
+        let line = line.replace("&&", "\n");
         let root = Path::new(self.app.workspace());
         let start = root.join(&self.folder);
         let mut folder = start.clone();
-        for part in line.split("&&").filter(|_| is_plain) {
+        for part in line.split([';', '\n']) {
             let words = plain_words(part).unwrap_or_default();
             match words.as_slice() {
                 [cd, to] if cd == "cd" && !to.starts_with(['-', '~']) => {
