@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::COMMANDS;
 use crate::describe::{builtin, writes};
+use crate::files::sha256;
 use crate::proxy::logins::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionRefusal};
 use crate::web::http::OpenAddresses;
@@ -25,6 +26,9 @@ use crate::web::target::WebUrl;
 
 /// The tool's name.
 pub(crate) const CONNECT: &str = "connect";
+
+/// Maximum length of the command line in a request, in bytes, and of the program's name, in characters.
+pub(super) const MAX_COMMAND_LINE: usize = 2_000;
 
 /// The call of a command to connect, and how the user sees it.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +38,17 @@ pub(crate) struct CommandCall<'a> {
     /// The line with the call's variables and folder: what the user approves.
     pub(crate) whole: &'a str,
     pub(crate) program: &'a str,
+}
+
+/// Returns the command for a request: a long one is truncated and gets the digest of the whole, so that its approval does not
+/// cover another command with the same beginning.
+pub(super) fn stated(command: &str) -> String {
+    let end = command.floor_char_boundary(MAX_COMMAND_LINE);
+    if end == command.len() {
+        return command.to_owned();
+    }
+    let digest = sha256(command.as_bytes());
+    format!("{}… (sha256 {digest})", &command[..end])
 }
 
 /// What `connect` takes. Only a command's own network writes it.
@@ -151,6 +166,14 @@ impl ConnectionTarget {
             host: host.into(),
             port,
             leads_to: Vec::new(),
+        }
+    }
+
+    /// Creates the place that a client's target names, with the private addresses that it resolves to.
+    pub(super) fn of(target: &WebUrl, leads_to: Vec<IpAddr>) -> Self {
+        Self {
+            leads_to,
+            ..Self::named(target.host().trim_end_matches('.'), target.port())
         }
     }
 

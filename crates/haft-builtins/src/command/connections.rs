@@ -19,13 +19,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::command::connect::{
-    CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput, OpenCommands,
-    OtherHost,
+    CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput,
+    MAX_COMMAND_LINE, OpenCommands, OtherHost, stated,
 };
 use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
 use crate::command::think_clock::ThinkClock;
-use crate::files::sha256;
 use crate::proxy::logins::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionRefusal, Proxy};
 use crate::web::http::OpenAddresses;
@@ -39,8 +38,6 @@ const MAX_PENDING: usize = 8;
 const MAX_TRIES: usize = 4;
 /// Maximum time for the requests of an ended command to leave the inbox.
 const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum length of the command line in a request, in bytes, and of the program's name, in characters.
-const MAX_COMMAND_LINE: usize = 2_000;
 /// The ports that hosts of a registry serve.
 const REGISTRY_PORTS: [u16; 2] = [80, 443];
 
@@ -116,17 +113,6 @@ pub(crate) struct Connections {
     connected: Mutex<BTreeSet<(String, u16)>>,
     /// The logins that it may use, or not.
     pub(super) logins: LoginDecisions,
-}
-
-/// Returns the command for a request: a long one is truncated and gets the digest of the whole, so that its approval does not
-/// cover another command with the same beginning.
-fn stated(command: &str) -> String {
-    let end = command.floor_char_boundary(MAX_COMMAND_LINE);
-    if end == command.len() {
-        return command.to_owned();
-    }
-    let digest = sha256(command.as_bytes());
-    format!("{}… (sha256 {digest})", &command[..end])
 }
 
 /// A command that can ask. Dropping the value ends that.
@@ -334,7 +320,7 @@ impl Connections {
         verdict.is_some_and(|judged| judged.verdict == Verdict::Ask)
     }
 
-    /// Returns true if a place is allowed, or somebody can be asked about it.
+    /// Returns true if a place is allowed, or someone can be asked about it.
     fn may_be_allowed(&self, place: &ConnectionTarget) -> bool {
         let verdict = self.verdicts(std::slice::from_ref(place)).pop();
         verdict.is_some_and(|judged| match judged.verdict {
@@ -410,7 +396,7 @@ impl Connections {
 
     /// Resolves the host of a place before the decision if that discloses little: for the name of a registry, or one that only a private
     /// network knows. Any other lookup would disclose the name to its DNS server before the user agreed, and so would one for a place
-    /// that is denied, or about which nobody can be asked.
+    /// that is denied, or about which no one can be asked.
     async fn resolve_privately(
         &self,
         place: &ConnectionTarget,
@@ -418,10 +404,8 @@ impl Connections {
         let private = check_host(&place.host).is_err();
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
         // The policy denies by name what no decision can open.
-        if !place.leads_to.is_empty() || !quiet || private && !can_be_opened(&place.host) {
-            return Ok(place.clone());
-        }
-        if !self.may_be_allowed(place) {
+        let never = !place.leads_to.is_empty() || !quiet || private && !can_be_opened(&place.host);
+        if never || !self.may_be_allowed(place) {
             return Ok(place.clone());
         }
         let target = place.target()?;
@@ -482,7 +466,7 @@ impl Connections {
         self: &Arc<Self>,
         target: &WebUrl,
     ) -> Result<(), ConnectionRefusal> {
-        let place = place_of(target, Vec::new());
+        let place = ConnectionTarget::of(target, Vec::new());
         let wanted = place.permission();
         let required = self.call.required_of_listed_connection(&wanted);
         match required.verdict() {
@@ -557,13 +541,6 @@ fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> C
         place: format!("{}:{}", place.host, place.port),
         why,
         operator,
-    }
-}
-
-fn place_of(target: &WebUrl, leads_to: Vec<IpAddr>) -> ConnectionTarget {
-    ConnectionTarget {
-        leads_to,
-        ..ConnectionTarget::named(target.host().trim_end_matches('.'), target.port())
     }
 }
 

@@ -38,7 +38,7 @@ impl CurrentRules {
         self.host.policy().effect_verdicts(&call)
     }
 
-    /// Returns true if somebody can be asked about what the policy asks about.
+    /// Returns true if someone can be asked about what the policy asks about.
     pub fn can_ask(&self) -> bool {
         self.host.has_approver()
     }

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{ConnectionVerdict, Connections, MAX_PLACES, place_of};
+use super::{ConnectionVerdict, Connections, MAX_PLACES};
+use crate::command::connect::ConnectionTarget;
 use crate::proxy::logins::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionJudge};
 use crate::web::http::OpenAddresses;
@@ -20,7 +21,7 @@ impl ConnectionJudge for ConnectionsJudge {
         target: &'a WebUrl,
         leads_to: &'a [IpAddr],
     ) -> BoxFuture<'a, ConnectionVerdict> {
-        let place = place_of(target, leads_to.to_vec());
+        let place = ConnectionTarget::of(target, leads_to.to_vec());
         Box::pin(Arc::clone(&self.0).decide(place, None))
     }
 
@@ -30,7 +31,7 @@ impl ConnectionJudge for ConnectionsJudge {
         leads_to: &'a [IpAddr],
         login: &'a LoginUse,
     ) -> BoxFuture<'a, ConnectionVerdict> {
-        let place = place_of(target, leads_to.to_vec());
+        let place = ConnectionTarget::of(target, leads_to.to_vec());
         Box::pin(Arc::clone(&self.0).decide_login(place, login))
     }
 
@@ -48,7 +49,7 @@ impl ConnectionJudge for ConnectionsJudge {
             _ => Vec::new(),
         };
         self.0.note_place(target);
-        let place = place_of(target, leads_to);
+        let place = ConnectionTarget::of(target, leads_to);
         let mut reached = self.0.reached.lock();
         if reached.len() < MAX_PLACES {
             reached.insert(place.to_string());
