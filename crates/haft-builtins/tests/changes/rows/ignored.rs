@@ -202,6 +202,16 @@ pub(super) fn attacks() -> Vec<Row> {
             &["out/l"],
         ),
         asked(
+            "g4_a_link_from_an_output_to_a_cache_beside_it_is_asked_about",
+            "mkdir -p .gradle/8.5/fileHashes; ln -s ../../init.d .gradle/8.5/fileHashes/l",
+            &[
+                ".gradle",
+                ".gradle/8.5",
+                ".gradle/8.5/fileHashes",
+                ".gradle/8.5/fileHashes/l",
+            ],
+        ),
+        asked(
             "g5_a_pattern_that_git_reads_otherwise_ignores_nothing",
             "mkdir tab/out; echo evil > tab/out/a",
             &["tab/out", "tab/out/a"],
