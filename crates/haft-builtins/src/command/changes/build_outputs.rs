@@ -132,8 +132,7 @@ impl BuildOutputs {
         let makes_folder =
             change.before.is_none() && matches!(change.after, Some(EntryState::Folder { .. }));
         let below = from_top(top, change.path);
-        self.has_output_name(below)
-            || (makes_folder && self.above.matched(below, true).is_ignore())
+        self.has_output_name(below) || (makes_folder && self.above.matched(below, true).is_ignore())
     }
 
     /// Returns whether a path, from the topmost ignored one on, is that of a build output.

@@ -7,7 +7,7 @@ use crate::scene::Settings;
 
 /// Files that git ignores and that programs of the user run or load.
 #[expect(clippy::too_many_lines, reason = "a table")]
-pub(super) fn asked() -> Vec<Row> {
+pub(super) fn need_approval() -> Vec<Row> {
     let asked = |name, line| Row {
         settings: Settings {
             says_no: true,
