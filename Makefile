@@ -7,7 +7,7 @@ NEEDS := target/needs
 # So many test programs run at a time as well (scripts/run-tests), and each so many of its tests: most wait for processes.
 TEST_THREADS := $(shell nproc)
 
-.PHONY: serve dist test check fmt bench toolchains fuzz soak needs clean-needs
+.PHONY: serve dist test check fmt bench toolchains dogfood fuzz soak nightly needs clean-needs
 
 ## serve the current folder over MCP, with built-in defaults; the first build takes some minutes
 serve:
@@ -57,6 +57,12 @@ toolchains:
 	$(CARGO) build --quiet -p haft-cli
 	scripts/toolchains "$(or $(CARGO_TARGET_DIR),target)/debug/haft" --write
 
+## work on haft through haft in a throw-away clone: checks, tests, the pages, a browser, a commit; says how long the same takes without it
+# Built for use, as a debug build would make commands look slow.
+dogfood: needs
+	$(CARGO) build --quiet --profile serve -p haft-cli
+	scripts/dogfood "$(or $(CARGO_TARGET_DIR),target)/serve/haft" --bare
+
 ## run each fuzz target for SECONDS (default 60)
 fuzz:
 	HAFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release --workspace --all-features fuzz -- --nocapture
@@ -65,9 +71,14 @@ fuzz:
 soak: needs
 	HAFT_SOAK=1 $(CARGO) test -p haft-sandbox --test it -- a_thousand_commands
 	HAFT_SOAK=1 $(CARGO) test -p haft-cli --test it servers_cycles:: -- --nocapture
+	HAFT_SOAK=1 $(CARGO) test -p haft-cli --test it hook_prompts:: -- --nocapture
 	HAFT_SOAK=1 $(CARGO) test -p haft --lib --all-features what_a_killed_process_left
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-builtins --test lines
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli -p haft-mcp --test it --all-features bounds:: -- --test-threads=1
+
+## run what takes too long for every change: once a night
+nightly: soak dogfood
+	scripts/toolchains "$(or $(CARGO_TARGET_DIR),target)/serve/haft" --times
 
 clean-needs:
 	rm -rf $(NEEDS)

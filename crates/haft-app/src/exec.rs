@@ -1,6 +1,8 @@
 //! The call that `haft exec` makes, and that a hook asks about before the agent runs a command: with the same arguments, so that a decision
 //! about one applies to the other.
 
+use std::collections::BTreeMap;
+
 use haft::call::ToolCall;
 use serde_json::{Value, json};
 
@@ -23,6 +25,22 @@ impl App {
             self.within_limit(arguments(words, folder))
         };
         ToolCall::new(RUN_COMMAND, arguments.to_string())
+    }
+
+    /// Returns the call of a line that also sets variables for the programs that it runs.
+    pub(crate) fn exec_call_with(
+        &self,
+        line: String,
+        folder: &str,
+        background: bool,
+        env: &BTreeMap<String, String>,
+    ) -> ToolCall {
+        let call = self.exec_call(&[line], folder, background);
+        if env.is_empty() {
+            return call;
+        }
+        let arguments = serde_json::from_str(&call.arguments).unwrap_or_default();
+        ToolCall::new(RUN_COMMAND, with(arguments, "env", json!(env)).to_string())
     }
 
     /// Returns the same call on a terminal, whose size is that of the client's.

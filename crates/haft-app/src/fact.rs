@@ -125,10 +125,12 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
         return ("diff", text);
     }
     let connections: Vec<String> = effects().filter_map(connection).collect();
-    if connections.is_empty() {
-        return ("arguments", request.arguments.clone());
+    let logins: Vec<String> = effects().filter_map(login).collect();
+    match (connections.is_empty(), logins.is_empty()) {
+        (true, true) => ("arguments", request.arguments.clone()),
+        (true, false) => ("arguments", logins.join(" · ")),
+        (false, _) => ("url", [connections, logins].concat().join(" · ")),
     }
-    ("url", connections.join(" · "))
 }
 
 /// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them
@@ -169,6 +171,14 @@ fn connection(effect: &Effect) -> Option<String> {
         Some(to) => format!("{url} ({to}, private)"),
         None => url.clone(),
     })
+}
+
+/// Returns the login that a command uses, and by what.
+fn login(effect: &Effect) -> Option<String> {
+    match effect {
+        Effect::Sign { purpose, by } => Some(format!("{purpose} by {by}")),
+        _ => None,
+    }
 }
 
 /// Returns the command line as given, since only its parts may be judged, and every other argument of the call.

@@ -42,6 +42,7 @@ mod session;
 mod session_effects;
 pub(crate) mod session_marks;
 mod session_runs;
+pub(crate) mod shell_state;
 pub mod wrap_setting;
 
 /// The share of an agent's time limit that haft leaves for the answer's way back, and the maximum that it leaves.

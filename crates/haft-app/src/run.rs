@@ -30,6 +30,7 @@ use haft::input::CallInput;
 use haft::progress::{Pace, ProgressSink};
 use haft::result::Outcome;
 use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
+use haft::shell_report::ShellReport;
 use haft::toolset::Toolset;
 use haft::toolset::view::ToolsetExt as _;
 use haft::untrusted::UntrustedSource;
@@ -47,6 +48,7 @@ use crate::run::phase::{PhaseEvent, RunPhase};
 use crate::run::refusal::{busy, not_started, over, principal_of};
 use crate::run::tally::Tally;
 
+mod approval_wait;
 mod change_count;
 pub(crate) mod continued;
 pub(crate) mod ending;
@@ -58,6 +60,8 @@ pub mod verify;
 pub(crate) mod phase;
 pub(crate) mod refusal;
 pub(crate) mod tally;
+
+pub use approval_wait::ApprovalWait;
 
 /// The options with which a run is started or resumed.
 #[derive(Debug, Clone)]
@@ -72,6 +76,8 @@ pub struct RunOptions {
     pub client: Option<String>,
     /// Input that the client pipes into the command that it runs.
     pub input: Option<Arc<CallInput>>,
+    /// Where the shell of its command line reports what it holds in the end.
+    pub shell_report: Option<Arc<ShellReport>>,
     /// Whether the client stays with a command in the background until that ends: then its call has no time limit but the longest life of
     /// such a command.
     pub attends: bool,
@@ -102,6 +108,7 @@ impl RunOptions {
             class: CallerClass::Operator,
             client: None,
             input: None,
+            shell_report: None,
             attends: false,
             progress: None,
             wait: ApprovalWait::Limit,
@@ -129,18 +136,6 @@ pub(crate) struct CallOptions {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     /// The earlier run that asked about the same call, whose decision holds.
     pub(crate) asked_in: Option<RunId>,
-}
-
-/// How long the calls of a run wait for decisions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ApprovalWait {
-    /// As long as the settings say.
-    #[default]
-    Limit,
-    /// This long.
-    For(Duration),
-    /// They don't wait: they are suspended at once.
-    Never,
 }
 
 /// The components that runs need.
@@ -384,6 +379,7 @@ impl Runs {
             .with_class(options.class)
             .with_entry_point(options.entry)
             .with_client(options.client)
+            .with_shell_report(options.shell_report)
             .with_limits(limits)
             .with_pace(terms.pace)
             .with_skill_tokens(terms.skill_tokens)

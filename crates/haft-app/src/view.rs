@@ -9,6 +9,7 @@ pub mod policy;
 pub mod prefix;
 pub mod rule;
 pub mod runs;
+pub mod services;
 pub mod skills;
 pub mod timeline;
 pub mod tools;

@@ -6,6 +6,7 @@ pub(crate) mod artifacts;
 pub(crate) mod changes;
 pub(crate) mod certificates;
 pub(crate) mod chain;
+pub(crate) mod credentials;
 pub(crate) mod discover;
 pub(crate) mod inventory;
 pub(crate) mod memory;

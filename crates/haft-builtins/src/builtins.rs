@@ -17,7 +17,7 @@ use crate::command::changes::CommandChanges;
 #[cfg(feature = "commands")]
 use crate::command::{
     AwaitCommand, COMMANDS, CommandInput, CommandNetwork, CommandSurroundings, Commands,
-    KillCommand, RunCommand,
+    ExposePort, KillCommand, RunCommand,
 };
 use crate::discover::{DISCOVER, DescribeTools, DiscoverOptions, ToolExpandTools, ToolSearch};
 #[cfg(feature = "commands")]
@@ -222,5 +222,6 @@ fn command_tools(commands: &Arc<Commands>) -> Result<Vec<Builtin>, NameError> {
         on(AwaitCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
         on(CommandInput(Arc::clone(commands)).into_tool()?, COMMANDS),
         on(KillCommand(Arc::clone(commands)).into_tool()?, COMMANDS),
+        on(ExposePort(Arc::clone(commands)).into_tool()?, COMMANDS),
     ])
 }

@@ -16,18 +16,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub mod changes;
+mod agent;
 mod connect;
 mod connections;
 mod copy;
 mod covers;
+mod expose;
 pub(crate) mod git;
 mod git_changes;
 mod git_command;
 mod git_folders;
-mod git_notes;
 mod git_scope;
 mod git_sections;
 mod git_user;
+mod git_worktrees;
 mod hard_links;
 pub(crate) mod index;
 mod input;
@@ -35,26 +37,35 @@ mod keys;
 mod launch;
 mod linked_names;
 mod listed;
+mod login_decisions;
 pub mod meaning;
 mod network;
 mod output;
 mod packages;
 mod prompts;
+mod said_notes;
 mod screen;
 mod surroundings;
 mod secrets;
+mod serving;
+mod shell_end;
 pub mod shown_git;
+mod sign;
+mod signing;
 mod start;
 mod tasks;
 mod think_clock;
+mod trusted;
 mod typed;
 mod wait;
 mod walk;
 
+pub use expose::ExposePort;
 pub use input::CommandInput;
 pub use launch::Commands;
 pub use network::CommandNetwork;
 pub use packages::{REGISTRIES, packages_of};
+pub use said_notes::is_standing_note;
 pub use screen::CommandScreen;
 pub use surroundings::CommandSurroundings;
 pub use typed::TypedInput;
@@ -68,6 +79,7 @@ use crate::command::screen::ClientInput;
 use crate::command::start::NotStarted;
 use crate::command::tasks::{BackgroundTask, NewTask};
 use crate::describe::{builtin, known_as, writes};
+use crate::services::Membership;
 
 /// The name of the bundle, and the category of its tools.
 pub(crate) const COMMANDS: &str = "commands";
@@ -241,6 +253,8 @@ pub(crate) struct LaunchedCommand {
     pub(crate) connected: CommandConnections,
     /// True if the command may change the workspace directly.
     pub(crate) direct: bool,
+    /// Keeps it among the commands of its run that reach each other's servers.
+    pub(crate) membership: Option<Arc<Membership>>,
 }
 
 impl LaunchedCommand {
@@ -381,6 +395,7 @@ impl TypedTool for RunCommand {
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
+        let group = self.0.share_loopback(&mut spec, &input, context).await?;
         let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
         let client = ClientInput::of(&input, context);
         let wait = client.prepare(&mut spec, &input, context);
@@ -388,27 +403,29 @@ impl TypedTool for RunCommand {
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with the command, which may outlive this call.
         let mut asking = connected.begin_asking();
-        let (running, _fed) = match self.0.start(spec, client).await {
+        let (running, fed) = match self.0.start(spec, client).await {
             Ok(started) => started,
             Err(not_started) => return without_start(not_started),
         };
         let started = LaunchedCommand {
+            membership: group.and_then(|group| group.join(&running)),
             running,
             connected,
             direct,
         };
         let (exit, screen) = follow_command(&input, &started, context, wait).await;
-        if exit.is_some()
-            && let Some(asking) = asking.take()
-        {
-            asking.end().await;
+        if exit.is_some() {
+            start::finish(asking.take(), fed).await;
         }
         let mut cursor = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
-            let result = secrets::with_note(result, &unseen);
-            let mut result = self.0.with_git_notes(result, &input, unseen_git, context);
+            let failed = result.error.is_some();
+            let missed = failed.then(|| secrets::note(&unseen, &input, &data));
+            let notes = unseen_git.notes(&input, failed);
+            let notes = notes.into_iter().chain(missed.flatten());
+            let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;
         }
@@ -424,6 +441,7 @@ impl TypedTool for RunCommand {
             },
         };
         let task = self.0.tasks.keep(context, new)?;
+        serving::name_task(started.membership.as_ref(), &task.id).await;
         let mut result = result(&data.with_running_task(&task), kept, &started, None)?;
         result.notes.extend(note);
         Ok(result)

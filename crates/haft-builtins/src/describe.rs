@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::keywords;
 
 /// The standard tools with a class; the others have none.
-const CLASSES: [(&str, ToolClass); 16] = [
+const CLASSES: [(&str, ToolClass); 17] = [
     ("read_file", ToolClass::Read),
     ("list_files", ToolClass::Read),
     ("glob_files", ToolClass::Read),
@@ -28,6 +28,7 @@ const CLASSES: [(&str, ToolClass); 16] = [
     ("kill_command", ToolClass::Bash),
     ("fetch_url", ToolClass::WebFetch),
     ("connect", ToolClass::Network),
+    ("sign", ToolClass::Sign),
 ];
 
 /// Standard tools that touch only the state of the run, except the skill tools, whose names may come from skills.

@@ -1,7 +1,7 @@
 //! Search phrases for the standard tools, in addition to their names and descriptions.
 
 /// Each tool with phrases that ask for what it does.
-const KEYWORDS: [(&str, &[&str]); 26] = [
+const KEYWORDS: [(&str, &[&str]); 27] = [
     (
         "read_file",
         &[
@@ -97,6 +97,13 @@ const KEYWORDS: [(&str, &[&str]); 26] = [
     (
         "kill_command",
         &["stop, kill or end a background process, task, command or server"],
+    ),
+    (
+        "expose_port",
+        &[
+            "open a port of a dev server to the browser, preview, localhost url",
+            "show the user a running web server, expose or forward a port",
+        ],
     ),
     (
         "fetch_url",

@@ -53,11 +53,15 @@ pub mod memory;
 pub mod outside;
 #[cfg(feature = "commands")]
 pub mod proxy;
+#[cfg(feature = "commands")]
+pub mod ssh_agent;
 #[cfg(any(feature = "commands", feature = "images"))]
 mod picture;
 pub mod propose;
 pub mod question;
 pub mod search;
+#[cfg(feature = "commands")]
+pub mod services;
 pub mod skills;
 pub mod todo;
 #[cfg(feature = "http")]

@@ -8,16 +8,19 @@
 //! (`names`), which says which host is meant. Both ways lead through `reach`.
 
 mod allow;
-mod counted;
+mod beginning;
+pub(crate) mod counted;
 mod direct;
 mod forward;
 mod hello;
 mod judge;
+pub mod logins;
 mod names;
 mod ports;
 mod questions;
 mod refusal;
 mod tunnel;
+mod upgrade;
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -32,9 +35,11 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
+use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
@@ -43,8 +48,10 @@ pub(crate) use names::NameTable;
 pub(crate) use ports::taken_ports;
 pub(crate) use refusal::{ConnectionRefusal, Refusals};
 
-use crate::proxy::counted::{CountedStream, Traffic, idle};
-use crate::proxy::tunnel::Tunnel;
+use crate::proxy::counted::{CountedStream, ServedCount, Traffic, idle, keep_alive};
+use crate::proxy::logins::{CommandLogins, LoginUse, Logins};
+use crate::proxy::tunnel::{HelloNames, Tunnel};
+use crate::proxy::upgrade::{PassedUpgrades, UpgradeSlot, UpgradedWay};
 use crate::web::http::{HostConnection, Http, HttpError};
 use crate::web::network::{Network, OwnListeners};
 use crate::web::target::WebUrl;
@@ -53,7 +60,8 @@ use crate::web::target::WebUrl;
 const MAX_HEAD: usize = 16 << 10;
 /// Maximum time for a request's head, for a lookup with its connection, or for a TLS hello.
 const STEP_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum time that a connection may be idle in both directions.
+/// Maximum time that a connection may be idle in both directions before it leads to a host. Afterwards it lasts as long as the command
+/// unless the command needs its place for another (a database's pool, ssh, a page that answers late).
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 type ProxyBody = UnsyncBoxBody<Bytes, hyper::Error>;
@@ -63,6 +71,7 @@ type ProxyBody = UnsyncBoxBody<Bytes, hyper::Error>;
 pub struct Proxy {
     allowed: Arc<AllowList>,
     http: Http,
+    logins: Logins,
 }
 
 impl Proxy {
@@ -71,6 +80,7 @@ impl Proxy {
         Self {
             allowed: Arc::new(allowed),
             http: Http::guarded(),
+            logins: Logins::default(),
         }
     }
 
@@ -84,6 +94,23 @@ impl Proxy {
     pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
         self.http = self.http.with_upstream(upstream);
         self
+    }
+
+    /// Sets the credentials that haft puts into requests for their hosts.
+    pub fn with_logins(mut self, logins: Logins) -> Self {
+        self.logins = logins;
+        self
+    }
+
+    /// Trusts these certificates instead of the system's, where haft itself speaks TLS with a host.
+    pub fn with_roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
+        self.http = self.http.with_roots(roots);
+        self
+    }
+
+    /// Returns the credentials.
+    pub(crate) fn logins(&self) -> &Logins {
+        &self.logins
     }
 
     /// Refuses connections to ports that haft itself listens on.
@@ -129,7 +156,9 @@ impl Proxy {
             refusals: Arc::default(),
             names: Arc::default(),
             ports: ports.into(),
+            logins: Arc::new(CommandLogins::new(self.logins.clone())),
             moved: Traffic::default(),
+            served: ServedCount::default(),
         };
         CommandOutlet {
             refusals: Arc::clone(&way.refusals),
@@ -159,8 +188,11 @@ struct CommandProxy {
     refusals: Arc<Refusals>,
     names: Arc<NameTable>,
     ports: Arc<[u16]>,
+    logins: Arc<CommandLogins>,
     /// Counts what passes on this connection.
     moved: Traffic,
+    /// Counts the connections.
+    served: ServedCount,
 }
 
 impl Outlet for CommandProxy {
@@ -172,7 +204,9 @@ impl Outlet for CommandProxy {
         };
         let at = connection.local_addr();
         let connection = CountedStream::new(connection, moved.clone());
+        let place = way.served.enter();
         Box::pin(async move {
+            let _place = place;
             let served = async {
                 match at {
                     Ok(at) if at == OUTLET_ADDRESS => way.answer(connection).await,
@@ -186,7 +220,7 @@ impl Outlet for CommandProxy {
             };
             tokio::select! {
                 () = served => {}
-                () = idle(&moved, IDLE_TIMEOUT) => {}
+                () = idle(&moved, IDLE_TIMEOUT, || way.served.is_full()) => way.note_idle(&moved),
             }
         })
     }
@@ -201,9 +235,18 @@ impl Outlet for CommandProxy {
 }
 
 impl CommandProxy {
+    /// Records that a quiet connection was ended.
+    fn note_idle(&self, moved: &Traffic) {
+        if let Some(place) = moved.reached() {
+            self.refusals.note(&ConnectionRefusal::Idle {
+                place: place.to_owned(),
+            });
+        }
+    }
+
     /// Serves one request, and the tunnel that it may open.
     async fn answer(&self, connection: CountedStream) {
-        let opened: Mutex<Option<Tunnel>> = Mutex::default();
+        let opened: Mutex<Option<OpenedWay>> = Mutex::default();
         let opened = Arc::new(opened);
         let (way, slot) = (self.clone(), Arc::clone(&opened));
         let service = service_fn(move |request| {
@@ -219,23 +262,40 @@ impl CommandProxy {
             .with_upgrades();
         // A client that disconnects, or that does not speak HTTP, ends its connection.
         let _ = served.await;
-        let tunnel = opened.lock().take();
-        if let Some(tunnel) = tunnel
-            && let Err(refusal) = tunnel.run().await
-        {
+        let opened = opened.lock().take();
+        let ended = match opened {
+            Some(OpenedWay::Tunnel(tunnel)) => tunnel.run().await,
+            Some(OpenedWay::Login(client, target)) => self.answer_as(client, target).await,
+            Some(OpenedWay::Upgraded(way)) => {
+                way.run().await;
+                Ok(())
+            }
+            None => Ok(()),
+        };
+        if let Err(refusal) = ended {
             self.refusals.note(&refusal);
         }
+    }
+
+    /// Is the host of a tunnel itself.
+    async fn answer_as(&self, client: OnUpgrade, target: WebUrl) -> Result<(), ConnectionRefusal> {
+        // A client that disconnected needs no response.
+        let Ok(Ok(client)) = tokio::time::timeout(STEP_TIMEOUT, client).await else {
+            return Ok(());
+        };
+        let names = HelloNames::required(&target);
+        self.serve_login(TokioIo::new(client), target, names).await
     }
 
     async fn request(
         &self,
         request: Request<Incoming>,
-        slot: &Mutex<Option<Tunnel>>,
+        slot: &Mutex<Option<OpenedWay>>,
     ) -> Response<ProxyBody> {
         let done = if request.method() == Method::CONNECT {
             self.connect(request, slot).await
         } else {
-            self.plain(request).await
+            self.plain(request, slot).await
         };
         self.reply(done)
     }
@@ -265,7 +325,7 @@ impl CommandProxy {
     async fn connect(
         &self,
         request: Request<Incoming>,
-        slot: &Mutex<Option<Tunnel>>,
+        slot: &Mutex<Option<OpenedWay>>,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         let uri = request.uri();
         let authority = match uri.authority() {
@@ -277,9 +337,15 @@ impl CommandProxy {
         }
         let target = self.read(&format!("https://{authority}/"))?;
         same_host(&request, &target, false)?;
-        let upstream = self.reach(&target).await?;
-        let tunnel = Tunnel::new(hyper::upgrade::on(request), upstream.stream, &target);
-        *slot.lock() = Some(tunnel);
+        let opened = if self.logins.logins.of(&target).is_some() {
+            // Whether haft connects to the host is decided with the first request.
+            OpenedWay::Login(hyper::upgrade::on(request), target)
+        } else {
+            let upstream = self.reach(&target, None).await?;
+            let client = hyper::upgrade::on(request);
+            OpenedWay::Tunnel(Tunnel::new(client, upstream.stream, &target))
+        };
+        *slot.lock() = Some(opened);
         Ok(Response::new(empty()))
     }
 
@@ -287,6 +353,7 @@ impl CommandProxy {
     async fn plain(
         &self,
         request: Request<Incoming>,
+        slot: &Mutex<Option<OpenedWay>>,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         let uri = request.uri();
         match uri.scheme_str() {
@@ -304,14 +371,23 @@ impl CommandProxy {
         }
         let target = self.read(&uri.to_string())?;
         same_host(&request, &target, request.version() == Version::HTTP_11)?;
-        let upstream = self.reach(&target).await?;
-        forward::forward(request, upstream, &target).await
+        let upstream = self.reach(&target, None).await?;
+        let upgrades = UpgradeSlot::new(PassedUpgrades::NotHttp);
+        let answer = forward::forward(request, upstream, &target, &upgrades).await;
+        if let Some(way) = upgrades.take() {
+            *slot.lock() = Some(OpenedWay::Upgraded(way));
+        }
+        answer
     }
 
-    /// Connects to an allowed host, at an address that was checked.
-    async fn reach(&self, target: &WebUrl) -> Result<HostConnection, ConnectionRefusal> {
+    /// Connects to an allowed host, at an address that was checked; if a login is to be used there, its use is allowed, too.
+    async fn reach(
+        &self,
+        target: &WebUrl,
+        login: Option<&LoginUse>,
+    ) -> Result<HostConnection, ConnectionRefusal> {
         let refusal = |error: &HttpError| refusal_of(strip_trailing_dot(target.host()), error);
-        let granted = self.judge_connection(target, &[]).await?;
+        let granted = self.judge_connection(target, &[], login).await?;
         let refused = match self.connect_as(target, granted).await {
             Ok(reached) => return Ok(reached),
             Err(error @ HttpError::ResolvesTo { .. }) if self.judge.opens_private() => error,
@@ -323,7 +399,7 @@ impl CommandProxy {
         if leads_to.is_empty() {
             return Err(refusal(&refused));
         }
-        let granted = self.judge_connection(target, &leads_to).await?;
+        let granted = self.judge_connection(target, &leads_to, login).await?;
         let connected = self.connect_as(target, granted).await;
         connected.map_err(|error| refusal(&error))
     }
@@ -332,10 +408,14 @@ impl CommandProxy {
         &self,
         target: &WebUrl,
         leads_to: &[IpAddr],
+        login: Option<&LoginUse>,
     ) -> Result<ConnectionAccess, ConnectionRefusal> {
         // The user may take longer to decide than a connection may be idle.
         let _held = self.moved.hold();
-        self.judge.judge(target, leads_to).await
+        match login {
+            Some(login) => self.judge.judge_login(target, leads_to, login).await,
+            None => self.judge.judge(target, leads_to).await,
+        }
     }
 
     /// Connects within the limits of the grant: no decision opens a private place that it does not name.
@@ -355,9 +435,22 @@ impl CommandProxy {
         let connected = tokio::time::timeout(STEP_TIMEOUT, http.connect(target)).await;
         let late = |_| HttpError::too_slow(target, "answer", STEP_TIMEOUT);
         let reached = connected.map_err(late)??;
+        keep_alive(&reached.stream);
+        let place = format!("{}:{}", strip_trailing_dot(target.host()), target.port());
+        self.moved.note_reached(place);
         self.judge.note_connected(target, &granted);
         Ok(reached)
     }
+}
+
+/// What a request opened.
+#[derive(Debug)]
+enum OpenedWay {
+    Tunnel(Tunnel),
+    /// A connection to haft in place of the host, for which there is a credential.
+    Login(OnUpgrade, WebUrl),
+    /// Another protocol that both ends agreed on.
+    Upgraded(UpgradedWay),
 }
 
 /// Converts the client's error to a refusal.

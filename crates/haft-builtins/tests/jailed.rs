@@ -297,6 +297,7 @@ fn main() {
         checkers(&sandbox).await;
         skills(&sandbox).await;
         covers::git_works_and_its_settings_stay(&sandbox).await;
+        covers::git_adds_no_placeholder(&sandbox).await;
         covers::what_rules_deny_stays_covered(&sandbox).await;
         terminals::command_when_on_a_terminal_has_one_stream_of_text(&sandbox).await;
         terminals::repl_when_typed_into_answers(&sandbox).await;

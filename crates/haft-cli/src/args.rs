@@ -329,6 +329,21 @@ pub(crate) enum RunsAction {
         /// The run's id
         run: String,
     },
+    /// End the commands of a run that serve or work in the background, or one of them
+    Stop {
+        /// The run's id, or a unique prefix of it
+        run: String,
+        /// The task to end, as `haft runs show` lists it
+        command: Option<String>,
+    },
+    /// Open a port of a run's server to browsers of this machine, until Ctrl-C
+    Expose {
+        /// The run's id, or a unique prefix of it
+        run: String,
+        /// The port at which a command of the run serves
+        #[arg(value_parser = clap::value_parser!(u16).range(1024..))]
+        port: u16,
+    },
     /// Show the files that a run changed, from before its first change to after its last one
     Diff(RunSelector),
     /// Undo the changes of a run: shows them first; undoes all or nothing

@@ -35,6 +35,13 @@ pub enum Agent {
 }
 
 impl Agent {
+    /// Whether variables, functions and aliases that a command sets hold for the agent's next command, in its own shell. Others start a new
+    /// shell for each command, and keep at most the folder.
+    pub fn keeps_shell_state(self) -> bool {
+        // It prints its shell's state at the end of each command, and evaluates that before the next.
+        self == Self::Cursor
+    }
+
     /// Every agent, in the order in which lists show them.
     pub const ALL: [Self; 12] = [
         Self::Claude,

@@ -42,6 +42,8 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let (sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
+    // Without a request for one, there is no upgrade.
+    let connection = connection.with_upgrades();
     let task = tokio::spawn(async move {
         // The sender gets errors of the connection too.
         if let Err(error) = connection.await {

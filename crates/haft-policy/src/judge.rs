@@ -464,6 +464,7 @@ fn is_trusted(call: &JudgedCall<'_>, effect: &Effect) -> bool {
         Effect::Read(_)
         | Effect::Apply { .. }
         | Effect::Connect { .. }
+        | Effect::Sign { .. }
         | Effect::Remember { .. }
         | Effect::Question => false,
     }

@@ -36,6 +36,7 @@ mod rules;
 mod ruling;
 mod run_history;
 mod secret_files;
+mod sign_purpose;
 #[cfg(test)]
 mod tests;
 

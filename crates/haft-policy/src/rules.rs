@@ -4,6 +4,7 @@ pub(crate) mod names;
 pub(crate) mod network_pattern;
 pub(crate) mod pattern;
 pub(crate) mod rule;
+pub(crate) mod sign_pattern;
 pub(crate) mod subject;
 pub(crate) mod view;
 pub(crate) mod words;
@@ -331,6 +332,7 @@ struct RuleBucket {
     writes: Vec<usize>,
     runs: Vec<usize>,
     connects: Vec<usize>,
+    signs: Vec<usize>,
 }
 
 impl RuleBucket {
@@ -361,6 +363,7 @@ impl RuleBucket {
             (ToolClass::Edit, _) => vec![&mut self.writes, &mut self.runs],
             (ToolClass::Bash, _) => vec![&mut self.runs],
             (ToolClass::WebFetch | ToolClass::Network, _) => vec![&mut self.connects],
+            (ToolClass::Sign, _) => vec![&mut self.signs],
         }
     }
 
@@ -370,6 +373,7 @@ impl RuleBucket {
             Effect::Write(_) | Effect::Remove(_) => &self.writes,
             Effect::Run { .. } => &self.runs,
             Effect::Connect { .. } => &self.connects,
+            Effect::Sign { .. } => &self.signs,
             Effect::Call
             | Effect::Apply { .. }
             | Effect::Remember { .. }

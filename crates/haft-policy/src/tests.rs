@@ -3,6 +3,7 @@
 mod dead;
 mod denials;
 mod examples;
+mod expose;
 mod file_rules;
 mod guards;
 mod instead;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::network_bundle::NetworkBundle;
+use crate::sign_purpose::host_of;
 use haft_types::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use haft_types::spec::ToolSpec;
 
@@ -197,6 +198,8 @@ pub(crate) fn recipient<'a>(
 ) -> Option<Recipient<'a>> {
     match effect {
         Effect::Connect { host, .. } => Some(Recipient::Host(host)),
+        // Whoever wrote what was read may want the login used.
+        Effect::Sign { purpose, .. } => host_of(purpose).map(Recipient::Host),
         Effect::Other { kind, .. } if kind == PROPOSED_RULE || kind == BUDGET_EFFECT => None,
         Effect::Other { kind, value } if kind == SERVER_EFFECT => {
             spec.open_world.then_some(Recipient::Server(value))

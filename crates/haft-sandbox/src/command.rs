@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use haft_shell::direct_words;
 
+use crate::loopback::SharedLoopback;
 use crate::outlet::{MAX_OUTLET_PORTS, Outlet};
 use crate::output::{DEFAULT_LOG_CAP, Log, Spool};
 use crate::terminal::TerminalSpec;
@@ -229,8 +230,10 @@ pub struct Mounts {
     pub view: Option<OverlayFolders>,
     /// The workspace's git repository, where it lies outside of the workspace.
     pub repository: Option<RepositoryMount>,
-    /// Made files that the command sees below `/etc`, by their absolute paths. Only with a root file system of the command's own.
+    /// Made files that the command sees below `/etc`, by their absolute paths, also in place of files that a jail shows. Only with a root file system of the command's own.
     pub etc: Vec<(PathBuf, Vec<u8>)>,
+    /// Sockets of this program's own, by their absolute paths on the host and in the jail. Only with a root file system of the command's own.
+    pub sockets: Vec<(PathBuf, PathBuf)>,
     /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.
     pub home: Vec<HomeFolder>,
@@ -307,6 +310,8 @@ pub struct CommandSpec {
     pub mounts: Mounts,
     /// What it can reach over the network.
     pub network: Network,
+    /// What it shares of its loopback, if it has a network of its own.
+    pub loopback: Option<SharedLoopback>,
     /// Bytes kept in memory of each output stream, if there is no spool.
     pub log_cap: usize,
     /// Where output goes that is too long for memory.
@@ -328,6 +333,7 @@ impl CommandSpec {
             limits: ProcessLimits::default(),
             mounts: Mounts::default(),
             network: Network::None,
+            loopback: None,
             log_cap: DEFAULT_LOG_CAP,
             spool: None,
         }

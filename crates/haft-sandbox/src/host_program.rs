@@ -29,6 +29,8 @@ pub struct HostProgram {
     env: BTreeMap<OsString, OsString>,
     folder: PathBuf,
     log: Option<File>,
+    /// What it reads, if it is asked for something that only it knows: then it has no terminal either.
+    question: Option<Vec<u8>>,
 }
 
 impl HostProgram {
@@ -40,6 +42,7 @@ impl HostProgram {
             env: BTreeMap::new(),
             folder: PathBuf::from("/"),
             log: None,
+            question: None,
         }
     }
 
@@ -81,6 +84,13 @@ impl HostProgram {
     #[must_use]
     pub fn with_log(mut self, log: File) -> Self {
         self.log = Some(log);
+        self
+    }
+
+    /// Has it read these bytes, then the end, in a session of its own: it finds no terminal to ask a user at.
+    #[must_use]
+    pub fn with_question(mut self, question: impl Into<Vec<u8>>) -> Self {
+        self.question = Some(question.into());
         self
     }
 
@@ -173,6 +183,9 @@ impl HostProgram {
         // A long-running program would keep open what haft's own caller had open: a lock, or a pipe whose reader waits for it to
         // close. Linux before 5.11 does not support this.
         let _ = keep_from_programs(3);
+        if let Some(question) = self.question {
+            return start.spawn_in_session(spawn::memory_file(&question)?.into(), stdout);
+        }
         let log = self.log.map_or_else(Stdio::null, Stdio::from);
         start.spawn(Stdio::null(), stdout, log)
     }
@@ -285,6 +298,18 @@ mod tests {
         );
         let late = shell("echo 1; /bin/sleep 1000").output(Duration::from_secs(1), 9);
         assert_eq!(late.unwrap_err().kind(), ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_program_that_is_asked_reads_the_question_and_has_no_terminal() {
+        let asked = shell("cat; (: </dev/tty) 2>/dev/null && echo terminal; ps -o sid= -p $$ | tr -d ' '; echo $$")
+            .with_variables([("PATH", "/usr/bin:/bin")])
+            .with_question("host=example.com\n");
+        let output = String::from_utf8(asked.output(LONG, 100).unwrap()).unwrap();
+        let lines: Vec<&str> = output.lines().collect();
+        assert_eq!(lines[0], "host=example.com");
+        assert_eq!(lines.len(), 3, "{output}");
+        assert_eq!(lines[1], lines[2], "{output}");
     }
 
     #[test]

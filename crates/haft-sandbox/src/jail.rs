@@ -8,10 +8,12 @@ mod guarded_names;
 pub(crate) mod guards;
 mod handed;
 mod inside;
+mod joiner;
 mod lock;
 mod limits;
 mod machine_files;
 mod own_files;
+mod own_sockets;
 pub(crate) mod plan;
 mod prepared;
 mod probe;
@@ -45,6 +47,7 @@ use tokio::io::{AsyncWriteExt, Interest};
 
 use self::guarded_names::GuardedNames;
 use self::guards::Guards;
+pub(crate) use self::joiner::open as enter_loopback;
 use self::limits::{caps, filters, memory_bytes};
 pub(crate) use self::lock::NO_CORE;
 use self::plan::{BindMode, JailNetwork, LandlockGrant, RootEntry, SupervisorPlan};
@@ -52,6 +55,7 @@ pub(crate) use self::probe::probe;
 use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
 use crate::command::{CommandSpec, Mounts, Network, Stdin};
+use crate::loopback::SharedLoopback;
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
 use crate::places::{PathPurpose, Places};
@@ -69,13 +73,19 @@ pub(crate) const SETUP: Duration = Duration::from_secs(30);
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
 /// Must be the first call of `main` in a program that uses the jail. Returns at once, except in the
-/// jail's supervisor (this same program, executed again), where it never returns.
+/// jail's supervisor and joiner (this same program, executed again), where it never returns.
 pub fn enter() {
     if std::env::args_os()
         .next()
         .is_some_and(|name| name == MARKER)
     {
         supervisor::run();
+    }
+    if std::env::args_os()
+        .next()
+        .is_some_and(|name| name == joiner::MARKER)
+    {
+        joiner::run();
     }
     ENTERED.store(true, Ordering::Relaxed);
 }
@@ -189,6 +199,9 @@ async fn set_up(
         prepared::complete(&mut plan, &machine.system, spec, prepared);
     }
     plan.converses = input.is_some();
+    if level.strength > Strength::LandlockSeccomp && spec.network != Network::Host {
+        plan.shares = spec.loopback.as_ref().map(SharedLoopback::first_ports);
+    }
     tree.hold(guards.held);
     if let Some(bytes) = memory_bytes(&spec.limits) {
         bound_memory(&mut tree, &mut plan, machine, level, bytes);
@@ -207,6 +220,7 @@ async fn set_up(
     };
     let mut files = files;
     let terminal = handed::terminal(spec, &mut files).map_err(failed("open its terminal"))?;
+    let loopback = handed::loopback(&plan, tree.pid(), &mut files);
     let gate = handed::gate(spec, files).map_err(failed("open the outlet"))?;
     let started = StartedCommand {
         tree,
@@ -216,6 +230,7 @@ async fn set_up(
         strength: level.strength,
         memory,
         gate,
+        loopback,
     };
     Ok((started, held))
 }
@@ -413,6 +428,7 @@ async fn plan(
     }
     files(&mut plan, places, spec, &guards)?;
     repository::show(&mut plan, places, &spec.mounts)?;
+    own_sockets::show(&mut plan, &spec.mounts)?;
     Ok((plan, guards))
 }
 

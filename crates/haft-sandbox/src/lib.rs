@@ -33,6 +33,7 @@ mod guard_event;
 mod held_places;
 mod host_program;
 mod lockdown;
+mod loopback;
 mod memory;
 mod outlet;
 mod output;
@@ -56,6 +57,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::pipe::PipeFlags;
 use thiserror::Error;
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::OnceCell;
 
@@ -64,13 +66,19 @@ pub use crate::command::{
     ProcessLimits, Program, RepositoryMount, SHELL, Stdin,
 };
 pub use crate::guard_event::GuardEvent;
+pub use crate::held_places::placeholder::is_placeholder;
 pub use crate::host_program::{DetachedProgram, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::large_blocks::map_large_blocks;
+pub use crate::loopback::{
+    JailLoopback, JailPlace, ListeningPort, ListeningPorts, LoopbackDoor, MAX_START_PORTS, NoPlace,
+    SharedLoopback,
+};
 pub use crate::memory::MemoryBound;
 pub use crate::outlet::{
-    JAIL_ADDRESS, MAX_OUTLET_PORTS, NAMES_PORT, OUTLET_ADDRESS, Outlet, ServeFuture,
+    JAIL_ADDRESS, MAX_OUTLET_CONNECTIONS, MAX_OUTLET_PORTS, NAMES_PORT, OUTLET_ADDRESS, Outlet,
+    ServeFuture,
 };
 pub use crate::output::{
     Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Follower, Log, SPOOLED, Spool, TextChunk,
@@ -78,7 +86,7 @@ pub use crate::output::{
 pub use crate::places::{PathRefusal, Places};
 pub use crate::program_pages::release_program_pages;
 use crate::running::StartedCommand;
-pub use crate::running::{Exit, RunningCommand, WaitOutcome};
+pub use crate::running::{CommandStopper, Exit, RunningCommand, WaitOutcome};
 pub use crate::standard_output::stdout_was_closed;
 pub use crate::strength::{MissingFeature, Probe, Strength};
 pub use crate::terminal::{CommandTerminal, InputMode, ScreenFilter, TerminalSize, TerminalSpec};
@@ -155,7 +163,7 @@ pub enum StartError {
     #[error("start a jailed command: call haft_sandbox::enter() first in main")]
     NotEntered,
     /// The program does not exist or cannot be executed.
-    #[error("start `{program}`: {source}")]
+    #[error("start `{program}`: {}", not_started(program, source))]
     Program {
         /// The program as given.
         program: String,
@@ -211,6 +219,17 @@ pub enum StartError {
         /// The error of the system.
         source: std::io::Error,
     },
+}
+
+/// Says why a program did not start, in words that tell what to look at.
+fn not_started(program: &str, source: &std::io::Error) -> String {
+    if source.kind() != std::io::ErrorKind::NotFound {
+        source.to_string()
+    } else if program.contains('/') {
+        "there is no such file, or the interpreter that it names is not there".to_owned()
+    } else {
+        "no program of this name is on the PATH of commands".to_owned()
+    }
 }
 
 /// Starts commands under one configuration; cheap to clone.
@@ -320,6 +339,23 @@ impl Sandbox {
         Ok((running::serve(started, &spec)?, sender))
     }
 
+    /// Starts a command whose standard input is one end of a pair of connected sockets and returns the other end: unlike a pipe, no other
+    /// process of the command can open it again. The command's output goes to the logs; [`CommandSpec::stdin`] is ignored.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn start_on_socket(
+        &self,
+        spec: CommandSpec,
+    ) -> Result<(RunningCommand, UnixStream), StartError> {
+        runtime()?;
+        let (theirs, ours) = std::os::unix::net::UnixStream::pair().map_err(unpiped)?;
+        ours.set_nonblocking(true).map_err(unpiped)?;
+        let ours = UnixStream::from_std(ours).map_err(unpiped)?;
+        let started = self.begin(&spec, Some(theirs.into())).await?;
+        Ok((running::serve(started, &spec)?, ours))
+    }
+
     async fn begin_piped(
         &self,
         spec: &CommandSpec,
@@ -362,6 +398,15 @@ impl Sandbox {
     /// As [`start`](Self::start).
     pub async fn start_jailed(&self, spec: CommandSpec) -> Result<RunningCommand, StartError> {
         running::serve(self.begin_jailed(&spec, None).await?, &spec)
+    }
+
+    /// Opens a way into the loopback of a jail that a process of this user started, for sockets there.
+    ///
+    /// # Errors
+    /// The jail has ended, or its network cannot be joined.
+    pub async fn enter_loopback(&self, at: JailPlace) -> Result<LoopbackDoor, StartError> {
+        runtime()?;
+        jail::enter_loopback(&self.inner.config, at).await
     }
 
     async fn begin_jailed(

@@ -33,7 +33,7 @@ pub const JAIL_ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 pub const MAX_OUTLET_PORTS: usize = 64;
 
 /// Maximum number of connections of one command served at the same time; more wait in the kernel's short queue.
-const MOST: usize = 64;
+pub const MAX_OUTLET_CONNECTIONS: usize = 64;
 /// How long to stop accepting after an error, which means that this process lacks descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Maximum length of a question for a name over UDP that is read whole; a longer one is cut, and malformed then.
@@ -103,7 +103,7 @@ async fn serve(listeners: Vec<TcpListener>, names: Vec<UdpSocket>, outlet: Arc<d
     let (mut served, mut first) = (JoinSet::new(), 0);
     loop {
         tokio::select! {
-            accepted = poll_fn(|context| accept(&listeners, &mut first, context)), if served.len() < MOST => match accepted {
+            accepted = poll_fn(|context| accept(&listeners, &mut first, context)), if served.len() < MAX_OUTLET_CONNECTIONS => match accepted {
                 Ok(connection) => _ = served.spawn(outlet.serve(connection)),
                 Err(_) => tokio::time::sleep(PAUSE).await,
             },

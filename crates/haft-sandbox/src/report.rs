@@ -16,6 +16,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::Interest;
 
 use crate::guard_event::GuardEvent;
+use crate::loopback::MAX_START_PORTS;
 use crate::outlet::MAX_OUTLET_PORTS;
 
 /// A step that failed; nothing of the command has run.
@@ -162,8 +163,9 @@ pub(crate) fn tell(mut link: &UnixStream, report: &JailReport) {
     let _ = link.write_all(&report.encode());
 }
 
-/// Maximum number of descriptors that come with a report: an outlet's listeners at its ports, those for names, and its own; and a terminal.
-const MOST_FILES: usize = MAX_OUTLET_PORTS + 4;
+/// Maximum number of descriptors that come with a report: an outlet's listeners at its ports, those for names, and its own; those of a
+/// shared loopback by two protocols, and its link; and a terminal. The kernel takes at most 253 (`SCM_MAX_FD`).
+const MOST_FILES: usize = MAX_OUTLET_PORTS + 2 * MAX_START_PORTS + 5;
 
 /// Sends descriptors to the host, for it to keep, if there are any.
 ///

@@ -16,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 use crate::StartError;
 use crate::command::{CommandSpec, Network, Stdin};
 use crate::guard_event::GuardEvent;
+use crate::loopback::JailLoopback;
 use crate::memory::MemoryBound;
 use crate::outlet::RunningOutlet;
 use crate::output::Log;
@@ -96,6 +97,7 @@ struct CommandState {
     stdout: Log,
     stderr: Log,
     terminal: Option<CommandTerminal>,
+    loopback: Option<Arc<JailLoopback>>,
     exit: watch::Sender<Option<Exit>>,
     control: watch::Sender<CommandControl>,
 }
@@ -168,6 +170,16 @@ impl RunningCommand {
     pub fn live(&self) -> &Log {
         let screen = self.terminal().and_then(CommandTerminal::screen);
         screen.unwrap_or(self.stdout())
+    }
+
+    /// Returns its loopback, if it shares that and the machine can.
+    pub fn loopback(&self) -> Option<&Arc<JailLoopback>> {
+        self.state().loopback.as_ref()
+    }
+
+    /// Returns what ends the command and hears of its end, without keeping it running.
+    pub fn stopper(&self) -> CommandStopper {
+        CommandStopper(Arc::clone(&self.held.0))
     }
 
     /// Returns how strongly it is confined.
@@ -269,6 +281,24 @@ impl RunningCommand {
     }
 }
 
+/// Ends a command and hears of its end, but does not keep it running.
+#[derive(Debug, Clone)]
+pub struct CommandStopper(Arc<CommandState>);
+
+impl CommandStopper {
+    /// Kills the whole tree.
+    pub fn kill(&self) {
+        self.0.control.send_modify(|control| control.kill = true);
+    }
+
+    /// Returns once it has ended.
+    pub async fn ended(&self) {
+        let mut exit = self.0.exit.subscribe();
+        // The state holds the sender, so it cannot be dropped.
+        let _ = exit.wait_for(Option::is_some).await;
+    }
+}
+
 /// A started process whose pipes are not read yet.
 #[derive(Debug)]
 pub(crate) struct StartedCommand {
@@ -282,6 +312,8 @@ pub(crate) struct StartedCommand {
     pub(crate) memory: MemoryBound,
     /// Answers the command's connections until it has ended.
     pub(crate) gate: Option<RunningOutlet>,
+    /// Its loopback, if it shares that.
+    pub(crate) loopback: Option<JailLoopback>,
 }
 
 /// Starts a command without a jail.
@@ -343,6 +375,7 @@ pub(crate) fn passthrough(
         strength: Strength::None,
         memory: MemoryBound::Process,
         gate: None,
+        loopback: None,
     })
 }
 
@@ -370,6 +403,7 @@ pub(crate) fn serve(
         strength,
         memory,
         gate,
+        loopback,
     } = started;
     let system = |source| StartError::System {
         step: "read it",
@@ -393,6 +427,7 @@ pub(crate) fn serve(
         stdout: spec.log(),
         stderr: spec.log(),
         terminal,
+        loopback: loopback.map(Arc::new),
         exit: watch::Sender::new(None),
         control: watch::Sender::new(CommandControl {
             kill: false,

@@ -31,6 +31,23 @@ impl ResolvedCommand<'_> {
         command.stdin(stdin).stdout(stdout).stderr(stderr).spawn()
     }
 
+    /// Starts it as the leader of a session of its own: it has no terminal to ask at.
+    #[expect(
+        unsafe_code,
+        reason = "there is no safe way to start a program in a session of its own"
+    )]
+    pub(crate) fn spawn_in_session(&self, stdin: Stdio, stdout: Stdio) -> io::Result<Child> {
+        let mut command = self.command();
+        let leave = || rustix::process::setsid().map(drop).map_err(io::Error::from);
+        // SAFETY: between fork and exec only setsid(2) is called, which allocates nothing and takes no lock.
+        unsafe { command.pre_exec(leave) };
+        command
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(Stdio::null())
+            .spawn()
+    }
+
     /// Replaces this process with it, descriptors unchanged; returns why that failed.
     pub(crate) fn replace(&self) -> io::Error {
         self.command().exec()

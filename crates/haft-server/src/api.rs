@@ -30,6 +30,7 @@ mod openapi;
 mod own;
 mod rules;
 mod runs;
+mod services;
 pub(crate) mod state;
 mod tool_page;
 mod webhook;
@@ -56,6 +57,9 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/runs", get(runs::list))
         .route("/runs/{run}", get(runs::show))
         .route("/runs/{run}/about", get(runs::about))
+        .route("/runs/{run}/services", get(services::list))
+        .route("/runs/{run}/exposed", get(services::exposed))
+        .route("/runs/{run}/services/{name}/stop", post(services::stop))
         .route("/runs/{run}/changes", get(changes::list))
         .route("/runs/{run}/undo", post(changes::undo))
         .route("/artifacts", get(artifacts::list))

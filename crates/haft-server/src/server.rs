@@ -167,12 +167,12 @@ impl ServeContext<'_> {
         stop: impl Future<Output = T>,
         ready: impl FnOnce(&ReadyServer) -> Result<(), Problem>,
     ) -> Result<Option<T>, Problem> {
+        raise_open_files();
         if self.options.stdio && self.options.http.is_none() {
             let starts = self.options.background == Background::WhenAsked;
             self.runs.set_console_finder(Attach::new(self.app, starts));
             return self.over_pipes(stop).await;
         }
-        raise_open_files();
         if self.is_background() {
             let alone = self.app.wanted_console().lock()?;
             let _alone = alone.ok_or_else(|| {

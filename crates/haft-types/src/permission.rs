@@ -13,6 +13,9 @@ pub const PROPOSED_RULE: &str = "allow rule";
 /// The kind of effect ([`Effect::Other`]) for continuing beyond a money budget; its value names the budget that is used up.
 pub const BUDGET_EFFECT: &str = "budget";
 
+/// The kind of effect ([`Effect::Other`]) of opening a port at which a command serves to this machine; its value is the port.
+pub const EXPOSE_EFFECT: &str = "expose port";
+
 /// The kind of effect ([`Effect::Other`]) of a call that changes files whose names are not all known; its value says why.
 pub const UNKNOWN_NAMES: &str = "unknown names";
 
@@ -117,6 +120,14 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         leads_to: Vec<IpAddr>,
     },
+    /// Uses one of the host's logins: a credential in a request, or a signature by a key.
+    Sign {
+        /// For what: `https:HOST`, `ssh:HOST` (with `:PORT` where it is not the usual one), `ssh:?` for a server that is not known, `git`
+        /// for a signed commit or tag.
+        purpose: String,
+        /// By what, in words for the user: which credential in which header from which program, or which key.
+        by: String,
+    },
     /// Writes to memory.
     Remember {
         /// Where the text is remembered: `user`, `agent` or `project`.
@@ -210,6 +221,7 @@ impl Effect {
             Self::Run { .. } => "run",
             Self::Apply { .. } => "apply",
             Self::Connect { .. } => "connect",
+            Self::Sign { .. } => "sign",
             Self::Remember { .. } => "remember",
             Self::Question => "question",
             Self::Other { kind, .. } => kind,
@@ -224,6 +236,7 @@ impl Effect {
             Self::Read(path) | Self::Write(path) | Self::Remove(path) => &path.path,
             Self::Run { command, .. } | Self::Apply { command, .. } => command,
             Self::Connect { url, .. } => url,
+            Self::Sign { purpose, .. } => purpose,
             Self::Remember { scope, .. } => scope,
             Self::Other { value, .. } => value,
         }

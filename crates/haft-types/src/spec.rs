@@ -156,16 +156,19 @@ pub enum ToolClass {
     WebFetch,
     /// Connects commands to network hosts.
     Network,
+    /// Lets commands use the host's logins.
+    Sign,
 }
 
 impl ToolClass {
     /// All classes.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Read,
         Self::Edit,
         Self::Bash,
         Self::WebFetch,
         Self::Network,
+        Self::Sign,
     ];
 
     /// Returns the name used in rules.
@@ -176,6 +179,7 @@ impl ToolClass {
             Self::Bash => "Bash",
             Self::WebFetch => "WebFetch",
             Self::Network => "Network",
+            Self::Sign => "Sign",
         }
     }
 }

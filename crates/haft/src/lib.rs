@@ -35,6 +35,7 @@ pub mod progress;
 pub mod audit;
 pub mod judgement;
 pub mod input;
+pub mod shell_report;
 pub mod journal;
 pub mod memory;
 pub mod context;

@@ -23,6 +23,7 @@ use crate::session::nest::CallScope;
 use crate::session::queue::RequestQueue;
 use crate::session::running::CallCounter;
 use crate::session::running_calls::RunningCalls;
+use crate::shell_report::ShellReport;
 use crate::spec::ToolName;
 use crate::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
 use crate::untrusted::UntrustedSources;
@@ -114,6 +115,8 @@ struct SessionState {
     pace: Pace,
     /// The input that its client pipes in.
     input: Option<Arc<CallInput>>,
+    /// What its client wants to know of the shell that runs its command line.
+    shell_report: Option<Arc<ShellReport>>,
     /// Whether its client stays with a command in the background until that ends.
     attends: bool,
     unknown_tool_hint: Option<Arc<dyn UnknownToolHint>>,
@@ -188,6 +191,7 @@ impl Session {
                 alone: false,
                 pace: Pace::default(),
                 input: None,
+                shell_report: None,
                 attends: false,
                 unknown_tool_hint: None,
                 narrowed: false,
@@ -238,6 +242,12 @@ impl Session {
     /// Returns the input that its client pipes in; `None` for a nested call.
     pub(crate) fn input(&self) -> Option<&CallInput> {
         let of_run = self.parts.run.input.as_deref();
+        of_run.filter(|_| self.nest().is_none())
+    }
+
+    /// Returns where the shell of its client's command line reports what it holds in the end; `None` for a nested call.
+    pub(crate) fn shell_report(&self) -> Option<&Arc<ShellReport>> {
+        let of_run = self.parts.run.shell_report.as_ref();
         of_run.filter(|_| self.nest().is_none())
     }
 

@@ -39,7 +39,7 @@ pub(crate) fn kind(tool: &str, class: Option<ToolClass>) -> &'static str {
         Some(ToolClass::Read) => "read",
         Some(ToolClass::Edit) => "edit",
         Some(ToolClass::Bash) => "execute",
-        Some(ToolClass::WebFetch | ToolClass::Network) => "fetch",
+        Some(ToolClass::WebFetch | ToolClass::Network | ToolClass::Sign) => "fetch",
         None => "other",
     }
 }

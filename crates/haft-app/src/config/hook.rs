@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use haft_hook::Agent;
 use parking_lot::RwLock;
 
 use crate::config::{Settings, typed};
@@ -13,6 +14,8 @@ pub(crate) struct HookSettings {
     pub(crate) ask: String,
     /// Whether haft runs the agent's commands in the jail.
     pub(crate) wraps: bool,
+    /// Whether variables and functions of a command in the jail hold for the agent's next one.
+    pub(crate) shell_state: KeptShellState,
     /// The maximum time that a hook waits for a decision.
     pub(crate) wait: Duration,
 }
@@ -22,7 +25,38 @@ impl HookSettings {
         Self {
             ask: settings.get(typed::HOOK_ASK),
             wraps: settings.get(typed::HOOK_WRAP) == "jail",
+            shell_state: KeptShellState::of(&settings.get(typed::HOOK_SHELL_STATE)),
             wait: settings.get(typed::HOOK_WAIT),
+        }
+    }
+}
+
+/// Whether what a command sets in its shell holds for the agent's next command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptShellState {
+    /// Where the agent's own shell keeps it.
+    AsAgent,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl KeptShellState {
+    fn of(setting: &str) -> Self {
+        match setting {
+            "keep" => Self::Always,
+            "none" => Self::Never,
+            _ => Self::AsAgent,
+        }
+    }
+
+    /// Whether it holds for the next command of this agent.
+    pub(crate) fn is_kept(self, agent: Agent) -> bool {
+        match self {
+            Self::AsAgent => agent.keeps_shell_state(),
+            Self::Always => true,
+            Self::Never => false,
         }
     }
 }

@@ -180,6 +180,8 @@ settings! {
     SANDBOX_REQUIRE: String = "sandbox.require";
     /// `sandbox.network`
     SANDBOX_NETWORK: String = "sandbox.network";
+    /// `network.ssh_agent`
+    SSH_AGENT: String = "network.ssh_agent";
     /// `sandbox.changes`
     SANDBOX_CHANGES: String = "sandbox.changes";
     /// `web.robots`
@@ -220,6 +222,8 @@ settings! {
     HOOK_ASK: String = "hook.ask";
     /// `hook.wrap`
     HOOK_WRAP: String = "hook.wrap";
+    /// `hook.shell_state`
+    HOOK_SHELL_STATE: String = "hook.shell_state";
     /// `hook.wait_s`
     HOOK_WAIT: Duration = "hook.wait_s";
     /// `serve.http`

@@ -8,6 +8,8 @@ use haft_builtins::lexical::normalize;
 use haft_shell::{parse, plain_words};
 
 use crate::app::App;
+use crate::hook::shell_state::ShellState;
+use crate::hook::shell_state::given::GivenState;
 
 /// How many seconds a jailed command waits for a decision about what it changed. Most agents end their shell after two minutes.
 const WAIT: &str = "60";
@@ -27,12 +29,19 @@ impl ExecLine {
         if let Some(Inner { line, background }) = shell.inner_line(line) {
             return Some(Self {
                 line: None,
-                call: shell.app.exec_call(&[line], &shell.folder, background),
+                call: shell.call(&line, background),
             });
         }
-        let (shell, moves, rest) = shell.split_moves(line);
+        let before = shell.folder.clone();
+        let (mut shell, mut moves, mut rest) = shell.split_moves(line);
+        if changes_folder(rest) && !is_followed(rest) {
+            // Where it ends is not known: the agent stays where it was, and not halfway.
+            (shell.folder, moves, rest) = (before, String::new(), line.trim());
+        }
         let words = plain_words(rest);
-        if words.is_some_and(|words| words.first().is_none_or(|first| first == "cd")) {
+        if rest.is_empty()
+            || words.is_some_and(|words| words.first().is_some_and(|first| first == "cd"))
+        {
             return None;
         }
         let detached = detached(rest);
@@ -42,9 +51,7 @@ impl ExecLine {
         let line = format!("{moves}{line}");
         Some(Self {
             line: Some(line),
-            call: shell
-                .app
-                .exec_call(&[rest.to_owned()], &shell.folder, background),
+            call: shell.call(rest, background),
         })
     }
 }
@@ -67,6 +74,22 @@ fn detached(line: &str) -> Option<&str> {
     (is_one && parse(rest).is_ok()).then_some(rest)
 }
 
+/// Whether a line may change the folder.
+fn changes_folder(line: &str) -> bool {
+    let mut words = line.split(|c: char| c.is_whitespace() || ";&|(){}`".contains(c));
+    words.any(|word| matches!(word, "cd" | "pushd" | "popd"))
+}
+
+/// Whether a line is words alone, commands that all run after each other: joined by `&&`, where all succeed, or by `;` and new lines.
+fn is_followed(line: &str) -> bool {
+    let joined = line.contains("&&");
+    !line.contains(['(', ')', '{', '}', '`', '\'', '"', '\\', '$', '#'])
+        && !["||", "<<", ";;"].iter().any(|sign| line.contains(sign))
+        && !(joined && line.contains([';', '\n']))
+        && !line.replace("&&", "").contains(" &")
+        && !["pushd", "popd"].iter().any(|word| line.contains(word))
+}
+
 /// Whether a line sends both its output and its errors elsewhere: `> log 2>&1`, `&> log`.
 fn is_silent(line: &str) -> bool {
     let both = line.contains("&>") || line.contains(">&");
@@ -86,9 +109,20 @@ pub(super) struct AgentShell<'a> {
     pub(super) folder: String,
     /// Whether the agent goes on while the command runs.
     pub(super) background: bool,
+    /// The variables and functions of earlier commands, if they hold for the next one.
+    pub(super) state: Option<ShellState>,
 }
 
 impl AgentShell<'_> {
+    /// The call that `haft exec` makes for a line, with what the session's shell holds by now.
+    fn call(&self, line: &str, background: bool) -> ToolCall {
+        let given = self.state.as_ref().map(|state| GivenState::of(state, line));
+        let given = given.unwrap_or_default();
+        let line = given.line(line);
+        self.app
+            .exec_call_with(line, &self.folder, background, &given.env)
+    }
+
     /// The line that runs another by `haft exec`. Its standard input is closed: what the agent leaves open there never ends.
     fn exec_line(&self, line: &str, background: bool) -> Option<String> {
         let mut words = vec![
@@ -105,6 +139,9 @@ impl AgentShell<'_> {
         ];
         if background {
             words.push("--background");
+        }
+        if self.state.is_some() {
+            words.push("--shell-state");
         }
         words.extend(["--", line]);
         let words: Vec<String> = words.into_iter().map(str::to_owned).collect();
@@ -160,17 +197,17 @@ impl AgentShell<'_> {
         (shell, moves, rest)
     }
 
-    /// Returns the folder below the workspace in which a line ends that is commands joined by `&&`, if it is another than it started in: in the
+    /// Returns the folder below the workspace in which a line ends that is commands after each other, if it is another than it started in: in the
     /// jail, that change would end with the line.
     fn last_folder(&self, line: &str) -> Option<String> {
-        let is_plain = !line.contains([
-            '(', ')', '{', '}', '`', '\'', '"', '\\', ';', '\n', '$', '#',
-        ]) && !line.contains("||")
-            && !line.replace("&&", "").contains(" &");
+        if !is_followed(line) {
+            return None;
+        }
+        let line = line.replace("&&", "\n");
         let root = Path::new(self.app.workspace());
         let start = root.join(&self.folder);
         let mut folder = start.clone();
-        for part in line.split("&&").filter(|_| is_plain) {
+        for part in line.split([';', '\n']) {
             let words = plain_words(part).unwrap_or_default();
             match words.as_slice() {
                 [cd, to] if cd == "cd" && !to.starts_with(['-', '~']) => {

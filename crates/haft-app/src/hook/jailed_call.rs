@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::hook::exec_line::{AgentShell, ExecLine};
 use crate::hook::folder::AgentFolder;
 use crate::hook::preapproval;
+use crate::hook::shell_state::stored::StoredState;
 use crate::own_program::own_program;
 use crate::problem::Problem;
 
@@ -45,6 +46,9 @@ impl JailedCall {
             )
             .advise("install haft again, and end the old server: haft console --stop")
         })?;
+        let keeps = folder.settings().shell_state.is_kept(event.agent);
+        let state = keeps.then(|| StoredState::named(folder.app.home(), session).read());
+        let state = state.transpose()?;
         let exec = command_folder(folder, call, start).and_then(|folder_below| {
             let shell = AgentShell {
                 app: &folder.app,
@@ -52,6 +56,7 @@ impl JailedCall {
                 session,
                 folder: folder_below,
                 background,
+                state,
             };
             ExecLine::of(shell, line)
         });

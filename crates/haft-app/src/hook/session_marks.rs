@@ -38,6 +38,8 @@ enum Note {
     Changed(String),
     /// Commands that this file defines were approved as it is.
     Approved(String),
+    /// An outcome said this, which holds for later commands, too.
+    Said(String),
 }
 
 /// The notes of a session, or the shared ones of all that cannot be told apart.
@@ -53,6 +55,7 @@ struct Noted {
     length: u64,
     read: Vec<UntrustedSource>,
     changed: BTreeSet<String>,
+    said: BTreeSet<String>,
     is_full: bool,
 }
 
@@ -157,6 +160,16 @@ impl SessionMarks {
         }
     }
 
+    /// Returns true if no outcome of the session has said this, as far as is known, and notes that one does.
+    pub(super) fn is_first(&self, said: &str) -> bool {
+        let mut noted = self.noted.lock();
+        let known = self.refresh(&mut noted).is_ok() && noted.said.contains(said);
+        if !known && let Err(problem) = self.add(&mut noted, &[Note::Said(said.to_owned())]) {
+            tracing::warn!(%problem, "note what an outcome said to an agent's session");
+        }
+        !known
+    }
+
     /// Keeps the notes from being removed as old ones.
     pub(super) fn keep(&self) {
         let file = OpenOptions::new().append(true).open(&self.path);
@@ -226,6 +239,9 @@ impl SessionMarks {
                 Ok(Note::Approved(file)) => {
                     now.changed.remove(&file);
                 }
+                Ok(Note::Said(said)) => {
+                    now.said.insert(said);
+                }
                 // A line that was cut off when the disk was full, or of another version of haft.
                 Err(_) => {
                     now.is_full = true;
@@ -280,7 +296,9 @@ mod tests {
         same.note_approved(&["/w/package.json".to_owned()]);
         assert_eq!(one.sources().unwrap().len(), 1);
         assert!(one.changed_definitions("npm test").is_empty());
+        assert!(one.is_first("a note") && !same.is_first("a note"));
         let other = SessionMarks::of(home.path(), &key("b"));
+        assert!(other.is_first("a note"));
         assert!(other.sources().unwrap().is_empty());
         assert!(SessionMarks::is_name(one.name()) && !SessionMarks::is_name("../x"));
     }

@@ -141,10 +141,10 @@ pub(crate) fn own_tools(
 ) -> Result<Arc<dyn Toolset>, Problem> {
     let to_problem = |e: String| Problem::failed(format!("cannot make haft's own tools: {e}"));
     let apply = changes.tool().map_err(|e| to_problem(e.to_string()))?;
-    let connect = network.tool().map_err(|e| to_problem(e.to_string()))?;
+    let asking = network.tools().map_err(|e| to_problem(e.to_string()))?;
     let tools = ToolRegistry::new();
     let more = haft_agent::spend_more().map_err(|e| to_problem(e.to_string()))?;
-    let all = [apply, more].into_iter().chain(connect);
+    let all = [apply, more].into_iter().chain(asking);
     tools.add_all(all).map_err(|e| to_problem(e.to_string()))?;
     Ok(Arc::new(tools))
 }

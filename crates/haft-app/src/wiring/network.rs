@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use haft_builtins::command::{CommandNetwork, REGISTRIES, packages_of};
 use haft_builtins::proxy::{AllowList, Proxy};
+use haft_builtins::services::Services;
+use haft_sandbox::Places;
 
 use crate::config::Settings;
 use crate::config::typed::{SANDBOX_BACKEND, SANDBOX_NETWORK};
@@ -12,9 +14,14 @@ use crate::listening::Listeners;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::upstream::upstream;
+use crate::wiring::credentials;
 
 /// Builds the network access of commands.
-pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, Problem> {
+pub(crate) fn network(
+    at: &Site,
+    settings: &Settings,
+    places: &Places,
+) -> Result<CommandNetwork, Problem> {
     let word = settings.get(SANDBOX_NETWORK);
     let word = word.as_str();
     let passthrough = settings.get(SANDBOX_BACKEND) == "passthrough";
@@ -24,11 +31,13 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
     }
     let packages = packages(at);
     let upstream = upstream(settings)?;
+    let logins = credentials::logins(at, settings, places)?;
     let proxy = |hosts| {
         let proxy = Proxy::new(hosts);
         let own = Arc::new(Listeners::of(at.home.path()));
         proxy
             .with_upstream(upstream.clone())
+            .with_logins(logins.clone())
             .without_own_listeners(own)
     };
     let network = match word {
@@ -52,6 +61,7 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
         "full" => CommandNetwork::full(),
         other => return Err(settings.unavailable("sandbox.network", other)),
     };
+    let network = network.with_services(Services::new(at.home.path()));
     Ok(match packages {
         Some(folder) => network.with_packages(folder),
         None => network,

@@ -196,7 +196,7 @@ impl CommandConfinement {
         let sandbox = sandbox(settings, places.clone())?;
         let log = Arc::new(ChangeLog::new(at.home.path()));
         Ok(Self {
-            network: network::network(at, settings)?,
+            network: network::network(at, settings, &places)?,
             changes: changes::changes(
                 at,
                 settings,

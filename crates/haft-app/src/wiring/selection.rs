@@ -14,7 +14,12 @@ use crate::wiring::chain::NO_PYTHON;
 use crate::wiring::offer::ToolOffer;
 
 /// Tools that come with `run_command`.
-const WITH_COMMANDS: [&str; 3] = ["await_command", "command_input", "kill_command"];
+const WITH_COMMANDS: [&str; 4] = [
+    "await_command",
+    "command_input",
+    "kill_command",
+    "expose_port",
+];
 
 /// Bundles: the names of tool categories.
 const BUNDLES: [&str; 7] = [

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use haft::policy::Denials;
 use haft_builtins::command::CommandSurroundings;
+use haft_builtins::ssh_agent::SshAgent;
 use haft_sandbox::{Places, ToolchainSearch, Toolchains};
 
-use crate::config::{Settings, ValueOrigin};
+use crate::config::{Settings, ValueOrigin, typed};
 use crate::own_program::own_program;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -93,6 +94,25 @@ pub(crate) fn surroundings(
         path,
         env,
         certificates,
+        agent: agent(at, settings),
+    })
+}
+
+/// Returns the user's ssh-agent, if one runs.
+fn agent(at: &Site, settings: &Settings) -> Option<SshAgent> {
+    if settings.get(typed::SSH_AGENT) != "auto" {
+        return None;
+    }
+    let own = at
+        .environment
+        .folder("HOME")
+        .map(|home| home.join(".ssh/known_hosts"));
+    Some(SshAgent {
+        socket: at.environment.folder("SSH_AUTH_SOCK")?,
+        known_hosts: own
+            .into_iter()
+            .chain(["/etc/ssh/ssh_known_hosts".into()])
+            .collect(),
     })
 }
 

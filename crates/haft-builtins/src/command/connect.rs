@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::COMMANDS;
 use crate::describe::{builtin, writes};
+use crate::proxy::logins::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionRefusal};
 use crate::web::http::OpenAddresses;
 use crate::web::target::WebUrl;
@@ -52,10 +53,50 @@ pub(crate) struct ConnectInput {
     /// The other hosts of the same registry, which such a program asks, too: one decision covers all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<OtherHost>,
+    /// The login that is used there, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) login: Option<LoginInput>,
     /// The command line.
     pub(crate) command: String,
     /// The command itself, which may have ended by the time of the decision.
     pub(crate) task: String,
+}
+
+/// A login of the host that a command uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LoginInput {
+    /// What it is for: `https:HOST`, `ssh:HOST`, `git`.
+    pub(crate) purpose: String,
+    /// Which credential or key it is.
+    pub(crate) by: String,
+}
+
+impl From<&LoginUse> for LoginInput {
+    fn from(login: &LoginUse) -> Self {
+        Self {
+            purpose: login.purpose.clone(),
+            by: login.by.clone(),
+        }
+    }
+}
+
+impl LoginInput {
+    /// Returns the permission to use it.
+    pub(super) fn permission(&self) -> Permission {
+        Permission {
+            effect: Effect::Sign {
+                purpose: self.purpose.clone(),
+                by: self.by.clone(),
+            },
+            // Nobody can say what a login at an unknown server leads to.
+            risk: if self.purpose.ends_with(":?") {
+                Risk::Critical
+            } else {
+                Risk::High
+            },
+        }
+    }
 }
 
 /// A host at the same port.
@@ -90,6 +131,9 @@ impl ConnectInput {
 pub(crate) struct ConnectData {
     /// `HOST:PORT`, with the private addresses that were agreed to.
     pub(crate) connected: Vec<String>,
+    /// The login that was agreed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) login: Option<LoginInput>,
 }
 
 /// A host and port, with the private addresses that the host resolves to, if it was looked up.
@@ -173,7 +217,7 @@ impl OpenCommands {
         self.0.lock().remove(task);
     }
 
-    fn has(&self, task: &str) -> bool {
+    pub(super) fn has(&self, task: &str) -> bool {
         self.0.lock().contains(task)
     }
 }
@@ -208,9 +252,10 @@ impl TypedTool for Connect {
 
     fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
         let places = input.places().map(|place| place.permission());
+        let places = places.chain(input.login.iter().map(LoginInput::permission));
         // A saved rule covers every command; a session grant covers only one, because of its condition.
         let stated = &[
-            "program", "host", "port", "leads_to", "also", "command", "task",
+            "program", "host", "port", "leads_to", "also", "login", "command", "task",
         ];
         Ok(Intent::of(places.collect::<Vec<_>>())
             .with_stated(stated)
@@ -224,7 +269,9 @@ impl TypedTool for Connect {
         let places = connected.join(", ");
         if self.0.has(&input.task) {
             let summary = format!("{} connects to {places}", input.program);
-            return Ok(ToolResult::data(&ConnectData { connected })?.with_summary(summary));
+            let login = input.login;
+            let data = ConnectData { connected, login };
+            return Ok(ToolResult::data(&data)?.with_summary(summary));
         }
         let message = format!(
             "`{}` has ended: it made no connection to {places}, and this decision has no effect on it",

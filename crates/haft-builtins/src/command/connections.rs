@@ -1,5 +1,7 @@
 //! `Connections`: decides about the connections of one command, also in the background, and remembers the decisions.
 
+pub(super) mod judge;
+
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,13 +19,16 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::command::connect::{
-    CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, OpenCommands, OtherHost,
+    CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput, OpenCommands,
+    OtherHost,
 };
+use crate::command::login_decisions::LoginDecisions;
+use crate::command::sign::SIGN;
 use crate::command::think_clock::ThinkClock;
 use crate::files::sha256;
-use crate::proxy::{ConnectionAccess, ConnectionJudge, ConnectionRefusal, Proxy};
+use crate::proxy::logins::LoginUse;
+use crate::proxy::{ConnectionAccess, ConnectionRefusal, Proxy};
 use crate::web::http::OpenAddresses;
-use crate::web::network::BoxFuture;
 use crate::web::target::WebUrl;
 
 /// Maximum number of places that haft decides about per command.
@@ -47,13 +52,16 @@ type VerdictReceiver = watch::Receiver<Option<ConnectionVerdict>>;
 #[derive(Debug)]
 struct PendingTarget {
     place: ConnectionTarget,
+    /// The login that is to be used there, about which the same request asks.
+    login: Option<LoginInput>,
     tell: watch::Sender<Option<ConnectionVerdict>>,
 }
 
 impl PendingTarget {
     fn new(place: ConnectionTarget) -> (Self, VerdictReceiver) {
         let (tell, hear) = watch::channel(None);
-        (Self { place, tell }, hear)
+        let login = None;
+        (Self { place, login, tell }, hear)
     }
 
     fn answer(&self, answer: ConnectionVerdict) {
@@ -104,6 +112,10 @@ pub(crate) struct Connections {
     shown: Semaphore,
     /// The places that the command has connected to.
     reached: Mutex<BTreeSet<String>>,
+    /// The hosts and ports among them.
+    connected: Mutex<BTreeSet<(String, u16)>>,
+    /// The logins that it may use, or not.
+    pub(super) logins: LoginDecisions,
 }
 
 /// Returns the command for a request: a long one is truncated and gets the digest of the whole, so that its approval does not
@@ -154,6 +166,7 @@ impl Connections {
             port: 0,
             leads_to: Vec::new(),
             also: Vec::new(),
+            login: None,
             command: stated(call.whole),
             task: format!("{}/{}", context.run(), context.call_id()),
         };
@@ -171,12 +184,28 @@ impl Connections {
             ended: watch::Sender::new(false),
             shown: Semaphore::new(MAX_PENDING),
             reached: Mutex::default(),
+            connected: Mutex::default(),
+            logins: LoginDecisions::default(),
         })
     }
 
     /// Returns the places that the command has connected to.
     pub(super) fn reached_places(&self) -> Vec<String> {
         self.reached.lock().iter().cloned().collect()
+    }
+
+    /// Notes that there was a connection to a host.
+    pub(super) fn note_place(&self, target: &WebUrl) {
+        let mut connected = self.connected.lock();
+        if connected.len() < MAX_PLACES {
+            let host = target.host().trim_end_matches('.').to_owned();
+            connected.insert((host, target.port()));
+        }
+    }
+
+    /// Returns the hosts and ports that the command has connected to.
+    pub(super) fn ssh_places(&self) -> Vec<(String, u16)> {
+        self.connected.lock().iter().cloned().collect()
     }
 
     /// Returns a value during whose lifetime the command asks about connections.
@@ -192,6 +221,39 @@ impl Connections {
         asking.take().unwrap_or_default()
     }
 
+    /// Starts a task that asks; returns false if the command has ended.
+    pub(super) fn spawn_question(
+        &self,
+        question: impl Future<Output = ()> + Send + 'static,
+    ) -> bool {
+        // Holds the lock while the task starts: no one would end a task that starts after the command's end.
+        let mut asking = self.asking.lock();
+        let Some(tasks) = asking.as_mut() else {
+            return false;
+        };
+        tasks.push(tokio::spawn(question));
+        true
+    }
+
+    /// Returns the description of the command in requests.
+    pub(super) fn request(&self) -> &ConnectInput {
+        &self.request
+    }
+
+    /// Has an internal tool called now, until the command ends.
+    pub(super) async fn call_now(&self, tool: &str, arguments: String) -> Outcome {
+        let called = self.call.call_internal_now(tool, arguments, self.ended());
+        called.await
+    }
+
+    /// Returns the policy's verdict on a login.
+    pub(super) fn login_verdict(&self, login: &LoginInput) -> Verdict {
+        let verdicts = self.rules.verdicts(SIGN, &[login.permission()]);
+        verdicts
+            .first()
+            .map_or(Verdict::Ask, |judged| judged.verdict)
+    }
+
     /// Completes when the command has ended.
     async fn ended(&self) {
         // `self` owns the sender, so it cannot be dropped earlier.
@@ -199,7 +261,11 @@ impl Connections {
     }
 
     /// Returns the decision about a place, which may still be pending, and whether it was made for an earlier connection.
-    fn answer(self: &Arc<Self>, place: &ConnectionTarget) -> (VerdictReceiver, bool) {
+    fn answer(
+        self: &Arc<Self>,
+        place: &ConnectionTarget,
+        login: Option<&LoginUse>,
+    ) -> (VerdictReceiver, bool) {
         let judged = self.verdicts(std::slice::from_ref(place)).pop();
         let asked_each_time = judged.is_some_and(|judged| judged.asks_each_time);
         let mut decided = self.decided.lock();
@@ -207,7 +273,8 @@ impl Connections {
         if let Some(known) = known.filter(|known| known.holds(asked_each_time)) {
             return (known.hear.clone(), true);
         }
-        let (wanted, hear) = PendingTarget::new(place.clone());
+        let (mut wanted, hear) = PendingTarget::new(place.clone());
+        wanted.login = login.map(LoginInput::from);
         if known.is_none() && decided.len() >= MAX_PLACES {
             wanted.refuse(
                 format!("the command has already asked for {MAX_PLACES} hosts"),
@@ -222,19 +289,10 @@ impl Connections {
         decided.insert(place.clone(), known);
         let others = self.others(place, &mut decided);
         drop(decided);
-        // Holds the lock while the task starts: no one would end a task that starts after the command's end.
-        let mut asking = self.asking.lock();
-        let Some(tasks) = asking.as_mut() else {
-            self.forget(&others);
-            wanted.refuse("the command has ended", None);
-            return (hear, false);
-        };
         let this = Arc::clone(self);
-        // Uses a separate task, because the program may give up this connection and open another.
-        tasks.push(tokio::spawn(async move {
-            this.ask(wanted, others).await;
-        }));
-        drop(asking);
+        // Uses a separate task, because the program may give up this connection and open another. If the command has ended, nobody is
+        // asked, and whoever waits hears that.
+        self.spawn_question(async move { this.ask(wanted, others).await });
         (hear, false)
     }
 
@@ -276,6 +334,16 @@ impl Connections {
         verdict.is_some_and(|judged| judged.verdict == Verdict::Ask)
     }
 
+    /// Returns true if a place is allowed, or somebody can be asked about it.
+    fn may_be_allowed(&self, place: &ConnectionTarget) -> bool {
+        let verdict = self.verdicts(std::slice::from_ref(place)).pop();
+        verdict.is_some_and(|judged| match judged.verdict {
+            Verdict::Allow => true,
+            Verdict::Ask => self.rules.can_ask(),
+            Verdict::Deny => false,
+        })
+    }
+
     fn verdicts(&self, places: &[ConnectionTarget]) -> Vec<EffectVerdict> {
         let wanted: Vec<Permission> = places.iter().map(ConnectionTarget::permission).collect();
         self.rules.verdicts(CONNECT, &wanted)
@@ -313,6 +381,7 @@ impl Connections {
         }
         let verdicts = self.verdicts(&places);
         let asks = verdicts.iter().any(|judged| judged.verdict == Verdict::Ask);
+        let asks = asks || wanted.iter().any(|one| one.login.is_some());
         let _thinking = asks.then(|| self.clock.begin());
         // The semaphore is never closed; an error would only make this ask at once.
         let _shown = if asks {
@@ -323,7 +392,11 @@ impl Connections {
         } else {
             None
         };
-        let decided = self.judge_places(&places).await;
+        let login = wanted.first().and_then(|first| first.login.as_ref());
+        let decided = self.judge_places(&places, login).await;
+        if let (Some(login), Ok(())) = (login, &decided) {
+            self.logins.note_agreed(login);
+        }
         for ((one, place), verdict) in wanted.iter().zip(&places).zip(&verdicts) {
             match &decided {
                 Ok(()) if verdict.names_place => {
@@ -335,8 +408,9 @@ impl Connections {
         }
     }
 
-    /// Resolves the host of a place if that discloses nothing: for the name of a registry, or one that only a private network knows.
-    /// Any other lookup would disclose the name to its DNS server before the user agreed.
+    /// Resolves the host of a place before the decision if that discloses little: for the name of a registry, or one that only a private
+    /// network knows. Any other lookup would disclose the name to its DNS server before the user agreed, and so would one for a place
+    /// that is denied, or about which nobody can be asked.
     async fn resolve_privately(
         &self,
         place: &ConnectionTarget,
@@ -345,6 +419,9 @@ impl Connections {
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
         // The policy denies by name what no decision can open.
         if !place.leads_to.is_empty() || !quiet || private && !can_be_opened(&place.host) {
+            return Ok(place.clone());
+        }
+        if !self.may_be_allowed(place) {
             return Ok(place.clone());
         }
         let target = place.target()?;
@@ -363,6 +440,7 @@ impl Connections {
     async fn judge_places(
         &self,
         places: &[ConnectionTarget],
+        login: Option<&LoginInput>,
     ) -> Result<(), (String, Option<String>)> {
         let Some((first, others)) = places.split_first() else {
             return Ok(());
@@ -376,18 +454,18 @@ impl Connections {
             port: first.port,
             leads_to: first.leads_to.clone(),
             also: others.iter().map(other).collect(),
+            login: login.cloned(),
             ..self.request.clone()
         };
         // Plain data: serialization does not fail.
         let arguments = serde_json::to_string(&input).unwrap_or_default();
-        let call = &self.call;
-        let outcome = call.call_internal_now(CONNECT, arguments, self.ended());
-        let outcome = outcome.await;
+        let outcome = self.call_now(CONNECT, arguments).await;
         if outcome.status != Status::Ok {
             return Err(refusal_of(outcome));
         }
         let data = outcome.data.as_deref().map(RawValue::get);
         let agreed: Option<ConnectData> = data.and_then(|data| serde_json::from_str(data).ok());
+        let agreed = agreed.filter(|agreed| agreed.login.as_ref() == login);
         let agreed = agreed.map(|data| data.connected).unwrap_or_default();
         if places
             .iter()
@@ -395,11 +473,8 @@ impl Connections {
         {
             return Ok(());
         }
-        Err((
-            "the approval was edited to another host than the one that this command asked for"
-                .into(),
-            None,
-        ))
+        let why = "the approval was edited to another host or login than this command asked for";
+        Err((why.into(), None))
     }
 
     /// Decides about a place that settings let all commands reach: what the run has read by now may require a question, or forbid it.
@@ -412,7 +487,7 @@ impl Connections {
         let required = self.call.required_of_listed_connection(&wanted);
         match required.verdict() {
             Verdict::Allow => Ok(()),
-            Verdict::Ask => Arc::clone(self).decide(place).await.map(drop),
+            Verdict::Ask => Arc::clone(self).decide(place, None).await.map(drop),
             Verdict::Deny => {
                 let operator = Some(required.operator().to_string());
                 let operator = operator.filter(|advice| !advice.is_empty());
@@ -421,9 +496,43 @@ impl Connections {
         }
     }
 
-    async fn decide(self: Arc<Self>, place: ConnectionTarget) -> ConnectionVerdict {
+    /// Returns true if a place needs no question (any more): a login there is asked about by itself then.
+    fn is_settled(&self, place: &ConnectionTarget) -> bool {
+        let judged = self.verdicts(std::slice::from_ref(place)).pop();
+        let asks_each_time = judged.as_ref().is_some_and(|judged| judged.asks_each_time);
+        let decided = self.decided.lock();
+        let known = decided.get(place);
+        known.is_some_and(|known| known.holds(asks_each_time) && known.hear.borrow().is_some())
+            || judged.is_some_and(|judged| judged.verdict != Verdict::Ask)
+    }
+
+    /// Decides about a place and a login that is used there, in one request if both need one.
+    async fn decide_login(
+        self: Arc<Self>,
+        place: ConnectionTarget,
+        login: &LoginUse,
+    ) -> ConnectionVerdict {
+        let apart = self.logins.is_agreed(login) || self.is_settled(&place);
+        let with = Some(login).filter(|_| !apart);
+        let granted = Arc::clone(&self).decide(place.clone(), with).await?;
+        // Without effect if the request was about both. Another connection may have asked about the place alone.
+        match self.sign(login).await {
+            Ok(()) => Ok(granted),
+            Err((why, operator)) => Err(ConnectionRefusal::Judged {
+                place: format!("{} with your login", place.host),
+                why,
+                operator,
+            }),
+        }
+    }
+
+    async fn decide(
+        self: Arc<Self>,
+        place: ConnectionTarget,
+        login: Option<&LoginUse>,
+    ) -> ConnectionVerdict {
         for _ in 0..MAX_TRIES {
-            let (mut answer, is_known) = self.answer(&place);
+            let (mut answer, is_known) = self.answer(&place, login);
             let heard = answer.wait_for(Option::is_some).await;
             let heard = heard.ok().and_then(|answer| answer.clone());
             if let Some(answer) = heard {
@@ -458,43 +567,8 @@ fn place_of(target: &WebUrl, leads_to: Vec<IpAddr>) -> ConnectionTarget {
     }
 }
 
-/// The judge of a command's connections.
-#[derive(Debug)]
-pub(super) struct ConnectionsJudge(pub(super) Arc<Connections>);
-
-impl ConnectionJudge for ConnectionsJudge {
-    fn judge<'a>(
-        &'a self,
-        target: &'a WebUrl,
-        leads_to: &'a [IpAddr],
-    ) -> BoxFuture<'a, ConnectionVerdict> {
-        let place = place_of(target, leads_to.to_vec());
-        Box::pin(Arc::clone(&self.0).decide(place))
-    }
-
-    fn opens_private(&self) -> bool {
-        true
-    }
-
-    fn note_connected(&self, target: &WebUrl, granted: &ConnectionAccess) {
-        let leads_to = match granted {
-            ConnectionAccess::Private(OpenAddresses::These(shown))
-                if target.address().is_none() =>
-            {
-                shown.clone()
-            }
-            _ => Vec::new(),
-        };
-        let place = place_of(target, leads_to);
-        let mut reached = self.0.reached.lock();
-        if reached.len() < MAX_PLACES {
-            reached.insert(place.to_string());
-        }
-    }
-}
-
-/// Returns why a call allowed no connection, for the model and for the operator.
-fn refusal_of(outcome: Outcome) -> (String, Option<String>) {
+/// Returns why a call allowed nothing, for the model and for the operator.
+pub(super) fn refusal_of(outcome: Outcome) -> (String, Option<String>) {
     let status = outcome.status;
     match outcome.error {
         Some(error) => (error.message, outcome.operator),

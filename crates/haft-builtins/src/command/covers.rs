@@ -273,7 +273,7 @@ fn own(workspace: &Workspace) -> Vec<PathGuard> {
 }
 
 /// Returns the guards for protected names except `.git`: in a repository only the settings are protected.
-fn protected_guards() -> impl Iterator<Item = PathGuard> {
+pub(super) fn protected_guards() -> impl Iterator<Item = PathGuard> {
     let names = protected_names().filter(|name| name.path != ".git");
     names.map(|name| {
         let guard = if name.is_folder {

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft::policy::protected_from_commands;
-use haft::workspace::{GitFolders, Workspace};
+use haft::workspace::{GitFolders, OutsideRepository, Workspace};
+
+use crate::command::git_worktrees::{GIT, WORKTREES, is_of_one_worktree};
 
 /// Maximum size of a file that names a work tree, in bytes.
 const MAX_POINTER: u64 = 8 * 1024;
@@ -33,20 +35,33 @@ pub(crate) fn extra_protected<'a, P: AsRef<Path> + ?Sized + 'a>(
         .collect()
 }
 
-/// Whether a path belongs to another worktree's part of the workspace's repository: no command that works here changes what is checked
-/// out there. A worktree that the command itself adds has no part yet.
+/// Whether a path belongs to another worktree's part of a repository: no command that works here changes what is checked out there.
+/// A worktree that the command itself adds has no part yet.
 fn is_of_other_worktree(workspace: &Workspace, path: &Path) -> bool {
-    let Ok(within) = path.strip_prefix(".git/worktrees") else {
+    let outside = workspace.repository();
+    let own = outside.map_or_else(|| PathBuf::from(GIT), OutsideRepository::own_part);
+    let is_of_main = own != Path::new(GIT)
+        && path
+            .strip_prefix(GIT)
+            .is_ok_and(|within| is_of_one_worktree(within));
+    let is_others = |part: &Path| {
+        part != own
+            && is_linked_part(workspace, part)
+            && workspace.look(part).is_some()
+            && !is_below_workspace(workspace, part)
+    };
+    is_of_main || path.ancestors().any(is_others)
+}
+
+/// Whether a folder has the name and the shape of a linked worktree's part.
+fn is_linked_part(workspace: &Workspace, part: &Path) -> bool {
+    let Some(all) = part.parent() else {
         return false;
     };
-    let Some(name) = within.iter().next() else {
-        return false;
-    };
-    let part = Path::new(".git/worktrees").join(name);
-    let is_own = workspace
-        .repository()
-        .is_some_and(|outside| outside.own_part() == part);
-    !is_own && workspace.look(&part).is_some() && !is_below_workspace(workspace, &part)
+    let is_named = all.file_name().is_some_and(|name| name == WORKTREES);
+    is_named
+        && (all.parent() == Some(Path::new(GIT))
+            || workspace.look(&part.join("commondir")).is_some())
 }
 
 /// Whether the work tree of a worktree's part lies in the workspace.

@@ -16,7 +16,8 @@ use haft::spec::Risk;
 use haft::tool::{Depth, Intent};
 use haft::workspace::{EntryKind, OutsideRepository, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Mounts, PathGuard, Program, RunningCommand, Sandbox, Spool, direct_words,
+    Backend, CommandSpec, Mounts, Network, PathGuard, Program, RunningCommand, Sandbox, Spool,
+    direct_words,
 };
 
 use crate::command::RunCommandInput;
@@ -24,14 +25,15 @@ use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::connect::CommandCall;
 use crate::command::covers::{self, Covers};
 use crate::command::git;
-use crate::command::git_notes::GitNotes;
 use crate::command::git_sections::SettingsEffect;
 use crate::command::index;
 use crate::command::network::{CommandConnections, CommandNetwork};
+use crate::command::said_notes::SaidNotes;
 use crate::command::screen::ClientInput;
 use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::BackgroundTasks;
+use crate::command::trusted;
 use crate::files::check::{Checker, CheckerFinding};
 use crate::lexical::normalize;
 
@@ -42,7 +44,7 @@ const MAX_FINDING: usize = 2_000;
 /// The sandbox, the workspace it mounts, and the tasks of all runs.
 #[derive(Debug)]
 pub struct Commands {
-    sandbox: Sandbox,
+    pub(super) sandbox: Sandbox,
     workspace: Workspace,
     /// Memory limit of one command, in MiB; `None` for the sandbox's default.
     memory_mb: Option<u64>,
@@ -53,7 +55,8 @@ pub struct Commands {
     /// The views that commands work on; `None` if they change the workspace directly.
     pub(super) views: Option<Arc<Views>>,
     pub(crate) tasks: BackgroundTasks,
-    pub(super) git_notes: GitNotes,
+    /// The notes that results have had.
+    pub(super) said: SaidNotes,
 }
 
 /// The confinement of a command in the workspace.
@@ -74,7 +77,7 @@ impl Commands {
             spool: None,
             views: None,
             tasks: BackgroundTasks::default(),
-            git_notes: GitNotes::default(),
+            said: SaidNotes::default(),
         }
     }
 
@@ -351,9 +354,15 @@ impl Commands {
             whole: &whole,
             program: &program,
         };
-        let connected = self
+        let mut connected = self
             .network
             .connect(&mut spec, self.workspace.root(), &call);
+        if let Some(certificate) = self.network.certificate()
+            && matches!(spec.network, Network::Outlet(_))
+        {
+            trusted::trust(&mut spec, &self.surroundings.certificates, &certificate);
+        }
+        connected.offer_agent(self.surroundings.agent.as_ref(), &mut spec);
         Ok((spec.with_spool(self.spool.clone()), connected))
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use haft::context::CurrentRules;
 
 use crate::command::connections::Connections;
+use crate::proxy::logins::LoginUse;
 use crate::proxy::{AllowList, ConnectionAccess, ConnectionJudge, ConnectionRefusal};
 use crate::web::network::BoxFuture;
 use crate::web::target::WebUrl;
@@ -32,7 +33,26 @@ impl ConnectionJudge for ListedConnections {
         })
     }
 
+    fn judge_login<'a>(
+        &'a self,
+        target: &'a WebUrl,
+        leads_to: &'a [IpAddr],
+        login: &'a LoginUse,
+    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
+        Box::pin(async move {
+            let granted = self.judge(target, leads_to).await?;
+            let signed = self.connections.sign(login).await;
+            signed.map_err(|(why, operator)| ConnectionRefusal::Judged {
+                place: format!("{} with your login", target.host()),
+                why,
+                operator,
+            })?;
+            Ok(granted)
+        })
+    }
+
     fn note_connected(&self, target: &WebUrl, _: &ConnectionAccess) {
         self.rules.note_command_connected(target.host());
+        self.connections.note_place(target);
     }
 }

@@ -8,11 +8,16 @@ use haft::spec::{NameError, Risk};
 use haft::tool::Tool;
 use haft_sandbox::{CommandSpec, Mounts, Network, OUTLET_ADDRESS, PathGuard, RunningCommand};
 
+use crate::command::agent::{self, AgentQuestions};
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
-use crate::command::connections::{AskingGuard, Connections, ConnectionsJudge};
+use crate::command::connections::judge::ConnectionsJudge;
+use crate::command::connections::{AskingGuard, Connections};
 use crate::command::listed::ListedConnections;
+use crate::command::sign::Sign;
 use crate::command::{CommandData, packages};
 use crate::proxy::{CommandOutlet, Proxy, taken_ports};
+use crate::services::Services;
+use crate::ssh_agent::{AgentSocket, SshAgent};
 
 /// The network access of commands, and the packages they see. The default reaches nothing.
 #[derive(Debug, Clone, Default)]
@@ -20,6 +25,8 @@ pub struct CommandNetwork {
     mode: NetworkMode,
     /// The folder for packages installed for this workspace.
     packages: Option<PathBuf>,
+    /// The servers of commands, if those of one run reach each other.
+    services: Option<Services>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -41,17 +48,20 @@ impl CommandNetwork {
         Self::of(NetworkMode::Ask(proxy, OpenCommands::default()))
     }
 
-    /// Returns the internal tool that asks about connections, for
-    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools), or `None` if nothing is asked about.
+    /// Returns the internal tools that ask about connections and logins, for
+    /// [`Executor::with_internal_tools`](haft::Executor::with_internal_tools); none if nothing is asked about.
     ///
     /// # Errors
     /// If the tool cannot be described.
-    pub fn tool(&self) -> Result<Option<Arc<dyn Tool>>, NameError> {
+    pub fn tools(&self) -> Result<Vec<Arc<dyn Tool>>, NameError> {
         match &self.mode {
             NetworkMode::Ask(_, open)
             | NetworkMode::AllowList(_, open)
-            | NetworkMode::Install(_, _, open) => Connect::tool(open.clone()).map(Some),
-            NetworkMode::None | NetworkMode::Full => Ok(None),
+            | NetworkMode::Install(_, _, open) => {
+                let tools = [Connect::tool(open.clone())?, Sign::tool(open.clone())?];
+                Ok(tools.into())
+            }
+            NetworkMode::None | NetworkMode::Full => Ok(Vec::new()),
         }
     }
 
@@ -80,6 +90,7 @@ impl CommandNetwork {
         Self {
             mode,
             packages: None,
+            services: None,
         }
     }
 
@@ -87,6 +98,17 @@ impl CommandNetwork {
     pub fn with_packages(mut self, folder: PathBuf) -> Self {
         self.packages = Some(folder);
         self
+    }
+
+    /// Lets the commands of one run reach each other's servers.
+    pub fn with_services(mut self, services: Services) -> Self {
+        self.services = Some(services);
+        self
+    }
+
+    /// Returns the servers of commands, if those of one run reach each other.
+    pub fn services(&self) -> Option<&Services> {
+        self.services.as_ref()
     }
 
     /// Returns true if commands reach nothing, or each connection is judged when it is made.
@@ -157,6 +179,16 @@ impl CommandNetwork {
         }
     }
 
+    /// Returns the certificate by which commands know haft as the hosts of credentials, if there are any.
+    pub(super) fn certificate(&self) -> Option<String> {
+        match &self.mode {
+            NetworkMode::Ask(proxy, _)
+            | NetworkMode::AllowList(proxy, _)
+            | NetworkMode::Install(proxy, ..) => proxy.logins().certificate(),
+            NetworkMode::None | NetworkMode::Full => None,
+        }
+    }
+
     /// Returns the folder that commands run in instead of the workspace, if there is one.
     pub(crate) fn packages_workdir(&self) -> Option<&Path> {
         match &self.mode {
@@ -190,6 +222,7 @@ impl CommandNetwork {
             mode: self.word(),
             way: None,
             connections: None,
+            agent: None,
         };
         // A command that only reads has no need to connect.
         // A command that only reads has no need to connect.
@@ -198,7 +231,8 @@ impl CommandNetwork {
         {
             let connections = Connections::new(proxy, open, call);
             let judge = Arc::new(ConnectionsJudge(Arc::clone(&connections)));
-            let ports = taken_ports(call.context.rules().named_ports());
+            let named = call.context.rules().named_ports().into_iter();
+            let ports = taken_ports(named.chain(proxy.logins().ports()));
             connected.lead(spec, proxy.outlet_judged_by(judge, ports), connections);
             for (name, value) in patience().chain(no_updates()) {
                 spec.env.entry(name.into()).or_insert(value.into());
@@ -213,7 +247,8 @@ impl CommandNetwork {
                 connections: Arc::clone(&connections),
                 rules: call.context.rules(),
             });
-            let ports = taken_ports(proxy.list().ports());
+            let named = proxy.list();
+            let ports = taken_ports(named.ports().chain(proxy.logins().ports()));
             connected.lead(spec, proxy.outlet_judged_by(judge, ports), connections);
         }
         if matches!(self.mode, NetworkMode::Full) {
@@ -290,6 +325,8 @@ pub(crate) struct CommandConnections {
     way: Option<Arc<CommandOutlet>>,
     /// Decides about the connections if any may be asked about.
     connections: Option<Arc<Connections>>,
+    /// The socket of the user's agent, which is there as long as this value.
+    agent: Option<Arc<AgentSocket>>,
 }
 
 /// Maximum number of names in the advice for a command that reached nothing.
@@ -313,6 +350,13 @@ const UNREACHABLE_MESSAGES: [&str; 11] = [
 /// Messages of programs that found nothing at a port, which may be one of their own.
 const REFUSED_MESSAGES: [&str; 3] = ["Connection refused", "connection refused", "ECONNREFUSED"];
 
+/// Messages of programs that found a port taken.
+const TAKEN_MESSAGES: [&str; 3] = [
+    "Address already in use",
+    "address already in use",
+    "EADDRINUSE",
+];
+
 impl CommandConnections {
     /// Gives a command this way out. Variables that the caller set are kept.
     fn lead(&mut self, spec: &mut CommandSpec, way: CommandOutlet, asking: Arc<Connections>) {
@@ -322,6 +366,19 @@ impl CommandConnections {
         }
         self.way = Some(Arc::new(way));
         self.connections = Some(asking);
+    }
+
+    /// Offers the command the user's agent, about whose signatures it can ask.
+    pub(super) fn offer_agent(&mut self, agent: Option<&SshAgent>, spec: &mut CommandSpec) {
+        let (Some(agent), Some(way), Some(connections)) = (agent, &self.way, &self.connections)
+        else {
+            return;
+        };
+        let questions = AgentQuestions {
+            connections: Arc::clone(connections),
+            refusals: Arc::clone(&way.refusals),
+        };
+        self.agent = agent::offer(agent, spec, questions);
     }
 
     /// Describes the confinement of the command, including its network if it has one.
@@ -355,8 +412,28 @@ impl CommandConnections {
         refused.or_else(ask).or_else(port)
     }
 
+    /// Returns advice for a server that found a port taken which haft itself takes for connections.
+    fn taken_port(&self, data: &CommandData) -> Option<String> {
+        let way = self.way.as_ref();
+        let way = way.filter(|_| has_message(data, &TAKEN_MESSAGES))?;
+        let is_number = |text: &str, port: u16| {
+            let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+            numbers.any(|number| number == port.to_string())
+        };
+        let is_named =
+            |port: &u16| is_number(&data.stdout, *port) || is_number(&data.stderr, *port);
+        let port = way.ports.iter().find(|port| is_named(port))?;
+        Some(format!(
+            "in the network of commands, haft takes connections to hosts elsewhere at port {port}, because settings or a rule name that port: \
+             a server of a command listens at another one"
+        ))
+    }
+
     /// Returns advice for a command that failed because it could not reach the network.
     pub(crate) fn hint(&self, data: &CommandData) -> Option<String> {
+        if let Some(taken) = self.taken_port(data) {
+            return Some(taken);
+        }
         let names = self.unreached(data);
         if names.is_empty() && !has_message(data, &UNREACHABLE_MESSAGES) {
             return None;

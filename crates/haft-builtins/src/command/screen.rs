@@ -1,9 +1,11 @@
 //! `tty` of `run_command`: the terminal that a command runs on.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft::context::CallContext;
 use haft::input::{InputReader, ScreenSize};
+use haft::shell_report::ShellReport;
 use haft_sandbox::{CommandSpec, TerminalSize, TerminalSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,6 +51,8 @@ pub(crate) struct ClientInput {
     pub(super) reader: Option<InputReader>,
     /// The size of the client's terminal.
     pub(super) screen: Option<watch::Receiver<ScreenSize>>,
+    /// Where the shell of a command line reports what it holds in the end.
+    pub(super) report: Option<Arc<ShellReport>>,
 }
 
 impl ClientInput {
@@ -60,6 +64,7 @@ impl ClientInput {
         Self {
             screen: context.screen_size().filter(|_| input.tty.is_some()),
             reader: context.input(),
+            report: context.shell_report().filter(|_| input.tty.is_none()),
         }
     }
 

@@ -8,10 +8,10 @@ use std::path::Path;
 use haft::context::CallContext;
 use haft::permission::{PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart};
-use haft::result::ToolResult;
 use haft_sandbox::{GuardKind, PathGuard};
 
-use crate::command::Commands;
+use crate::command::said_notes::SECRETS_NOTE;
+use crate::command::{CommandData, Commands, RunCommandInput};
 
 /// Maximum number of words that are checked per line.
 const MAX_WORDS: usize = 256;
@@ -105,22 +105,130 @@ pub(super) fn hidden_secrets(guards: &[PathGuard], context: &CallContext) -> Vec
     secrets
 }
 
-/// If the command failed, adds a note on the secrets that it could not see.
-pub(super) fn with_note(mut result: ToolResult, secrets: &[String]) -> ToolResult {
-    if result.error.is_none() || secrets.is_empty() {
-        return result;
-    }
-    let mut named = secrets
+/// Words of programs that miss a variable, which a file named `.env` may hold, in lower case.
+const VARIABLE_WORDS: [&str; 6] = [
+    "environment variable",
+    "env var",
+    "dotenv",
+    "os.environ",
+    "process.env",
+    "getenv",
+];
+
+/// Returns the note for a command that failed on the secrets that it could not see, if its words or its output name one of them, or
+/// say that a variable is missing.
+pub(super) fn note(
+    secrets: &[String],
+    input: &RunCommandInput,
+    data: &CommandData,
+) -> Option<String> {
+    let line = input.command.iter().map(String::as_str);
+    let argv = input.argv.iter().flatten().map(String::as_str);
+    let output = [data.stdout.as_str(), data.stderr.as_str()];
+    let texts: Vec<&str> = line.chain(argv).chain(output).collect();
+    let misses_variable = !secrets.is_empty()
+        && output.iter().any(|text| {
+            let text = text.to_lowercase();
+            VARIABLE_WORDS.iter().any(|words| text.contains(words))
+        });
+    let is_cause = |path: &&String| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        misses_variable && name.starts_with(".env")
+            || texts.iter().any(|text| names_file(text, name))
+    };
+    let causes: Vec<&str> = secrets
         .iter()
+        .take(MAX_WORDS)
+        .filter(is_cause)
+        .map(String::as_str)
+        .collect();
+    let more = causes.len().saturating_sub(MAX_NAMED);
+    let mut named = causes
+        .into_iter()
         .take(MAX_NAMED)
-        .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    if secrets.len() > MAX_NAMED {
-        named = format!("{named} and {} more", secrets.len() - MAX_NAMED);
+    if more > 0 {
+        named = format!("{named} and {more} more");
     }
-    result.notes.push(format!(
-        "Commands see secret files as empty: {named}. Use read_file to request access."
-    ));
-    result
+    (!named.is_empty()).then(|| {
+        format!(
+            "{SECRETS_NOTE}: {named}. A command whose words name such a file (`… .env`) asks the user for access to it."
+        )
+    })
+}
+
+/// Whether a text names a file of this name, and not one whose name only has it in it.
+fn names_file(text: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + name.len()..].chars();
+        let goes_on = match after.next() {
+            Some('.') => after.next().is_some_and(is_part),
+            next => next.is_some_and(is_part),
+        };
+        !before.is_some_and(|c| is_part(c) || c == '.') && !goes_on
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{names_file, note};
+    use crate::command::said_notes::SECRETS_NOTE;
+    use crate::command::{CommandData, RunCommandInput};
+
+    #[test]
+    fn a_file_is_named_by_its_whole_name() {
+        for (text, name, expect) in [
+            ("cat .env", ".env", true),
+            ("source ./web/.env && x", ".env", true),
+            ("--env-file=.env", ".env", true),
+            ("could not read '.env'.", ".env", true),
+            ("missing .env.", ".env", true),
+            ("process.env.HOME", ".env", false),
+            ("cat .env.example", ".env", false),
+            ("cat .env_old", ".env", false),
+            ("x.env", ".env", false),
+            ("é.env", ".env", false),
+            ("web/dev.key: empty", "dev.key", true),
+            ("mydev.key", "dev.key", false),
+            ("", ".env", false),
+        ] {
+            assert_eq!(names_file(text, name), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_named_where_they_can_be_the_cause() {
+        let secrets = [".env".to_owned(), "web/dev.key".to_owned()];
+        for (line, output, expect) in [
+            ("exit 3", "", ""),
+            ("grep -q x a.txt", "", ""),
+            ("sh -c 'test -s .env'", "", ": .env. "),
+            (
+                "npm test",
+                "DATABASE_URL: environment variable is missing",
+                ": .env. ",
+            ),
+            (
+                "python3 a.py",
+                "KeyError: 'X'\n  os.environ['X']",
+                ": .env. ",
+            ),
+            ("node a.js", "cannot parse web/dev.key", ": web/dev.key. "),
+            ("cat .env dev.key", "", ": .env, web/dev.key. "),
+        ] {
+            let input = RunCommandInput::from_line(line);
+            let data = CommandData {
+                stderr: output.to_owned(),
+                ..CommandData::default()
+            };
+            let said = note(&secrets, &input, &data).unwrap_or_default();
+            assert_eq!(said.is_empty(), expect.is_empty(), "{line}: {said}");
+            assert!(said.contains(expect), "{line}: {said}");
+            assert!(said.is_empty() || said.starts_with(SECRETS_NOTE), "{said}");
+            assert_eq!(note(&[], &input, &data), None);
+        }
+    }
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use haft::context::CallContext;
 use haft::policy::CommandPart;
-use haft::result::ToolResult;
 use haft::workspace::{OutsideRepository, Workspace};
-use haft_sandbox::{CommandSpec, RepositoryMount};
+use haft_sandbox::{AbsentGuard, CommandSpec, RepositoryMount, is_placeholder};
 
 use crate::command::changes::OpenView;
+use crate::command::covers::protected_guards;
 use crate::command::{Commands, RunCommandInput};
 
 mod conditions;
@@ -18,21 +18,21 @@ mod user;
 pub use user::{UserGit, user_git};
 
 impl Commands {
-    /// Shows a command the repository and the user's settings. Returns what it does not see, as sentences for its result.
+    /// Shows a command the repository and the user's settings. Returns what it does not see.
     pub(super) fn show_git(
         &self,
         spec: &mut CommandSpec,
         view: Option<&OpenView>,
         context: &CallContext,
-    ) -> Vec<String> {
+    ) -> UnseenGit {
+        let mut unseen = UnseenGit::default();
         if !self.jailed() || self.network.packages_workdir().is_some() {
-            return Vec::new();
+            return unseen;
         }
-        let mut unseen = Vec::new();
         match self.repository(view, context) {
             Ok(repository) => {
                 let is_direct = repository.is_some() && view.is_none() && !spec.mounts.only_reads;
-                unseen.extend(is_direct.then(|| READ_ONLY.to_owned()));
+                unseen.repository = is_direct.then(|| READ_ONLY.to_owned());
                 spec.mounts.repository = repository;
                 let outside = self.workspace().repository();
                 if outside.is_some_and(|outside| outside.prefix() != Path::new("")) {
@@ -40,15 +40,19 @@ impl Commands {
                     set(spec, ACROSS, "1");
                 }
             }
-            Err(why) => unseen.push(format!("Commands see no git repository here: {why}.")),
+            Err(why) => {
+                unseen.repository = Some(format!("Commands see no git repository here: {why}."));
+            }
         }
-        let user = user_git(self.workspace());
-        unseen.extend(user.sentence());
+        let mut user = user_git(self.workspace());
+        let is_direct = view.is_none() && !spec.mounts.only_reads;
+        user.ignore(&held_places(self.workspace(), is_direct));
+        unseen.settings = user.sentence();
         if !user.files.is_empty() {
             // A git that is not the system's looks elsewhere.
             set(spec, SYSTEM_VARIABLE, user::SYSTEM);
         }
-        spec.mounts.etc = user.files;
+        spec.mounts.etc.extend(user.files);
         unseen
     }
 
@@ -85,25 +89,93 @@ impl Commands {
     }
 }
 
-impl Commands {
-    /// Adds what a command that runs git did not see of it to its result, once in a run.
-    pub(super) fn with_git_notes(
-        &self,
-        mut result: ToolResult,
-        input: &RunCommandInput,
-        unseen: Vec<String>,
-        context: &CallContext,
-    ) -> ToolResult {
-        if unseen.is_empty() || !runs_git(input) {
-            return result;
-        }
-        for sentence in unseen {
-            if self.git_notes.is_new(context.run(), &sentence) {
-                result.notes.push(sentence);
-            }
-        }
-        result
+/// What a command does not see of git, as sentences for its result.
+#[derive(Debug, Default)]
+pub(super) struct UnseenGit {
+    /// What it does not see of the repository.
+    repository: Option<String>,
+    /// Which of the user's settings it does not get.
+    settings: Option<String>,
+}
+
+impl UnseenGit {
+    /// Returns the notes for a command that runs git: on settings only if it may have missed one.
+    pub(super) fn notes(self, input: &RunCommandInput, failed: bool) -> Vec<String> {
+        let Ok(line) = Commands::line(input) else {
+            return Vec::new();
+        };
+        let runs = line.parts.iter();
+        let runs: Vec<_> = runs.filter(|part| part.program() == Some("git")).collect();
+        let repository = self.repository.filter(|_| !runs.is_empty());
+        let misses = runs.into_iter().any(|part| failed || !only_looks(part));
+        let settings = self.settings.filter(|_| misses);
+        repository.into_iter().chain(settings).collect()
     }
+}
+
+/// Commands of git that only show something: what they show depends on none of the settings that are not passed.
+const LOOKS: [&str; 24] = [
+    "blame",
+    "branch",
+    "cat-file",
+    "check-ignore",
+    "describe",
+    "diff",
+    "for-each-ref",
+    "grep",
+    "help",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "reflog",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+    "symbolic-ref",
+    "version",
+    "--version",
+];
+/// Options of git that take the next word.
+const WITH_VALUE: [&str; 5] = ["-C", "-c", "--git-dir", "--work-tree", "--namespace"];
+
+/// Whether a call of git only shows something, as far as its words tell.
+fn only_looks(part: &CommandPart) -> bool {
+    let mut words: Vec<&str> = match &part.argv {
+        Some(argv) => argv.iter().map(String::as_str).collect(),
+        None => part.command.split_whitespace().collect(),
+    };
+    words.reverse();
+    words.pop();
+    while let Some(word) = words.pop() {
+        if WITH_VALUE.contains(&word) {
+            words.pop();
+        } else if LOOKS.contains(&word) {
+            return true;
+        } else if !word.starts_with('-') {
+            return false;
+        }
+    }
+    false
+}
+
+/// Returns the paths, from the top of the work tree, that empty files hold while a command works in the workspace directly: this one, or
+/// another. They are no files of the project, so git is not to add them.
+fn held_places(workspace: &Workspace, is_direct: bool) -> Vec<String> {
+    let root = workspace.root();
+    let files = protected_guards().filter(|guard| !guard.folder);
+    let held = files.filter(|guard| match root.join(&guard.path).symlink_metadata() {
+        Ok(meta) => is_placeholder(&meta),
+        Err(_) => is_direct && guard.absent == AbsentGuard::Placeholder,
+    });
+    let prefix = workspace.repository().map(OutsideRepository::prefix);
+    let prefix = prefix.unwrap_or(Path::new(""));
+    held.filter_map(|guard| prefix.join(guard.path).into_os_string().into_string().ok())
+        .collect()
 }
 
 /// The variable that names the system's settings for git.
@@ -132,10 +204,31 @@ fn set(spec: &mut CommandSpec, name: &str, value: &str) {
     variable.or_insert_with(|| value.into());
 }
 
-/// Returns true if a command runs git, as far as its words tell.
-fn runs_git(input: &RunCommandInput) -> bool {
-    Commands::line(input).is_ok_and(|line| {
-        let mut programs = line.parts.iter().filter_map(CommandPart::program);
-        programs.any(|program| program == "git")
-    })
+#[cfg(test)]
+mod tests {
+    use super::UnseenGit;
+    use crate::command::RunCommandInput;
+
+    #[test]
+    fn settings_are_named_where_a_command_can_miss_one() {
+        for (line, failed, expect) in [
+            ("git status", false, 0),
+            ("git -C web --no-pager log -3", false, 0),
+            ("git diff && git show HEAD", false, 0),
+            ("git status", true, 1),
+            ("git commit -m x", false, 1),
+            ("git status && git push", false, 1),
+            ("git -c a=b fetch", false, 1),
+            ("git ci", false, 1),
+            ("npm test", true, 0),
+            ("ls", false, 0),
+        ] {
+            let unseen = UnseenGit {
+                repository: None,
+                settings: Some("credential.helper".to_owned()),
+            };
+            let notes = unseen.notes(&RunCommandInput::from_line(line), failed);
+            assert_eq!(notes.len(), expect, "{line}");
+        }
+    }
 }

@@ -1,16 +1,20 @@
 //! Starts a command and feeds it what its client pipes in; explains why a command did not start.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::error::ToolError;
 use haft::input::InputReader;
+use haft::shell_report::ShellReport;
 use haft_sandbox::{CommandSpec, Network, Program, RunningCommand, Sandbox, StartError};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 
+use crate::command::connections::AskingGuard;
 use crate::command::screen::{ClientInput, terminal_size};
+use crate::command::shell_end::{ReportReader, make_report};
 
 /// Bytes typed into a terminal at once.
 const TYPED_AT_ONCE: usize = 4096;
@@ -32,29 +36,58 @@ pub(super) async fn start(
     });
     // A terminal is what the command reads; it is typed into once it runs.
     let piped = client.reader.is_some() && spec.terminal.is_none();
-    let mut running = begin(sandbox, spec, piped).await;
+    let report = client.report.clone().filter(|_| !piped);
+    let mut running = begin(sandbox, spec, piped, report.clone()).await;
     if let (Err(StartError::NoOutlet(_)), Some(alone)) = (&running, alone) {
         // If the jail cannot restrict the command to the outlet, it gets no network at all.
-        running = begin(sandbox, alone, piped).await;
+        running = begin(sandbox, alone, piped, report).await;
     }
-    let (running, pipe) = running.map_err(|error| NotStarted { error, line })?;
-    let feed = match pipe {
-        Some(pipe) => InputFeed::piped(client.reader, pipe),
-        None => InputFeed::typed(client, &running),
+    let (running, end) = running.map_err(|error| NotStarted { error, line })?;
+    let feed = match end {
+        InputEnd::Pipe(pipe) => InputFeed::piped(client.reader, pipe),
+        InputEnd::Report(reader) => Some(InputFeed {
+            feeding: None,
+            report: Some(reader),
+        }),
+        InputEnd::None => InputFeed::typed(client, &running),
     };
     Ok((running, feed))
 }
 
+/// haft's end of a command's standard input.
+enum InputEnd {
+    None,
+    Pipe(pipe::Sender),
+    Report(ReportReader),
+}
+
+/// Ends what goes with a command that has ended: its questions, and what its shell reports.
+pub(super) async fn finish(asking: Option<AskingGuard>, fed: Option<InputFeed>) {
+    if let Some(asking) = asking {
+        asking.end().await;
+    }
+    if let Some(report) = fed.and_then(|mut fed| fed.report.take()) {
+        report.finish().await;
+    }
+}
+
 async fn begin(
     sandbox: &Sandbox,
-    spec: CommandSpec,
+    mut spec: CommandSpec,
     piped: bool,
-) -> Result<(RunningCommand, Option<pipe::Sender>), StartError> {
+    report: Option<Arc<ShellReport>>,
+) -> Result<(RunningCommand, InputEnd), StartError> {
     if piped {
         let (running, pipe) = sandbox.start_piped(spec).await?;
-        return Ok((running, Some(pipe)));
+        return Ok((running, InputEnd::Pipe(pipe)));
     }
-    Ok((sandbox.start(spec).await?, None))
+    if let Some(report) = report
+        && make_report(&mut spec)
+    {
+        let (running, reader) = ReportReader::start(sandbox, spec, report).await?;
+        return Ok((running, InputEnd::Report(reader)));
+    }
+    Ok((sandbox.start(spec).await?, InputEnd::None))
 }
 
 /// A command that did not start.
@@ -85,8 +118,11 @@ impl NotStarted {
     }
 }
 
-/// Feeds a command with what its client pipes in, until dropped.
-pub(crate) struct InputFeed(AbortHandle);
+/// Feeds a command with what its client pipes in, or reads what its shell reports, until dropped.
+pub(crate) struct InputFeed {
+    feeding: Option<AbortHandle>,
+    report: Option<ReportReader>,
+}
 
 impl InputFeed {
     fn piped(input: Option<InputReader>, mut pipe: pipe::Sender) -> Option<Self> {
@@ -95,7 +131,14 @@ impl InputFeed {
             // Ends if the command stops reading or the input cannot be read.
             let _ = tokio::io::copy(&mut input, &mut pipe).await;
         });
-        Some(Self(feeding.abort_handle()))
+        Some(Self::feeding(feeding.abort_handle()))
+    }
+
+    fn feeding(task: AbortHandle) -> Self {
+        Self {
+            feeding: Some(task),
+            report: None,
+        }
     }
 }
 
@@ -103,7 +146,7 @@ impl InputFeed {
     /// Types what the client sends into the command's terminal, and gives that the size of the client's.
     fn typed(client: ClientInput, running: &RunningCommand) -> Option<Self> {
         running.terminal()?;
-        let ClientInput { reader, screen } = client;
+        let ClientInput { reader, screen, .. } = client;
         let (mut reader, running) = (reader?, running.clone());
         let feeding = tokio::spawn(async move {
             let Some(terminal) = running.terminal() else {
@@ -128,13 +171,15 @@ impl InputFeed {
             };
             tokio::join!(resize, type_in);
         });
-        Some(Self(feeding.abort_handle()))
+        Some(Self::feeding(feeding.abort_handle()))
     }
 }
 
 impl Drop for InputFeed {
     fn drop(&mut self) {
-        self.0.abort();
+        if let Some(feeding) = &self.feeding {
+            feeding.abort();
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use haft::permission::Condition;
 use haft_sandbox::{CommandSpec, Toolchains};
 
 use crate::files::sha256;
+use crate::ssh_agent::SshAgent;
 
 /// Maximum length of a list of paths or names in a condition, in bytes; a longer one is stated by its digest.
 const MAX_LIST: usize = 600;
@@ -29,6 +30,8 @@ pub struct CommandSurroundings {
     pub env: BTreeMap<String, String>,
     /// Variables that name this machine's certificates; those of the settings and of a call take precedence.
     pub certificates: BTreeMap<String, String>,
+    /// The user's ssh-agent, which commands with a network may ask to sign.
+    pub agent: Option<SshAgent>,
 }
 
 impl CommandSurroundings {

@@ -2,23 +2,27 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use haft_http::stream::Stream;
+use haft_sandbox::MAX_OUTLET_CONNECTIONS;
 use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 /// Counts how often bytes have passed in either direction, and pending decisions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Traffic(Arc<TrafficCounts>);
+pub(crate) struct Traffic(Arc<TrafficCounts>);
 
 #[derive(Debug, Default)]
 struct TrafficCounts {
     passed: AtomicU64,
     held: AtomicU64,
+    /// The host and port that the connection leads to, once it does.
+    reached: OnceLock<String>,
 }
 
 impl Traffic {
@@ -30,6 +34,17 @@ impl Traffic {
     pub(super) fn hold(&self) -> HoldGuard<'_> {
         self.0.held.fetch_add(1, Ordering::Relaxed);
         HoldGuard(self)
+    }
+
+    /// Notes that the connection leads to a host.
+    pub(super) fn note_reached(&self, place: String) {
+        // The next request of the same connection leads there, too.
+        let _ = self.0.reached.set(place);
+    }
+
+    /// Returns the host and port that it leads to.
+    pub(super) fn reached(&self) -> Option<&str> {
+        self.0.reached.get().map(String::as_str)
     }
 
     fn is_held(&self) -> bool {
@@ -48,29 +63,79 @@ impl Drop for HoldGuard<'_> {
     }
 }
 
-/// Completes when nothing has passed for this time, or for up to twice as long.
-pub(super) async fn idle(moved: &Traffic, limit: Duration) {
-    let passed = || moved.0.passed.load(Ordering::Relaxed);
-    let mut seen = passed();
-    loop {
-        tokio::time::sleep(limit).await;
-        let now = passed();
-        if now == seen && !moved.is_held() {
-            return;
-        }
-        seen = now;
+/// The connections of one command that are served now.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ServedCount(Arc<AtomicUsize>);
+
+impl ServedCount {
+    /// Counts a connection as long as the value lives.
+    pub(super) fn enter(&self) -> ServedGuard {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        ServedGuard(self.clone())
+    }
+
+    /// Whether there can be no further connection.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= MAX_OUTLET_CONNECTIONS
     }
 }
 
+/// Counts one connection.
+pub(super) struct ServedGuard(ServedCount);
+
+impl Drop for ServedGuard {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How often in the limit haft looks whether something has passed.
+const LOOKS: u32 = 8;
+
+/// Completes when a connection is to be ended: nothing has passed for this time, and it leads to no host, or its place `is_needed`.
+pub(crate) async fn idle(moved: &Traffic, limit: Duration, is_needed: impl Fn() -> bool) {
+    let passed = || moved.0.passed.load(Ordering::Relaxed);
+    let (mut seen, mut quiet) = (passed(), 0_u32);
+    loop {
+        tokio::time::sleep(limit / LOOKS).await;
+        let now = passed();
+        if now != seen || moved.is_held() {
+            (seen, quiet) = (now, 0);
+            continue;
+        }
+        quiet = quiet.saturating_add(1);
+        if quiet >= LOOKS && (moved.reached().is_none() || is_needed()) {
+            return;
+        }
+    }
+}
+
+/// Has the system ask the host of a quiet connection whether it is still there, so that no device on the way forgets the connection and
+/// one to a host that is gone ends.
+pub(super) fn keep_alive(stream: &Stream) {
+    let socket = match stream {
+        Stream::Plain(socket) => socket,
+        Stream::Secure(stream) => stream.get_ref().0,
+    };
+    // Without it, a quiet connection may be lost.
+    let _ = sockopt::set_socket_keepalive(socket, true)
+        .and_then(|()| sockopt::set_tcp_keepidle(socket, KEEP_ALIVE_IDLE))
+        .and_then(|()| sockopt::set_tcp_keepintvl(socket, KEEP_ALIVE_INTERVAL));
+}
+
+/// When the system first asks the host of a quiet connection, and how often then. Devices that translate addresses forget after minutes.
+const KEEP_ALIVE_IDLE: Duration = Duration::from_secs(60);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+
 /// The command's end of a connection. Everything that passes the proxy passes here.
 #[derive(Debug)]
-pub(super) struct CountedStream {
+pub(crate) struct CountedStream {
     stream: TcpStream,
     moved: Traffic,
 }
 
 impl CountedStream {
-    pub(super) fn new(stream: TcpStream, moved: Traffic) -> Self {
+    pub(crate) fn new(stream: TcpStream, moved: Traffic) -> Self {
         Self { stream, moved }
     }
 
@@ -122,35 +187,63 @@ impl AsyncWrite for CountedStream {
 mod tests {
     use std::time::Duration;
 
-    use super::{Traffic, idle};
+    use haft_sandbox::MAX_OUTLET_CONNECTIONS;
+
+    use super::{ServedCount, Traffic, idle};
+
+    const LIMIT: Duration = Duration::from_secs(120);
+
+    fn reached() -> Traffic {
+        let moved = Traffic::default();
+        moved.note_reached("db.example.com:5432".to_owned());
+        moved
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_idle_when_nothing_passes_for_the_whole_time() {
-        let (moved, limit) = (Traffic::default(), Duration::from_secs(120));
+        let moved = reached();
         let busy = async {
             for _ in 0..10 {
-                tokio::time::sleep(limit / 2).await;
+                tokio::time::sleep(LIMIT / 2).await;
                 moved.note();
             }
         };
         tokio::select! {
-            () = idle(&moved, limit) => panic!("ended while bytes passed"),
+            () = idle(&moved, LIMIT, || true) => panic!("ended while bytes passed"),
             () = busy => {}
         }
-        idle(&moved, limit).await;
+        idle(&moved, LIMIT, || true).await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_waits_for_a_decision_is_not_idle() {
-        let (moved, limit) = (Traffic::default(), Duration::from_secs(120));
+        let moved = Traffic::default();
         let held = async {
             let _holding = moved.hold();
-            tokio::time::sleep(limit * 10).await;
+            tokio::time::sleep(LIMIT * 10).await;
         };
         tokio::select! {
-            () = idle(&moved, limit) => panic!("ended while a decision was awaited"),
+            () = idle(&moved, LIMIT, || true) => panic!("ended while a decision was awaited"),
             () = held => {}
         }
-        idle(&moved, limit).await;
+        idle(&moved, LIMIT, || true).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_quiet_connection_to_a_host_lasts_until_its_place_is_needed() {
+        let (moved, served) = (reached(), ServedCount::default());
+        let mut guards: Vec<_> = (1..MAX_OUTLET_CONNECTIONS)
+            .map(|_| served.enter())
+            .collect();
+        tokio::select! {
+            () = idle(&moved, LIMIT, || served.is_full()) => panic!("ended with a place free"),
+            () = tokio::time::sleep(LIMIT * 300) => {}
+        }
+        guards.push(served.enter());
+        idle(&moved, LIMIT, || served.is_full()).await;
+        guards.pop();
+        assert!(!served.is_full());
+        // One that leads nowhere yet is ended in any case.
+        idle(&Traffic::default(), LIMIT, || served.is_full()).await;
     }
 }

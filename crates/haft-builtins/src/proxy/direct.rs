@@ -4,24 +4,28 @@
 use std::convert::Infallible;
 use std::io::Cursor;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use haft_http::stream::Stream;
 use hyper::Version;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, join, split};
 use tokio::time::timeout;
 
+use crate::proxy::beginning::{Beginning, Protocol};
 use crate::proxy::counted::CountedStream;
 use crate::proxy::names::Destination;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::tunnel::{HelloNames, splice};
+use crate::proxy::upgrade::{PassedUpgrades, UpgradeSlot};
 use crate::proxy::{
     CommandProxy, MAX_HEAD, ProxyBody, STEP_TIMEOUT, forward, same_host, strip_trailing_dot,
 };
+use crate::web::http::HostConnection;
 use crate::web::target::WebUrl;
 
 /// The ports at which a connection must be TLS, and HTTP (IANA).
@@ -29,17 +33,6 @@ const HTTPS: u16 = 443;
 const HTTP: u16 = 80;
 /// The alert `access_denied` (RFC 8446 §6.2), fatal, as an unencrypted record.
 const ACCESS_DENIED: [u8; 7] = [21, 3, 3, 0, 2, 2, 49];
-/// What begins a request. Other methods at ports other than HTTP's are bytes like those of any protocol.
-const METHODS: [&[u8]; 7] = [
-    b"GET ",
-    b"HEAD ",
-    b"POST ",
-    b"PUT ",
-    b"PATCH ",
-    b"DELETE ",
-    b"OPTIONS ",
-];
-
 impl CommandProxy {
     /// Serves a connection to this address, and records a refusal.
     pub(super) async fn serve_direct(&self, client: CountedStream, at: SocketAddr) {
@@ -53,8 +46,15 @@ impl CommandProxy {
                 client.reset();
                 Err(refusal)
             }
+            Some(Ok(target)) if self.logins.logins.of(&target).is_some() => {
+                let names = HelloNames::of(&target);
+                self.serve_login(client, target, names).await
+            }
             Some(Ok(target)) => match at.port() {
-                HTTP => self.serve_requests(client, target).await,
+                HTTP => {
+                    self.serve_requests(client, HttpWay::at_its_port(target))
+                        .await
+                }
                 HTTPS => self.serve_tls(client, &target).await,
                 _ => self.serve_any(client, target).await,
             },
@@ -92,7 +92,10 @@ impl CommandProxy {
         let names = HelloNames::of(target);
         let passed = match names.read_hello(&mut client, Vec::new()).await {
             Ok(None) => return Ok(()),
-            Ok(Some(hello)) => self.reach(target).await.map(|reached| (hello, reached)),
+            Ok(Some(hello)) => self
+                .reach(target, None)
+                .await
+                .map(|reached| (hello, reached)),
             Err(refusal) => Err(refusal),
         };
         match passed {
@@ -107,20 +110,29 @@ impl CommandProxy {
         mut client: CountedStream,
         target: WebUrl,
     ) -> Result<(), ConnectionRefusal> {
-        let mut upstream = match self.reach(&target).await {
-            Ok(reached) => reached.stream,
+        let mut reached = match self.reach(&target, None).await {
+            Ok(reached) => reached,
             Err(refusal) => {
                 client.reset();
                 return Err(refusal);
             }
         };
-        let begun = Beginning::read(&mut client, &mut upstream).await;
+        let begun = match Beginning::read(&mut client, &mut reached.stream).await {
+            Ok(begun) => begun,
+            Err(why) => {
+                client.reset();
+                return Err(ConnectionRefusal::Tunnel {
+                    host: strip_trailing_dot(target.host()).to_owned(),
+                    why: why.to_owned(),
+                });
+            }
+        };
         match begun.protocol {
             Protocol::Tls => {
                 let names = HelloNames::of(&target);
                 match names.read_hello(&mut client, begun.sent).await {
                     Ok(None) => Ok(()),
-                    Ok(Some(hello)) => splice(client, upstream, &hello).await,
+                    Ok(Some(hello)) => splice(client, reached.stream, &hello).await,
                     Err(refusal) => refuse_tls(client, refusal).await,
                 }
             }
@@ -130,38 +142,45 @@ impl CommandProxy {
                 let target = target.map_err(|why| ConnectionRefusal::Unclear(why.to_string()))?;
                 let (read, write) = split(client);
                 let client = join(Cursor::new(begun.sent).chain(read), write);
-                self.serve_requests(client, target).await
+                let way = HttpWay::at_any_port(target, reached);
+                self.serve_requests(client, way).await
             }
             Protocol::Other => {
                 // The program may have closed its end.
                 if client.write_all(&begun.received).await.is_err() {
                     return Ok(());
                 }
-                splice(client, upstream, &begun.sent).await
+                splice(client, reached.stream, &begun.sent).await
             }
         }
     }
 
-    /// Forwards one HTTP request for the host.
+    /// Forwards one HTTP request for the host, and what the connection becomes by it.
     async fn serve_requests(
         &self,
-        client: impl AsyncRead + AsyncWrite + Unpin,
-        target: WebUrl,
+        client: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        way: HttpWay,
     ) -> Result<(), ConnectionRefusal> {
-        let (way, host) = (self.clone(), target.host().to_owned());
+        let (own, way) = (self.clone(), Arc::new(way));
+        let served = Arc::clone(&way);
         let service = service_fn(move |request| {
-            let (way, target) = (way.clone(), target.clone());
-            async move { Ok::<_, Infallible>(way.reply(way.request_of(request, &target).await)) }
+            let (own, way) = (own.clone(), Arc::clone(&served));
+            async move { Ok::<_, Infallible>(own.reply(own.request_of(request, &way).await)) }
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(STEP_TIMEOUT)
             .max_buf_size(MAX_HEAD)
             .keep_alive(false)
-            .serve_connection(TokioIo::new(client), service);
-        match served.await {
+            .serve_connection(TokioIo::new(client), service)
+            .with_upgrades();
+        let served = served.await;
+        if let Some(upgraded) = way.upgrades.take() {
+            upgraded.run().await;
+        }
+        match served {
             Err(error) if error.is_parse() => Err(ConnectionRefusal::Tunnel {
-                host,
+                host: way.target.host().to_owned(),
                 why: "it does not begin with an HTTP request".into(),
             }),
             // A program that disconnects, or sends nothing in time, ends its connection.
@@ -172,16 +191,49 @@ impl CommandProxy {
     async fn request_of(
         &self,
         request: Request<Incoming>,
-        target: &WebUrl,
+        way: &HttpWay,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         if request.uri().authority().is_some() {
             return Err(ConnectionRefusal::Malformed(
                 "a request to a host names a path: only the proxy takes a whole URL",
             ));
         }
+        let target = &way.target;
         same_host(&request, target, request.version() == Version::HTTP_11)?;
-        let upstream = self.reach(target).await?;
-        forward::forward(request, upstream, target).await
+        let known = way.reached.lock().take();
+        let reached = match known {
+            Some(reached) => reached,
+            None => self.reach(target, None).await?,
+        };
+        forward::forward(request, reached, target, &way.upgrades).await
+    }
+}
+
+/// A connection of HTTP to its host.
+struct HttpWay {
+    target: WebUrl,
+    /// The connection to the host, if there is one before the request: a server that takes one at a time gets no second.
+    reached: Mutex<Option<HostConnection>>,
+    upgrades: UpgradeSlot,
+}
+
+impl HttpWay {
+    /// One at the port of HTTP.
+    fn at_its_port(target: WebUrl) -> Self {
+        Self {
+            target,
+            reached: Mutex::default(),
+            upgrades: UpgradeSlot::new(PassedUpgrades::NotHttp),
+        }
+    }
+
+    /// One at a port of any protocol, where the host was reached before the program spoke.
+    fn at_any_port(target: WebUrl, reached: HostConnection) -> Self {
+        Self {
+            target,
+            reached: Mutex::new(Some(reached)),
+            upgrades: UpgradeSlot::new(PassedUpgrades::All),
+        }
     }
 }
 
@@ -203,82 +255,4 @@ async fn refuse_tls(
     };
     let _ = timeout(STEP_TIMEOUT, tell).await;
     Err(refusal)
-}
-
-/// The protocol of a connection by its first bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Protocol {
-    Tls,
-    Http,
-    Other,
-}
-
-/// What passed on a connection until its protocol was known.
-#[derive(Debug)]
-struct Beginning {
-    protocol: Protocol,
-    sent: Vec<u8>,
-    received: Vec<u8>,
-}
-
-impl Beginning {
-    /// Reads until the protocol is known. If the host speaks first, it is neither TLS nor HTTP.
-    async fn read(client: &mut CountedStream, upstream: &mut Stream) -> Self {
-        let (mut sent, mut received) = (Vec::new(), Vec::new());
-        let protocol = loop {
-            let ended = tokio::select! {
-                read = client.read_buf(&mut sent) => matches!(read, Ok(0) | Err(_)),
-                _ = upstream.read_buf(&mut received) => true,
-            };
-            match protocol_of(&sent) {
-                _ if ended => break Protocol::Other,
-                Some(protocol) => break protocol,
-                None => {}
-            }
-        };
-        Self {
-            protocol,
-            sent,
-            received,
-        }
-    }
-}
-
-/// Returns the protocol that begins with these bytes, or `None` if it takes more of them.
-fn protocol_of(sent: &[u8]) -> Option<Protocol> {
-    match sent {
-        [] | [22] => return None,
-        [22, 3, ..] => return Some(Protocol::Tls),
-        _ => {}
-    }
-    if METHODS.iter().any(|method| sent.starts_with(method)) {
-        return Some(Protocol::Http);
-    }
-    let may_be = METHODS.iter().any(|method| method.starts_with(sent));
-    (!may_be).then_some(Protocol::Other)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Protocol, protocol_of};
-
-    #[test]
-    fn a_protocol_is_known_by_its_first_bytes() {
-        for (sent, expect) in [
-            (&b""[..], None),
-            (b"\x16", None),
-            (b"\x16\x03", Some(Protocol::Tls)),
-            (b"\x16\x02", Some(Protocol::Other)),
-            (b"G", None),
-            (b"OPTIONS", None),
-            (b"GET /", Some(Protocol::Http)),
-            (b"OPTIONS *", Some(Protocol::Http)),
-            (b"GETS", Some(Protocol::Other)),
-            (b"SSH-2.0-x", Some(Protocol::Other)),
-            (b"EHLO x", Some(Protocol::Other)),
-            (b"\0\0\0\x08\x04\xd2\x16/", Some(Protocol::Other)),
-        ] {
-            assert_eq!(protocol_of(sent), expect, "{sent:?}");
-        }
-    }
 }

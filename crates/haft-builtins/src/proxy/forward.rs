@@ -1,6 +1,6 @@
 //! Forwards a plain request to its host and returns the response, without hop-by-hop headers.
 
-use haft_http::connection;
+use haft_http::connection::{self, Driver};
 use haft_http::tunnel::ProxyFault;
 use haft_http::upstream::UpstreamProxy;
 use http_body_util::BodyExt;
@@ -11,10 +11,12 @@ use hyper::header::{
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::uri::PathAndQuery;
-use hyper::{Method, Request, Response, Uri};
+use hyper::upgrade::{self, OnUpgrade};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use crate::proxy::refusal::ConnectionRefusal;
-use crate::proxy::{MAX_HEAD, ProxyBody};
+use crate::proxy::upgrade::{UpgradeSlot, UpgradedWay};
+use crate::proxy::{MAX_HEAD, ProxyBody, empty};
 use crate::web::http::{HostConnection, HttpError};
 use crate::web::target::WebUrl;
 
@@ -34,11 +36,12 @@ const HOP_BY_HOP: [HeaderName; 11] = [
     EXPECT,
 ];
 
-/// Sends the request on, with a `Host` derived from the URL.
+/// Sends the request on, with a `Host` derived from the URL. If the host agrees to another protocol, the connection is put in `upgrades`.
 pub(super) async fn forward(
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
     upstream: HostConnection,
     target: &WebUrl,
+    upgrades: &UpgradeSlot,
 ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
     let failed =
         |error: hyper::Error| ConnectionRefusal::Unreachable(format!("{}: {error}", target.host()));
@@ -46,6 +49,13 @@ pub(super) async fn forward(
         // The response would show all headers, including an upstream proxy's login (RFC 9110 §9.3.8).
         return Err(ConnectionRefusal::Malformed("TRACE is not sent on"));
     }
+    let upgrade = upgrades.wanted(&request);
+    if upgrade.is_some() && upstream.relay.is_some() {
+        return Err(ConnectionRefusal::Malformed(
+            "no websocket or other upgrade passes network.proxy without TLS",
+        ));
+    }
+    let client = upgrade.is_some().then(|| upgrade::on(&mut request));
     let (mut head, body) = request.into_parts();
     // The path as written, because only the host's interpretation matters.
     let path = head.uri.path_and_query().cloned();
@@ -63,14 +73,21 @@ pub(super) async fn forward(
     let host =
         host.map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a header"))?;
     head.headers.insert(HOST, host);
-    let close = HeaderValue::from_static("close");
-    head.headers.insert(CONNECTION, close);
+    let connection = upgrade.as_ref().map_or("close", |_| "upgrade");
+    let connection = HeaderValue::from_static(connection);
+    head.headers.insert(CONNECTION, connection);
+    if let Some(protocols) = upgrade {
+        head.headers.insert(UPGRADE, protocols);
+    }
     let mut limited = Builder::new();
     limited.max_buf_size(MAX_HEAD * 4);
     let started = connection::start(&limited, upstream.stream).await;
     let (mut sender, driver) = started.map_err(failed)?;
     let answer = sender.send_request(Request::from_parts(head, body)).await;
     let answer = answer.map_err(failed)?;
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return switched(answer, client, driver, upgrades);
+    }
     if let Some(proxy) = &upstream.relay
         && let Some(fault) = ProxyFault::from_relay_status(answer.status())
     {
@@ -86,6 +103,34 @@ pub(super) async fn forward(
     Ok(Response::from_parts(head, body.boxed_unsync()))
 }
 
+/// Returns the answer of a host that agrees to another protocol, and keeps the connection.
+fn switched(
+    mut answer: Response<Incoming>,
+    client: Option<OnUpgrade>,
+    driver: Driver,
+    upgrades: &UpgradeSlot,
+) -> Result<Response<ProxyBody>, ConnectionRefusal> {
+    let Some(client) = client else {
+        let why = "the host changed the protocol unasked";
+        return Err(ConnectionRefusal::Unreachable(why.to_owned()));
+    };
+    let host = upgrade::on(&mut answer);
+    let (mut head, _) = answer.into_parts();
+    let protocol = head.headers.get(UPGRADE).cloned();
+    remove_hop_headers(&mut head.headers);
+    let connection = HeaderValue::from_static("upgrade");
+    head.headers.insert(CONNECTION, connection);
+    if let Some(protocol) = protocol {
+        head.headers.insert(UPGRADE, protocol);
+    }
+    upgrades.put(UpgradedWay {
+        client,
+        host,
+        driver,
+    });
+    Ok(Response::from_parts(head, empty()))
+}
+
 /// Returns the URL for an upstream proxy: the host that was checked and the path as written.
 fn whole(target: &WebUrl, path: PathAndQuery) -> Result<Uri, ConnectionRefusal> {
     let uri = Uri::builder()
@@ -96,7 +141,8 @@ fn whole(target: &WebUrl, path: PathAndQuery) -> Result<Uri, ConnectionRefusal> 
         .map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a URL"))
 }
 
-fn remove_hop_headers(headers: &mut HeaderMap) {
+/// Removes what belongs to one hop alone.
+pub(super) fn remove_hop_headers(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
         .iter()

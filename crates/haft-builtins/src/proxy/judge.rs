@@ -5,6 +5,7 @@ use std::future::ready;
 use std::net::IpAddr;
 
 use crate::proxy::allow::AllowList;
+use crate::proxy::logins::LoginUse;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::strip_trailing_dot;
 use crate::web::http::OpenAddresses;
@@ -29,6 +30,20 @@ pub(crate) trait ConnectionJudge: Send + Sync + fmt::Debug {
         target: &'a WebUrl,
         leads_to: &'a [IpAddr],
     ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>>;
+
+    /// Decides the same about a connection on which this login is used, and whether it may be.
+    fn judge_login<'a>(
+        &'a self,
+        target: &'a WebUrl,
+        leads_to: &'a [IpAddr],
+        login: &'a LoginUse,
+    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
+        let _ = (leads_to, login);
+        Box::pin(ready(Err(ConnectionRefusal::Login {
+            host: strip_trailing_dot(target.host()).to_owned(),
+            why: "nothing decides about it here".to_owned(),
+        })))
+    }
 
     /// Records that a connection was made.
     fn note_connected(&self, target: &WebUrl, granted: &ConnectionAccess) {

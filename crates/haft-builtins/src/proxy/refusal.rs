@@ -1,9 +1,11 @@
 //! `ConnectionRefusal`: why a connection was not made, in one line; `Refusals`: those of a command, with settings that would allow them.
 
+use haft_sandbox::MAX_OUTLET_CONNECTIONS;
 use hyper::StatusCode;
 use parking_lot::Mutex;
 use thiserror::Error;
 
+use super::IDLE_TIMEOUT;
 use super::allow::AllowList;
 use crate::web::http::HttpError;
 
@@ -47,6 +49,23 @@ pub(crate) enum ConnectionRefusal {
     /// An address that stands for a name.
     #[error("{place} stands for {name} in this jail: give the proxy that name, not the address")]
     StandsFor { place: String, name: String },
+    /// The credential for the host gives no login.
+    #[error("no login for {host}: {why}")]
+    Login { host: String, why: String },
+    /// Nothing was signed. The command reads this message only as its agent's failure.
+    #[error("signature for {purpose} refused: {why}")]
+    Signature {
+        purpose: String,
+        why: String,
+        operator: Option<String>,
+    },
+    /// Ended because it was quiet and another needed its place.
+    #[error(
+        "the quiet connection to {place} was ended: nothing had passed for {} s, and the command had as many connections as it can have \
+         ({MAX_OUTLET_CONNECTIONS})",
+        IDLE_TIMEOUT.as_secs()
+    )]
+    Idle { place: String },
     /// Allowed, but the proxy named in settings did not connect to it.
     #[error("{message}")]
     Upstream {
@@ -79,7 +98,7 @@ impl ConnectionRefusal {
             Self::NotListed { entry, .. } => Some(format!(
                 "`sandbox.allow_hosts = [\"{entry}\"]` lets commands connect to it"
             )),
-            Self::Judged { operator, .. } => operator.clone(),
+            Self::Judged { operator, .. } | Self::Signature { operator, .. } => operator.clone(),
             Self::Upstream { operator, .. } => Some((*operator).to_owned()),
             _ => None,
         }
@@ -92,6 +111,17 @@ impl ConnectionRefusal {
         }
     }
 
+    /// Returns the refusal of a program that takes no certificate of haft's.
+    pub(super) fn distrust(host: &str, error: &str) -> Self {
+        Self::Tunnel {
+            host: host.to_owned(),
+            why: format!(
+                "the program does not accept haft's certificate, by which haft stands between it and this host to put a credential in \
+                 (network.credentials): it has a list of authorities of its own, or expects a certain certificate ({error})"
+            ),
+        }
+    }
+
     pub(crate) fn private(host: &str, why: &str) -> Self {
         Self::Private {
             host: host.to_owned(),
@@ -101,13 +131,19 @@ impl ConnectionRefusal {
 
     /// Returns false for a connection that was allowed and failed.
     pub(super) fn is_decision(&self) -> bool {
-        !matches!(self, Self::Unreachable(_) | Self::Upstream { .. })
+        !matches!(
+            self,
+            Self::Unreachable(_) | Self::Upstream { .. } | Self::Login { .. } | Self::Idle { .. }
+        )
     }
 
     pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
-            Self::Unreachable(_) | Self::Upstream { .. } => StatusCode::BAD_GATEWAY,
+            Self::Unreachable(_)
+            | Self::Upstream { .. }
+            | Self::Login { .. }
+            | Self::Idle { .. } => StatusCode::BAD_GATEWAY,
             _ => StatusCode::FORBIDDEN,
         }
     }
@@ -132,7 +168,7 @@ struct RefusalLine {
 
 impl Refusals {
     /// Records a refusal. The command learns about other failures by itself.
-    pub(super) fn note(&self, refusal: &ConnectionRefusal) {
+    pub(crate) fn note(&self, refusal: &ConnectionRefusal) {
         if !matches!(refusal, ConnectionRefusal::Unreachable(_)) {
             self.note_untold(refusal);
         }

@@ -24,10 +24,7 @@ impl Tunnel {
         Self {
             client,
             upstream,
-            names: HelloNames {
-                needed: true,
-                ..HelloNames::of(target)
-            },
+            names: HelloNames::required(target),
         }
     }
 
@@ -76,6 +73,14 @@ impl HelloNames {
             host: strip_trailing_dot(target.host()).to_owned(),
             is_address: target.address().is_some(),
             needed: false,
+        }
+    }
+
+    /// Accepts a hello that names this host; one without a name only if the host is an address.
+    pub(super) fn required(target: &WebUrl) -> Self {
+        Self {
+            needed: true,
+            ..Self::of(target)
         }
     }
 

@@ -202,18 +202,87 @@ const GUARDED: &[(&str, &str)] = &[
         ".git/worktrees/other/HEAD",
     ),
     ("git worktree prune", ".git/worktrees/other/HEAD"),
+    // The main worktree's own part lies at the top of the repository's folder.
+    (
+        "GIT_DIR=$(git rev-parse --git-common-dir) git symbolic-ref HEAD refs/heads/third",
+        ".git/HEAD",
+    ),
+    (
+        "mkdir /tmp/wt && GIT_DIR=$(git rev-parse --git-common-dir) GIT_WORK_TREE=/tmp/wt git add -A",
+        ".git/index",
+    ),
+    (
+        "git rev-parse HEAD > $(git rev-parse --git-common-dir)/MERGE_HEAD",
+        ".git/MERGE_HEAD",
+    ),
+    (
+        "echo evil > $(git rev-parse --git-common-dir)/SQUASH_MSG",
+        ".git/SQUASH_MSG",
+    ),
+    (
+        "mkdir $(git rev-parse --git-common-dir)/rebase-merge",
+        ".git/rebase-merge",
+    ),
+    // A repository in the workspace has worktrees outside of it.
+    (
+        "git symbolic-ref --short HEAD; echo 'ref: refs/heads/x' > sub/.git/worktrees/far/HEAD",
+        "sub/.git/worktrees/far/HEAD",
+    ),
+];
+
+/// Shows what no line above changes.
+const STATE: &str = "cat ../main/.git/config ../main/.git/HEAD ../main/.git/index sub/.git/worktrees/far/HEAD | base64; ls -R ../main/.git";
+
+/// Lines about other worktrees, and what a request says of them.
+const SAID: &[(&str, &str)] = &[
+    (
+        "GIT_DIR=$(git rev-parse --git-common-dir) git symbolic-ref HEAD refs/heads/third",
+        "switch from main to third (in the worktree ROOT/main)",
+    ),
+    (
+        "mkdir /tmp/wt && GIT_DIR=$(git rev-parse --git-common-dir) GIT_WORK_TREE=/tmp/wt git add -A",
+        "staged for the next commit: 1 file, +0 \u{2212}1 (in the worktree ROOT/main)",
+    ),
+    (
+        "git rev-parse HEAD > $(git rev-parse --git-common-dir)/MERGE_HEAD",
+        "a merge is left unfinished (in the worktree ROOT/main)",
+    ),
+    (
+        "git update-ref refs/heads/third $(git commit-tree -p HEAD -m m HEAD^{tree})",
+        "the worktree ROOT/other has it checked out: its files and index stay",
+    ),
+    (
+        "git worktree prune",
+        "git forgets the worktree ROOT/other, which is on third",
+    ),
+    (
+        "git worktree add -q new third -f",
+        "the worktree ROOT/ws/new is added, on third",
+    ),
 ];
 
 async fn settings_and_other_worktrees_are_asked_about(sandbox: &Sandbox) {
     let make = "git init -q -b main main && cd main && echo o > file && git add . && git commit -qm one && \
-        git worktree add -q ../ws -b topic && git worktree add -q ../other -b third";
+        git worktree add -q ../ws -b topic && git worktree add -q ../other -b third && \
+        git init -q ../ws/sub && cd ../ws/sub && git commit -q --allow-empty -m s && git worktree add -q ../../far";
+    for (line, says) in SAID {
+        let scene = scene(sandbox, &Settings::default(), make, "ws");
+        let outcome = scene.run(&named(line)).await;
+        let asked = scene.questions();
+        let meanings = asked.iter().flat_map(|request| &request.snapshot.meanings);
+        let said = meanings.map(|one| format!("{}\n{}\n", one.title, one.warnings.join("\n")));
+        let said: String = said.collect();
+        let root = scene.dir.path().canonicalize().unwrap();
+        let says = says.replace("ROOT", &root.to_string_lossy());
+        assert!(said.contains(&says), "{line}: {said}: {outcome:?}");
+    }
     for (line, path) in GUARDED {
         let settings = Settings {
             says_no: true,
             ..trusted()
         };
         let scene = scene(sandbox, &settings, make, "ws");
-        let before = host(&scene.at(""), "cat ../main/.git/config; ls -R ../main/.git");
+        let before = host(&scene.at(""), STATE);
         let outcome = scene.run(line).await;
         assert!(!outcome.is_ok(), "{line}: {outcome:?}");
         let asked = scene.questions();
@@ -222,7 +291,7 @@ async fn settings_and_other_worktrees_are_asked_about(sandbox: &Sandbox) {
             .flat_map(|request| &request.snapshot.permissions);
         let paths: Vec<&str> = permissions.map(|one| one.effect.value()).collect();
         assert!(paths.contains(path), "{line}: {paths:?}");
-        let after = host(&scene.at(""), "cat ../main/.git/config; ls -R ../main/.git");
+        let after = host(&scene.at(""), STATE);
         assert_eq!(after, before, "{line}");
     }
     // A rule names the repository as if it lay in the workspace.

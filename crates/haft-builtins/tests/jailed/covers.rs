@@ -78,6 +78,29 @@ pub(crate) async fn git_works_and_its_settings_stay(sandbox: &Sandbox) {
     assert_eq!(outcome.status.as_str(), "denied", "{outcome:?}");
 }
 
+/// Empty files hold the places of protected names while a command works in the workspace directly; they are no files of the project.
+pub(crate) async fn git_adds_no_placeholder(sandbox: &Sandbox) {
+    let scene = scene(sandbox);
+    let made = "git init -q . && git config user.email a@b.c && git config user.name a";
+    let root = scene.dir.path().join("ws");
+    let made = std::process::Command::new("sh")
+        .args(["-c", made])
+        .current_dir(root)
+        .status();
+    assert!(made.is_ok_and(|made| made.success()));
+    let line = "git add -A && git commit -q -m all";
+    let outcome = scene.call("run_command", json!({"command": line})).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+    for (line, expect) in [
+        ("echo 1 > a.txt; ls -a | grep -c '^.mcp.json$'", "1\n"),
+        ("echo 2 > a.txt; git status --porcelain", " M a.txt\n"),
+        ("git ls-files | grep -c '^\\.' || true", "0\n"),
+    ] {
+        let outcome = scene.call("run_command", json!({"command": line})).await;
+        assert_eq!(stdout(&outcome), expect, "{line}: {outcome:?}");
+    }
+}
+
 fn stdout(outcome: &haft::Outcome) -> String {
     let data: Value = serde_json::from_str(outcome.data.as_ref().unwrap().get()).unwrap();
     data["stdout"].as_str().unwrap().to_owned()

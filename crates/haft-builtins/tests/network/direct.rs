@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use haft::approval::Decision;
+use haft::policy::RuleSet;
 use haft_sandbox::Sandbox;
 use serde_json::json;
 
 use crate::ask::{allowing, next, scene, town, with_people, yes};
 use crate::public;
 use crate::rows::{LIST, Row};
-use crate::town::Town;
+use crate::town::{Does, Town, page};
 
 /// Attempts with the hosts of a list.
 #[rustfmt::skip]
@@ -20,7 +21,9 @@ pub(crate) const ROWS: &[Row] = &[
     Row { name: "the same in plain HTTP, without the proxy", hosts: LIST, script: "go('http://pypi.org/')", prints: &["HTTP 403", "haft: pypi.org:80 is not one of the hosts"], refused: "pypi.org:80", connected: &[] },
     Row { name: "another protocol to a host that is listed", hosts: LIST, script: "says('example.com', 22, b'SSH-2.0-x\\r\\n')", prints: &["GOT ''"], refused: "example.com:22 is not one of the hosts", connected: &[] },
     Row { name: "a port that is listed, without the proxy", hosts: &["example.com:8443"], script: "go('https://example.com:8443/')\nsecure('example.com', 'evil.example.org', 8443)", prints: &["READ 200", "NO TLS"], refused: "names evil.example.org", connected: &[8443, 8443] },
-    Row { name: "HTTP at another port that is listed", hosts: &["example.com:8400"], script: "go('http://example.com:8400/x')\nsays('example.com', 8400, b'GET / HTTP/1.1\\r\\nHost: evil.example.org\\r\\n\\r\\n')", prints: &["READ 200 GET /x HTTP/1.1", "HTTP/1.1 403"], refused: "must name the same host", connected: &[8400, 8400, 8400] },
+    Row { name: "HTTP at another port that is listed", hosts: &["example.com:8400"], script: "go('http://example.com:8400/x')\nsays('example.com', 8400, b'GET / HTTP/1.1\\r\\nHost: evil.example.org\\r\\n\\r\\n')", prints: &["READ 200 GET /x HTTP/1.1", "HTTP/1.1 403"], refused: "must name the same host", connected: &[8400, 8400] },
+    Row { name: "HTTP at another port after empty lines, by any method, or in another form", hosts: &["example.com:8400"], script: "for start in ['\\r\\nGET /', '\\n\\n GET /', 'PROPFIND /', 'TRACE /', 'CONNECT x:1', 'REPORT /', 'get /', 'A-Z!\\t/', 'GET http://evil.example.org/', 'get http://evil.example.org/', 'PRI *']:\n  for version in ['HTTP/1.1', 'http/1.0', 'HTTP/2.0']:\n    s = direct('example.com', 8400); s.sendall(f'{start} {version}\\r\\nHost: evil.example.org\\r\\n\\r\\n'.encode()); print('REACHED' if 'evil' in rest(s) else 'HELD', repr(start), version)\ngo('http://example.com:8400/x')", prints: &["HELD 'PRI *' HTTP/2.0", "READ 200 GET /x HTTP/1.1"], refused: "must name the same host", connected: &[8400; 34] },
+    Row { name: "HTTP at another port, byte by byte", hosts: &["example.com:8400"], script: "s = direct('example.com', 8400)\ns.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)\nfor byte in b'PROPFIND /p HTTP/1.1\\r\\nHost: example.com\\r\\n\\r\\n': s.send(bytes([byte]))\nprint(rest(s))", prints: &["HTTP/1.1 200 OK", "PROPFIND /p HTTP/1.1"], refused: "", connected: &[8400] },
     Row { name: "another protocol at a port that is listed", hosts: &["example.com:5432"], script: "says('example.com', 5432, b'\\0\\0\\0\\x08 hello\\r\\n\\r\\n')", prints: &["GOT 'HTTP/1.1 200"], refused: "", connected: &[5432] },
     Row { name: "a hello for another name", hosts: LIST, script: "secure('example.com', 'other.example.org')", prints: &["ACCESS_DENIED"], refused: "the TLS hello names other.example.org", connected: &[] },
     Row { name: "a hello without a name", hosts: LIST, script: "secure('example.com', None)", prints: &["INSIDE HTTP/1.1 200 OK"], refused: "", connected: &[443] },
@@ -54,6 +57,8 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     one_decision_holds_for_both_ways(sandbox).await;
     a_name_is_not_looked_up_before_its_connection_is_allowed(sandbox).await;
     a_rule_opens_a_port_of_any_protocol(sandbox).await;
+    a_name_that_cannot_be_allowed_is_not_looked_up(sandbox).await;
+    a_connection_changes_its_protocol_if_its_host_agrees(sandbox).await;
     runtimes_that_read_no_proxy_variable_connect_by_themselves(sandbox).await;
 }
 
@@ -186,4 +191,86 @@ async fn a_rule_opens_a_port_of_any_protocol(sandbox: &Sandbox) {
     assert!(out.contains("LISTENS"), "{}", seen.shown);
     let reached: Vec<String> = town.connected().iter().map(ToString::to_string).collect();
     assert_eq!(reached, ["10.0.0.7:5432"]);
+}
+
+async fn a_name_that_cannot_be_allowed_is_not_looked_up(sandbox: &Sandbox) {
+    let town = town().await;
+    let denied = RuleSet {
+        deny: vec!["Network(*.internal)".into()],
+        ..allowing(&["Network(db.corp:443)"])
+    };
+    let (scene, mut requests) = with_people(scene(sandbox, &town, denied));
+    let script =
+        "go('https://secret.internal/')\nopened('secret2.internal:443')\nopened('db.corp:443')";
+    let seen = tokio::select! {
+        seen = scene.script(script) => seen,
+        pending = requests.next() => panic!("{:?}", pending.unwrap().request().arguments),
+    };
+    assert_eq!(town.looked_up(), ["db.corp", "db.corp"], "{}", seen.shown);
+    let refused = seen.data["network_refused"].as_array().unwrap();
+    assert_eq!(refused.len(), 2, "{refused:?}");
+    for line in refused {
+        let line = line.as_str().unwrap();
+        assert!(line.contains("*.internal"), "{line}");
+    }
+    // Nobody can be asked.
+    let scene = crate::ask::scene(sandbox, &town, allowing(&[]));
+    let seen = scene.script("go('https://secret.internal/')").await;
+    assert_eq!(town.looked_up().len(), 2, "{}", seen.shown);
+    assert!(seen.shown.contains("no approver"), "{}", seen.shown);
+}
+
+const UPGRADE: &str = "
+def upgrade(stream, target, protocol):
+    words = f'GET {target} HTTP/1.1\\r\\nHost: example.com\\r\\nConnection: keep-alive, Upgrade\\r\\nUpgrade: {protocol}\\r\\nSec-WebSocket-Key: eA==\\r\\n\\r\\n'
+    stream.sendall(words.encode())
+    head = stream.recv(4096).decode()
+    while 'SWITCHED' not in head and 'here' not in head: head += stream.recv(4096).decode()
+    # The host closes once it has read this.
+    if 'SWITCHED' in head: stream.sendall(b'x')
+    print(protocol, head.split()[1], 'upgrade: ' in head.lower(), repr(rest(stream)))
+";
+
+async fn a_connection_changes_its_protocol_if_its_host_agrees(sandbox: &Sandbox) {
+    let town = Town::new(|asked| {
+        let text = asked.text.to_lowercase();
+        let protocol = text.split("\r\nupgrade: ").nth(1);
+        match protocol.and_then(|rest| rest.lines().next()) {
+            Some(protocol) => Does::Hangs(
+                format!("HTTP/1.1 101 Switching\r\nUpgrade: {protocol}\r\nConnection: Upgrade\r\n\r\nSWITCHED")
+                    .into_bytes(),
+            ),
+            None => page("text/plain", "here"),
+        }
+    })
+    .await;
+    let rules = ["Network(example.com)", "Network(example.com:8400)"];
+    let scene = scene(sandbox, &town, allowing(&rules));
+    let script = format!(
+        "{UPGRADE}
+upgrade(direct('example.com', 80), '/', 'websocket')
+upgrade(direct('example.com', 80), '/', 'h2c, SPDY/3.1')
+upgrade(direct('example.com', 80), '/', 'h2c')
+upgrade(direct('example.com', 8400), '/', 'tcp')
+upgrade(direct('example.com', 8400), '/', 'h2c ')
+upgrade(dial(), 'http://example.com/', 'websocket ')
+upgrade(dial(), 'http://example.com/', 'TLS/1.0')
+says('example.com', 80, b'GET / HTTP/1.1\\r\\nHost: a.example.org\\r\\nConnection: Upgrade\\r\\nUpgrade: websocket\\r\\n\\r\\n')"
+    );
+    let seen = scene.script(&script).await;
+    let out = seen.data["stdout"].as_str().unwrap_or_default();
+    for line in [
+        "websocket 101 True ''",
+        "h2c, SPDY/3.1 101 True ''",
+        "h2c 200 False ''",
+        "tcp 101 True ''",
+        "h2c  101 True ''",
+        "websocket  101 True ''",
+        "TLS/1.0 200 False ''",
+    ] {
+        let is_there = out.lines().any(|printed| printed == line);
+        assert!(is_there, "{line}: {}", seen.shown);
+    }
+    assert!(out.contains("GOT 'HTTP/1.1 403"), "{out}");
+    assert_eq!(town.connected().len(), 7, "{out}");
 }

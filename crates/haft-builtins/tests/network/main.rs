@@ -8,13 +8,17 @@
     reason = "a test whose scene cannot be set has failed; what was skipped is said aloud"
 )]
 
+mod agent;
 mod ask;
 mod background;
 mod direct;
+mod git_server;
+mod logins;
 mod modes;
 mod pip;
 mod private;
 mod rows;
+mod services;
 #[expect(
     dead_code,
     reason = "the town of the web tools' tests, which use more of it"
@@ -46,7 +50,7 @@ use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Outcome, Session};
 use haft_builtins::Builtins;
-use haft_builtins::command::CommandNetwork;
+use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::proxy::{AllowList, Proxy};
 use haft_sandbox::{Config, Sandbox, Strength};
 use serde_json::{Value, json};
@@ -59,8 +63,9 @@ const LIBRARY: &str = include_str!("net.py");
 /// A workspace whose commands use this network.
 pub(crate) struct Scene {
     dir: tempfile::TempDir,
-    executor: Executor,
-    session: Session,
+    pub(crate) executor: Executor,
+    pub(crate) session: Session,
+    registry: Arc<ToolRegistry>,
 }
 
 impl Scene {
@@ -72,6 +77,15 @@ impl Scene {
     }
 
     pub(crate) fn judged(sandbox: &Sandbox, network: CommandNetwork, policy: Policy) -> Self {
+        Self::surrounded(sandbox, network, policy, CommandSurroundings::default())
+    }
+
+    pub(crate) fn surrounded(
+        sandbox: &Sandbox,
+        network: CommandNetwork,
+        policy: Policy,
+        around: CommandSurroundings,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("ws")).unwrap();
         fs::write(dir.path().join("ws/a.txt"), "IN-THE-WORKSPACE").unwrap();
@@ -81,18 +95,30 @@ impl Scene {
         let mut builtins = Builtins::new(workspace);
         builtins.sandbox = Some(sandbox.clone());
         builtins.network = network;
+        builtins.surroundings = around;
         let own = ToolRegistry::new();
-        own.add_all(builtins.network.tool().unwrap()).unwrap();
+        own.add_all(builtins.network.tools().unwrap()).unwrap();
         let registry = ToolRegistry::new();
         let tools = builtins.tools().unwrap();
         let tools = tools.into_iter().map(|tool| tool.tool);
         registry.replace_all("builtin", tools).unwrap();
         registry.add_all([page_of_example()]).unwrap();
+        let registry = Arc::new(registry);
         Self {
             dir,
             executor: Executor::new(policy).with_internal_tools(Arc::new(own)),
-            session: Session::builder(Arc::new(registry)).build().unwrap(),
+            session: Session::builder(Arc::clone(&registry) as _)
+                .build()
+                .unwrap(),
+            registry,
         }
+    }
+
+    /// Returns another session on the same tools, which is another run.
+    pub(crate) fn other_session(&self) -> Session {
+        Session::builder(Arc::clone(&self.registry) as _)
+            .build()
+            .unwrap()
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -197,10 +223,13 @@ fn main() {
         modes::all(&sandbox).await;
         ask::all(&sandbox).await;
         background::all(&sandbox).await;
+        services::all(&sandbox).await;
         private::all(&sandbox).await;
         direct::all(&sandbox).await;
         pip::all(&sandbox).await;
         upstream::all(&sandbox).await;
+        logins::all(&sandbox).await;
+        agent::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });
 }

@@ -74,6 +74,9 @@ pub(crate) struct Exec {
     /// The agent's session that the command belongs to, as the hook names it
     #[arg(long, hide = true, value_name = "NAME")]
     pub(crate) session: Option<String>,
+    /// Keep variables and functions for the session's next command
+    #[arg(long, hide = true, requires = "session")]
+    pub(crate) shell_state: bool,
     /// Wait for an approval decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,

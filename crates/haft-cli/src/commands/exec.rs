@@ -20,7 +20,7 @@ use crate::commands::call::waits;
 use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::stdout;
+use crate::screen::{stdout, visible};
 
 mod end;
 mod input;
@@ -56,12 +56,14 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     };
     let output = OutputWriter::start(app.redactor(), attended.clone())?;
     let agent = args.session.as_deref();
-    let agent = agent.map(|name| ExecSession::find(app, name)).transpose()?;
+    let agent = agent.map(|name| ExecSession::find(app, name, args.shell_state));
+    let agent = agent.transpose()?;
     let options = RunOptions {
         input: match &attended {
             Some(terminal) => Some(terminal.input()),
             None => input::stdin_data().filter(|_| !args.background),
         },
+        shell_report: agent.as_ref().and_then(ExecSession::shell_report),
         on_terminal: attended.is_some(),
         attends: args.background,
         progress: Some(Arc::clone(&output) as _),
@@ -72,13 +74,17 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         ..RunOptions::new("call")
     };
     let folder = folder(at)?;
-    let call = match attended {
-        Some(_) => app.terminal_call(&args.words, &folder),
-        None => app.exec_call(&args.words, &folder, args.background),
+    let call = match (&attended, &agent) {
+        (Some(_), _) => app.terminal_call(&args.words, &folder),
+        (None, Some(agent)) => agent.call(app, &args.words, &folder, args.background)?,
+        (None, None) => app.exec_call(&args.words, &folder, args.background),
     };
     let (run, call) = app.start_for(options, call).await?;
     if let Some(agent) = &agent {
         agent.recall(&run)?;
+    }
+    if let (Some(name), Some(services)) = (&args.session, app.network().services()) {
+        services.name(run.id(), name);
     }
     let command = ExecCommand {
         at,
@@ -88,12 +94,17 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     };
     let running = note_reads(agent.as_ref(), &run, run.call(call));
     let (outcome, stopped) = command.outcome(running, &mut signals).await;
+    let outcome = match &agent {
+        Some(agent) => agent.without_known_notes(outcome),
+        None => outcome,
+    };
     output.leave_terminal();
     run.release().await;
     if stopped == Some(CommandStop::Signal) {
         end_within(GRACE);
     }
     let exit = print_end(at, app, &output, &outcome, stopped.as_ref()).await?;
+    keep_shell(at, agent.as_ref(), &outcome);
     // The rest of the output may wait for its reader, who may never read it.
     let end = tokio::select! {
         end = output.finish() => end,
@@ -104,6 +115,16 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         Some(CommandStop::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
         Some(CommandStop::Signal) | None => Ok(exit.code()),
     }
+}
+
+/// Keeps what the command's shell held for the agent's next command, and says what is not kept.
+fn keep_shell(at: &Invocation, agent: Option<&ExecSession>, outcome: &Outcome) {
+    let lost = match agent.map(|agent| agent.keep_shell(outcome)) {
+        None | Some(Ok(None)) => return,
+        Some(Ok(Some(lost))) => lost,
+        Some(Err(problem)) => problem.to_string(),
+    };
+    at.screen.err(&format!("haft: {}", visible::block(&lost)));
 }
 
 /// Ends this process after this time at the latest: whoever reads its output may have stopped, and every write then waits.

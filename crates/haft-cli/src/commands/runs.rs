@@ -18,6 +18,7 @@ use crate::invocation::Invocation;
 use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, GREEN, RED, is_terminal, styled, visible};
 
+mod services;
 mod show;
 
 /// Lists, shows or verifies.
@@ -32,6 +33,14 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
         Some(RunsAction::Verify { run: None, .. }) => check_all(at, app).await,
         Some(RunsAction::Resume { run }) => {
             resume::run(at, app, &runs::find(app, run).await?).await
+        }
+        Some(RunsAction::Stop { run, command }) => {
+            let run = runs::find(app, run).await?;
+            services::end(at, app, &run, command.as_deref()).await
+        }
+        Some(RunsAction::Expose { run, port }) => {
+            let run = runs::find(app, run).await?;
+            services::expose(at, app, &run, *port).await
         }
         Some(RunsAction::Diff(of)) => changes::diff(at, app, &whole(app, of).await?),
         Some(RunsAction::Undo { of, yes, force }) => {

@@ -18,14 +18,15 @@ pub(crate) use changes::sides;
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
 const IN_ADDRESS: [&str; 2] = ["url", "urls"];
 /// The arguments of a command's connection that are shown in a format of their own.
-const IN_CONNECTION: [&str; 7] = [
-    "program", "host", "port", "leads_to", "also", "command", "task",
+const IN_CONNECTION: [&str; 8] = [
+    "program", "host", "port", "leads_to", "also", "login", "command", "task",
 ];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
 /// Arguments that link a request for a command's changes to them: the diff shows the changes.
 const IN_CHANGES: [&str; 4] = ["run", "view", "part", "sha256"];
-/// The tool that asks for a command's connection.
+/// The tools that ask for a command's connection and for its use of a login.
 const CONNECT: &str = "connect";
+const SIGN: &str = "sign";
 
 /// Returns the lines to show, safe to print and without secrets.
 pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<String> {
@@ -36,6 +37,11 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     let mut out = run(request, &arguments);
     let mut shown: &[&str] = if out.is_empty() { &[] } else { &IN_COMMAND };
     for permission in &request.snapshot.permissions {
+        if let Effect::Sign { purpose, by } = &permission.effect {
+            out.push(login(purpose, &arguments));
+            out.push(field("by", &visible::line(by)));
+            shown = &IN_CONNECTION;
+        }
         if let Effect::Connect {
             url,
             host,
@@ -56,7 +62,7 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
             );
         }
     }
-    if request.tool.as_str() == CONNECT
+    if of_command(request)
         && let Some(line) = arguments.get("command").and_then(Value::as_str)
     {
         out.extend(command_lines(line));
@@ -132,7 +138,7 @@ fn surroundings(request: &ApprovalRequest) -> Vec<String> {
         let value = visible::line(&value.to_string());
         field(name, &format!("{value} (from the settings)"))
     });
-    let is_shown = |name: &str| request.tool.as_str() == CONNECT && IN_CONNECTION.contains(&name);
+    let is_shown = |name: &str| of_command(request) && IN_CONNECTION.contains(&name);
     let conditions = request.snapshot.conditions.iter();
     let conditions = conditions.filter(|condition| !is_shown(&condition.name));
     let conditions = conditions.map(|condition| {
@@ -218,6 +224,19 @@ fn connect(url: &str, host: &str) -> String {
         }
         _ => format!("{url} (host {})", styled(BOLD, &host)),
     }
+}
+
+/// Whether a running command asks.
+fn of_command(request: &ApprovalRequest) -> bool {
+    [CONNECT, SIGN].contains(&request.tool.as_str())
+}
+
+/// Returns a command's use of a login: the program and what it is for.
+fn login(purpose: &str, arguments: &Map<String, Value>) -> String {
+    let program = arguments.get("program").and_then(Value::as_str);
+    let program = visible::line(program.unwrap_or_default());
+    let purpose = visible::line(purpose);
+    format!("{program} uses your login for {}", styled(BOLD, &purpose))
 }
 
 /// Returns a command's connection: the program and the place.

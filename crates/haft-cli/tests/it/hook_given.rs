@@ -17,10 +17,10 @@ const RECIPE: &str = "## A developer's repository, with an agent's own tools\n";
 const AT_A_TIME: usize = 16;
 
 #[derive(Deserialize)]
-struct Given {
+pub(crate) struct Given {
     id: String,
-    command: String,
-    harmful: bool,
+    pub(crate) command: String,
+    pub(crate) harmful: bool,
 }
 
 /// What the agent would run; none where it is asked about or denied.
@@ -35,7 +35,7 @@ enum Answer {
     clippy::print_stderr,
     reason = "what could not be tested here is said aloud"
 )]
-fn given() -> Option<Vec<Given>> {
+pub(crate) fn given() -> Option<Vec<Given>> {
     let Some(data) = std::env::var_os("HAFT_DATA") else {
         eprintln!("SKIPPED: HAFT_DATA is not set, the given commands are not judged");
         return None;

@@ -121,6 +121,41 @@ fn settings_that_cannot_hold_are_told() {
             "needs the jail",
         ),
         (&["sandbox.network=open"], "sandbox.network"),
+        (
+            &["network.credentials.a.command=[\"true\"]"],
+            "`network.credentials.a` has no `host`",
+        ),
+        (
+            &["network.credentials.a.host=*.example.com"],
+            "`*.example.com` is not a host",
+        ),
+        (
+            &["network.credentials.a.host=example.com"],
+            "`network.credentials.a` has no `command` that prints it",
+        ),
+        (
+            &[
+                "network.credentials.a.host=example.com",
+                "network.credentials.a.command=[\"true\"]",
+                "network.credentials.a.header=Authorization",
+            ],
+            "`Authorization` is not a header with a place for the value",
+        ),
+        (
+            &[
+                "network.credentials.a.source=gh",
+                "network.credentials.a.command=[\"true\"]",
+            ],
+            "has a `command`, but its `source` is",
+        ),
+        (
+            &[
+                "network.credentials.a.source=gh",
+                "network.credentials.b.source=git",
+                "network.credentials.b.host=api.github.com",
+            ],
+            "are both for api.github.com",
+        ),
     ] {
         let ran = run(&lab, "true", settings);
         assert_eq!(ran.code, 5, "{settings:?}: {} {}", ran.stdout, ran.stderr);

@@ -95,7 +95,11 @@ fn the_agents_shell_keeps_the_folder_that_a_line_changes_to() {
             "sub",
             "/made",
         ),
+        ("cd sub; cat here.txt; cd ..", "sub", ""),
+        ("cd sub\ncat here.txt\ncd deep", "sub", "/sub/deep"),
         ("true && cd sub && false", "", ""),
+        // The agent stays where it was, and not in between.
+        ("cd sub && cat here.txt; cd ..", "sub", ""),
         // For these it is not certain that the shell itself changes.
         ("cd sub | cat; cat sub/here.txt", "sub", ""),
         ("(cd sub && cat here.txt)", "sub", ""),
@@ -111,12 +115,15 @@ fn the_agents_shell_keeps_the_folder_that_a_line_changes_to() {
 
 #[test]
 fn a_line_that_only_changes_the_folder_stays_the_agents() {
-    let lab = lab("ask = \"agent\"\n[policy]\nprofile = \"trusted\"\n");
-    lab.file("sub/here.txt", "x");
-    for line in ["cd sub", "cd sub;", "cd ..", "cd sub && cd /etc"] {
-        let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash(line)));
-        let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
-        assert!(input.is_null(), "{line}: {}", ran.stdout);
+    for ask in ["ask = \"agent\"\n", ""] {
+        let lab = lab(&format!("{ask}[policy]\nprofile = \"trusted\"\n"));
+        lab.file("sub/here.txt", "x");
+        for line in ["cd sub", "cd sub;", "cd ..", "cd sub && cd .."] {
+            let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash(line)));
+            let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
+            assert!(input.is_null(), "{line}: {}", ran.stdout);
+            assert_ne!(decision(&ran).0, "deny", "{line}: {}", ran.stdout);
+        }
     }
 }
 

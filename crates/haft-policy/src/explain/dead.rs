@@ -129,6 +129,7 @@ impl Policy {
             (Specifier::Path(wide), Specifier::Path(narrow)) => wide.covers(narrow),
             (Specifier::Domain(wide), Specifier::Domain(narrow)) => wide.covers(narrow),
             (Specifier::Network(wide), Specifier::Network(narrow)) => wide.covers(narrow),
+            (Specifier::Sign(wide), Specifier::Sign(narrow)) => wide.covers(narrow),
             _ => false,
         }
     }

@@ -28,6 +28,7 @@ impl Policy {
                 (ToolClass::Network, "hosts that commands may connect to")
             }
             Effect::Connect { .. } => (ToolClass::WebFetch, "hosts that may be fetched"),
+            Effect::Sign { .. } => (ToolClass::Sign, "logins that commands may use"),
             Effect::Read(_)
             | Effect::Call
             | Effect::Apply { .. }

@@ -77,6 +77,8 @@ pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> 
             let inner = text_in_parentheses(rule);
             hosts::refuse(inner.strip_prefix("domain:").unwrap_or(inner))
         }
+        Specifier::Sign(pattern) => (!pattern.is_exact())
+            .then(|| "it covers the logins of several hosts: name one".to_owned()),
         Specifier::Param(pattern) => {
             refuse_parameter(&read.selector, &pattern.path, text_in_parentheses(rule))
         }
@@ -140,6 +142,7 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
             };
             Some(format!("covers {ports}, {who}"))
         }
+        Specifier::Sign(_) => Some("lets every command act there as you".to_owned()),
         Specifier::Command(_) | Specifier::Path(_) | Specifier::All | Specifier::Nothing => None,
     }
 }

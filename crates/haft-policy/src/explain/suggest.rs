@@ -11,9 +11,11 @@ use crate::judged_call::JudgedCall;
 use crate::profile::Profile;
 use crate::rules::RuleText;
 use crate::rules::network_pattern::{port_of, rule_for, unusual_port, with_bundles};
+use crate::rules::rule::expose_rule;
+use crate::rules::sign_pattern;
 use haft_files::glob::escape;
 use haft_files::paths::{clean, escape_path};
-use haft_types::permission::{Effect, PathClaim, Permission, Verdict};
+use haft_types::permission::{EXPOSE_EFFECT, Effect, PathClaim, Permission, Verdict};
 use haft_types::spec::{Risk, ToolClass};
 
 /// Maximum number of rules offered at once: the user must be able to read what they would allow.
@@ -181,6 +183,8 @@ fn covering_rules(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>>
             let port = unusual_port(url).map_or_else(String::new, |port| format!(":{port}"));
             Some(vec![format!("WebFetch(domain:{}{port})", escape(host))])
         }
+        Effect::Other { kind, value } if kind == EXPOSE_EFFECT => Some(vec![expose_rule(value)]),
+        Effect::Sign { purpose, .. } => Some(vec![sign_pattern::rule_for(purpose)?]),
         Effect::Call | Effect::Remember { .. } | Effect::Question | Effect::Other { .. } => {
             Some(vec![call.spec.name.as_str().to_owned()])
         }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::places::PolicyContext;
 use crate::rules::network_pattern::NetworkPattern;
 use crate::rules::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use crate::rules::sign_pattern::SignPattern;
 use crate::rules::words::PlainWordsError;
 use haft_files::glob::Glob;
 use haft_files::paths::{PathPattern, PathProblem};
@@ -49,6 +50,7 @@ fn covered_parameters(class: ToolClass) -> &'static [&'static str] {
         ToolClass::Bash => &["command", "argv", "cmd"],
         ToolClass::WebFetch => &["url", "urls"],
         ToolClass::Network => &["host", "port", "domain"],
+        ToolClass::Sign => &["purpose"],
     }
 }
 
@@ -82,6 +84,7 @@ pub(crate) fn parameters(class: ToolClass) -> &'static [&'static str] {
         ],
         ToolClass::WebFetch => &["format", "max_chars"],
         ToolClass::Network => &["command", "program"],
+        ToolClass::Sign => &["command", "program", "by"],
     }
 }
 
@@ -140,6 +143,7 @@ pub(crate) enum Specifier {
     Path(PathPattern),
     Domain(DomainPattern),
     Network(NetworkPattern),
+    Sign(SignPattern),
     Param(ParamPattern),
     /// Nothing: such a rule can never match.
     Nothing,
@@ -193,6 +197,33 @@ impl Rule {
     }
 }
 
+/// The name in rules of opening a port of a command to this machine, and the tool that does it.
+const EXPOSE: &str = "Expose";
+const EXPOSE_TOOL: &str = "expose_port";
+
+/// Returns the rule that opens one port: `Expose(3000)`.
+pub(crate) fn expose_rule(port: &str) -> String {
+    format!("{EXPOSE}({port})")
+}
+
+/// Parses the port of `Expose(3000)`.
+fn of_port(selector: Selector, port: &str) -> RuleParts {
+    let is_port = port
+        .parse::<u16>()
+        .is_ok_and(|number| number.to_string() == port);
+    let pattern = is_port
+        .then(|| ParamPattern::parse(&format!("port:{port}")))
+        .flatten();
+    match pattern {
+        Some(pattern) => (selector, Specifier::Param(pattern), None),
+        None => {
+            let why = format!("`{port}` is not a port");
+            let never = never(why, &expose_rule("3000"));
+            (selector, Specifier::Nothing, Some(never))
+        }
+    }
+}
+
 /// The content of a rule's text: selector, specifier, and why it never matches.
 type RuleParts = (Selector, Specifier, Option<NeverMatchReason>);
 
@@ -222,6 +253,9 @@ pub(crate) fn parse(
     }
     let tool = tool.trim();
     let selector = selector(tool, list)?;
+    if tool == EXPOSE && inner.trim() != "*" {
+        return Ok(of_port(selector, inner.trim()));
+    }
     if inner.trim() == "*" {
         return Ok((selector, Specifier::All, None));
     }
@@ -277,6 +311,9 @@ fn selector(tool: &str, list: RuleList) -> Result<Selector, RuleSyntaxError> {
         .find(|class| class.as_str() == tool)
     {
         return Ok(Selector::Class(class));
+    }
+    if tool == EXPOSE {
+        return Ok(Selector::Named(vec![EXPOSE_TOOL.into()]));
     }
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '*');
     if tool.is_empty() || !tool.chars().all(fine) {
@@ -356,6 +393,7 @@ fn parse_class(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -
         ToolClass::Bash => parse_command(tool, inner),
         ToolClass::WebFetch => Ok(parse_domain(tool, inner)),
         ToolClass::Network => Ok(parse_network(tool, inner)),
+        ToolClass::Sign => Ok(parse_sign(tool, inner)),
         ToolClass::Read | ToolClass::Edit => of_path(tool, inner, at),
     }
 }
@@ -433,6 +471,13 @@ fn parse_network(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason>
     NetworkPattern::parse(inner)
         .map(Specifier::Network)
         .ok_or_else(|| never(no_host(inner, "is neither a host nor a bundle"), &form))
+}
+
+fn parse_sign(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
+    let form = format!("{tool}(https:example.com), {tool}(ssh:example.com) or {tool}(git)");
+    SignPattern::parse(inner)
+        .map(Specifier::Sign)
+        .ok_or_else(|| never(no_host(inner, "names nothing that is signed for"), &form))
 }
 
 fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> SpecifierResult {

@@ -129,9 +129,11 @@ impl<'a> Subject<'a> {
         };
         let covers = match self.effect {
             Effect::Remove(_) => false,
-            Effect::Read(_) | Effect::Write(_) | Effect::Run { .. } | Effect::Connect { .. } => {
-                rule.specifier != Specifier::All
-            }
+            Effect::Read(_)
+            | Effect::Write(_)
+            | Effect::Run { .. }
+            | Effect::Connect { .. }
+            | Effect::Sign { .. } => rule.specifier != Specifier::All,
             Effect::Call
             | Effect::Apply { .. }
             | Effect::Remember { .. }
@@ -178,6 +180,7 @@ impl<'a> Subject<'a> {
             Specifier::Network(pattern) => self
                 .address()
                 .is_some_and(|(host, port)| pattern.allows(host, port)),
+            Specifier::Sign(pattern) => self.purpose().is_some_and(|one| pattern.allows(one)),
             Specifier::Param(pattern) => pattern.matches(self.call.value()),
             Specifier::Nothing => false,
         }
@@ -206,6 +209,7 @@ impl<'a> Subject<'a> {
             Specifier::Network(pattern) => self
                 .address()
                 .is_some_and(|(host, port)| pattern.forbids(host, port)),
+            Specifier::Sign(pattern) => self.purpose().is_some_and(|one| pattern.forbids(one)),
             Specifier::Param(pattern) => {
                 pattern.matches(self.call.value()) || self.is_misread(rule)
             }
@@ -267,6 +271,14 @@ impl<'a> Subject<'a> {
         }
     }
 
+    /// Returns what a login is used for.
+    fn purpose(&self) -> Option<&'a str> {
+        match self.effect {
+            Effect::Sign { purpose, .. } => Some(purpose),
+            _ => None,
+        }
+    }
+
     /// Whether the effect belongs to the class. For a rule without specifier, so does the bare call of the class's own tools.
     fn is_of(&self, class: ToolClass, specifier: &Specifier) -> bool {
         match self.effect {
@@ -278,6 +290,7 @@ impl<'a> Subject<'a> {
                 class == ToolClass::Network
             }
             Effect::Connect { .. } => class == ToolClass::WebFetch,
+            Effect::Sign { .. } => class == ToolClass::Sign,
             Effect::Apply { .. }
             | Effect::Remember { .. }
             | Effect::Question
@@ -333,7 +346,9 @@ impl<'a> Subject<'a> {
             let files = match class {
                 ToolClass::Read => &one.files.reads,
                 ToolClass::Edit => &one.files.edits,
-                ToolClass::Bash | ToolClass::WebFetch | ToolClass::Network => return false,
+                ToolClass::Bash | ToolClass::WebFetch | ToolClass::Network | ToolClass::Sign => {
+                    return false;
+                }
             };
             let mut files = files.iter().filter(|file| *file != "/dev/null").peekable();
             if files.peek().is_none() {
@@ -462,6 +477,8 @@ pub(crate) fn matches_example(rule: &Rule, example: &str, places: &PolicyContext
                 pattern.forbids(host, port)
             }
         }
+        Specifier::Sign(pattern) if allow => pattern.allows(example),
+        Specifier::Sign(pattern) => pattern.forbids(example),
         Specifier::Param(pattern) => pattern.matches_example(example),
         Specifier::Nothing => false,
     }

@@ -49,8 +49,8 @@ fn mark() -> SystemTime {
     SystemTime::UNIX_EPOCH + MARK
 }
 
-/// Returns whether a file is a placeholder, of a running command or of one that was killed.
-pub(crate) fn stale(meta: &fs::Metadata) -> bool {
+/// Whether an empty file or folder holds the place of a guarded name, for a running command or since one that was killed.
+pub fn is_placeholder(meta: &fs::Metadata) -> bool {
     let empty = if meta.is_dir() {
         meta.nlink() <= 2
     } else {
@@ -90,7 +90,7 @@ impl Placeholder {
                     lock,
                     folder,
                 };
-                return Ok(stale(&mine).then_some(held));
+                return Ok(is_placeholder(&mine).then_some(held));
             }
         }
         Err(io::Error::other("a placeholder keeps changing"))
@@ -144,7 +144,7 @@ impl Drop for Placeholder {
             self.lock
                 .metadata()
                 .is_ok_and(|mine| mine.ino() == now.ino() && mine.dev() == now.dev())
-                && stale(&now)
+                && is_placeholder(&now)
         });
         if same {
             let around = PlaceholderParent::of(&self.path);

@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use super::plan::PathCover;
 use crate::command::{AbsentGuard, GuardKind, Mounts, PathGuard};
 use crate::held_places::HeldPlaces;
-use crate::held_places::placeholder::{Placeholder, stale};
+use crate::held_places::placeholder::{Placeholder, is_placeholder};
 
 /// Maximum number of workspace entries that are searched for names guarded at any depth. Beyond that the
 /// command is refused: a guarded name that was not found would not be protected.
@@ -120,7 +120,7 @@ impl Guards {
                     return self.hold(&full, &at, !last || guard.folder, cover);
                 }
                 Err(error) => return Err(error),
-                Ok(meta) if stale(&meta) => {
+                Ok(meta) if is_placeholder(&meta) => {
                     return self.hold(&full, &at, !last || guard.folder, cover);
                 }
                 Ok(meta) if last || !meta.is_dir() => {
@@ -174,7 +174,7 @@ impl Guards {
                 _ => at.push(&part),
             }
             let meta = match fs::symlink_metadata(&at) {
-                Ok(meta) if !stale(&meta) => meta,
+                Ok(meta) if !is_placeholder(&meta) => meta,
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Ok(()),
                 _ => return self.end_of_way(workspace, at, todo, guard),
             };
@@ -248,7 +248,7 @@ impl Guards {
     fn hold(&mut self, full: &Path, at: &Path, folder: bool, cover: PathCover) -> io::Result<()> {
         if !self.holding {
             // A placeholder that a killed host left behind is removed, unless another command relies on it.
-            if fs::symlink_metadata(full).is_ok_and(|meta| stale(&meta)) {
+            if fs::symlink_metadata(full).is_ok_and(|meta| is_placeholder(&meta)) {
                 let _ = Placeholder::take(full, folder);
             }
             return Ok(());

@@ -1,9 +1,15 @@
-//! What a jail hands to the host when its command starts: the listeners of its outlet, then the outer end of its terminal.
+//! What a jail hands to the host when its command starts: the listeners of its outlet, those of a shared loopback, then the outer end of
+//! its terminal.
 
 use std::io;
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 
+use rustix::net::{AddressFamily, getsockname, sockopt};
+
+use super::plan::{JailNetwork, SupervisorPlan};
 use crate::command::CommandSpec;
+use crate::loopback::{JailLoopback, JailPlace};
 use crate::outlet::RunningOutlet;
 use crate::terminal::CommandTerminal;
 
@@ -17,6 +23,38 @@ pub(super) fn terminal(
     };
     let master = files.pop().ok_or(io::ErrorKind::NotConnected)?;
     CommandTerminal::new(master, wanted).map(Some)
+}
+
+/// Takes what belongs to a shared loopback: the link by which it is listed, and the listeners at its ports. An outlet's are at every
+/// address, or at its own. `None` if it is not shared, or cannot be.
+pub(super) fn loopback(
+    plan: &SupervisorPlan,
+    supervisor: u32,
+    files: &mut Vec<OwnedFd>,
+) -> Option<JailLoopback> {
+    let ports = plan.shares.as_ref()?;
+    let (mut link, mut listeners) = (None, Vec::new());
+    for file in std::mem::take(files) {
+        if sockopt::socket_domain(&file) == Ok(AddressFamily::NETLINK) {
+            link = Some(file);
+            continue;
+        }
+        let at = getsockname(&file)
+            .ok()
+            .and_then(|at| SocketAddr::try_from(at).ok());
+        let is_shared = |at: &SocketAddr| at.ip().is_loopback() && ports.contains(&at.port());
+        if at.as_ref().is_some_and(is_shared) {
+            listeners.push(TcpListener::from(file));
+        } else {
+            files.push(file);
+        }
+    }
+    let place = JailPlace::of(supervisor)?;
+    let loopback = JailLoopback::new(place, link?, listeners);
+    Some(match plan.net {
+        JailNetwork::Outlet => loopback.without_outlet(&plan.ports),
+        JailNetwork::Own | JailNetwork::Host => loopback,
+    })
 }
 
 /// Opens the outlet if the command has one; a jail that handed over no listeners is an error.

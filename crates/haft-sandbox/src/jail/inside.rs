@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::Stdio;
@@ -18,6 +19,7 @@ use super::terminals::OwnTerminal;
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
 use super::{every_address, lock, root, script};
+use crate::loopback::listening;
 use crate::report::{ActiveMechanisms, JailReport, SetupFailure, hand_over, step, tell};
 use crate::spawn::{self, ResolvedCommand};
 use crate::strength::Strength;
@@ -82,7 +84,8 @@ pub(crate) fn run(
 /// A jail that is built but runs nothing yet.
 struct BuiltJail {
     held: ActiveMechanisms,
-    /// The listeners of an outlet and the outer end of the terminal, which the host has, too.
+    /// What the host has, too: the listeners of an outlet and at the ports of the loopback that is shared, the link by which what listens is
+    /// listed, and the outer end of the terminal.
     handed: Vec<OwnedFd>,
     /// What the command runs on, if it is a terminal.
     terminal: Option<OwnTerminal>,
@@ -125,6 +128,9 @@ fn prepare(
         if plan.net == JailNetwork::Outlet {
             listeners = every_address::listen(&plan.ports).map_err(step("make the outlet"))?;
         }
+        if let Some(ports) = &plan.shares {
+            listeners.extend(loopback(ports));
+        }
         held.counted = root::build(plan, around.users)?;
     }
     umask(mask);
@@ -152,6 +158,19 @@ fn prepare(
         terminal,
         given: ProcessHandles { stdin, proc },
     })
+}
+
+/// Opens what the host needs of a loopback that is shared. Where a port is taken, or the kernel lists no sockets, the host has less.
+fn loopback(ports: &[u16]) -> Vec<OwnedFd> {
+    let addresses = ports.iter().flat_map(|port| {
+        [
+            SocketAddr::from((Ipv4Addr::LOCALHOST, *port)),
+            SocketAddr::from((Ipv6Addr::LOCALHOST, *port)),
+        ]
+    });
+    let listeners = addresses.filter_map(|at| TcpListener::bind(at).ok());
+    let link = listening::open_link().ok();
+    listeners.map(OwnedFd::from).chain(link).collect()
 }
 
 fn input(plan: &SupervisorPlan) -> io::Result<Stdio> {

@@ -152,6 +152,8 @@ pub(crate) struct SupervisorPlan {
     pub(crate) net: JailNetwork,
     /// The ports at which an outlet takes connections to every address.
     pub(crate) ports: Vec<u16>,
+    /// The ports of its loopback at which the host listens, if the command shares it with others.
+    pub(crate) shares: Option<Vec<u16>>,
     pub(crate) role: ProgramRole,
     /// The list of a script's locks, for [`Role::Fresh`]; the list of its mounts, for [`Role::Zygote`].
     pub(crate) locks: Vec<u8>,
@@ -199,6 +201,9 @@ impl SupervisorPlan {
         out.number(u64::from(self.level));
         out.number(self.net as u64);
         out.list(&self.ports, |out, port| out.number(u64::from(*port)));
+        out.list(self.shares.as_slice(), |out, ports| {
+            out.list(ports, |out, port| out.number(u64::from(*port)));
+        });
         out.number(self.role as u64);
         out.bytes(&self.locks);
         out.text(self.folder.as_os_str());
@@ -253,7 +258,8 @@ impl SupervisorPlan {
         let plan = Self {
             level: u8::try_from(from.number()?).ok()?,
             net: from.net()?,
-            ports: from.list(|from| u16::try_from(from.number()?).ok())?,
+            ports: from.list(PlanDecoder::port)?,
+            shares: from.list(|from| from.list(PlanDecoder::port))?.pop(),
             role: from.role()?,
             locks: from.bytes()?.to_vec(),
             folder: from.text()?.into(),
@@ -372,6 +378,10 @@ impl PlanDecoder<'_> {
 
     fn number(&mut self) -> Option<u64> {
         Some(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn port(&mut self) -> Option<u16> {
+        u16::try_from(self.number()?).ok()
     }
 
     fn bytes(&mut self) -> Option<&[u8]> {

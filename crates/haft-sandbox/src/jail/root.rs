@@ -35,6 +35,8 @@ const PREPARED_AT: &str = "/dev";
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
 const CLOSED_FILE: &str = ".closed-file";
+/// A made file, until it is mounted in place of one of the host.
+const MADE_FILE: &str = ".made-file";
 /// The step that fails if views are not possible.
 pub(crate) const VIEW: &str = "make a view of";
 const NO_ACCESS: u32 = 0o000;
@@ -232,6 +234,9 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
         RootEntry::Link { target, to } => symlink(to, inside(target)),
         RootEntry::File { target, bytes } => {
             let target = inside(target);
+            if target.is_file() {
+                return cover(&target, bytes);
+            }
             fs::create_dir_all(target.parent().unwrap_or(Path::new(".")))?;
             fs::write(target, bytes)
         }
@@ -264,6 +269,16 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
             Ok(move_mount(&tree, "", CWD, target, flags)?)
         }
     }
+}
+
+/// Shows these bytes in place of a file of the host that was placed earlier.
+fn cover(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    let made = Path::new(MADE_FILE);
+    fs::write(made, bytes)?;
+    let tree = clone(path_fd(made)?.as_fd(), READ_ONLY | INERT)?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    move_mount(&tree, "", CWD, target, flags)?;
+    fs::remove_file(made)
 }
 
 /// Covers a path placed earlier. A covered folder can be neither listed nor added to, but entries placed in

@@ -37,10 +37,20 @@ pub(super) struct Supervisor {
 impl Supervisor {
     /// Starts a supervisor that waits for its plan.
     pub(super) fn start(config: &Config, stdout: Stdio, stderr: Stdio) -> Result<Self, StartError> {
-        Self::execute(&program(config)?, &[MARKER.into()], stdout, stderr)
+        Self::execute(config, &[MARKER.into()], stdout, stderr)
     }
 
-    fn execute(
+    /// Starts this program in a role that its arguments name.
+    pub(super) fn execute(
+        config: &Config,
+        argv: &[OsString],
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> Result<Self, StartError> {
+        Self::execute_program(&program(config)?, argv, stdout, stderr)
+    }
+
+    fn execute_program(
         program: &Path,
         argv: &[OsString],
         stdout: Stdio,
@@ -81,7 +91,8 @@ impl Spare {
     fn start(program: &Path, part: &[u8], limits: ProcessLimits) -> Result<Self, StartError> {
         let mounts = File::open("/proc/self/mountinfo").map_err(failed("watch the mounts"))?;
         let argv = [MARKER.into(), AHEAD.into()];
-        let supervisor = Supervisor::execute(program, &argv, Stdio::piped(), Stdio::piped())?;
+        let supervisor =
+            Supervisor::execute_program(program, &argv, Stdio::piped(), Stdio::piped())?;
         let mut spare = Self {
             supervisor,
             limits,

@@ -44,7 +44,7 @@ pub(crate) fn run() -> ! {
 
 /// Takes the socket from standard input, where it comes so that no descriptor has to be inherited; closes all other
 /// descriptors, which a host leaked by mistake.
-fn take_link() -> io::Result<UnixStream> {
+pub(super) fn take_link() -> io::Result<UnixStream> {
     sys::close_from(3)?;
     let link = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
@@ -199,11 +199,11 @@ fn join(group: &Path) -> bool {
 }
 
 /// Enters namespaces of every kind (except the network's if the plan uses the host's). The user's own ID is the same inside and
-/// outside, so files of the workspace keep their owner, and no other ID exists.
+/// outside (root is an ordinary user in a command), so files of the workspace keep their owner, and no other ID exists.
 fn enter_namespaces(plan: &SupervisorPlan, proc: &OwnedFd) -> Result<UserMapping, SetupFailure> {
     drop_groups();
     let wanted = match plan.role {
-        ProgramRole::Command => UserMapping::Own,
+        ProgramRole::Command => UserMapping::Command,
         ProgramRole::Zygote | ProgramRole::Fresh => UserMapping::of_interpreters(),
     };
     let users = users::enter(proc, wanted)?;
@@ -219,7 +219,7 @@ fn enter_namespaces(plan: &SupervisorPlan, proc: &OwnedFd) -> Result<UserMapping
 /// The mounts are copied as they are now: the host does not use them if they have changed when there is a command.
 fn namespaces_ahead() -> Result<UserMapping, SetupFailure> {
     drop_groups();
-    let users = users::enter(&open_proc()?, UserMapping::Own)?;
+    let users = users::enter(&open_proc()?, UserMapping::Command)?;
     sys::unshare(OWN_OBJECTS | UnshareFlags::NEWNET | UnshareFlags::NEWNS)
         .map_err(step("mount, pid, ipc, uts and net namespaces"))?;
     sys::loopback_up().map_err(step("turn the loopback on"))?;

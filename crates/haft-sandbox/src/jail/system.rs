@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::plan::{BindMode, LandlockGrant, RootEntry, SupervisorPlan};
-use super::{depth, etc, machine_files};
+use super::{depth, etc, machine_files, users};
 use crate::Config;
 use crate::places::toolchain::{self, InterpreterAlias, Toolchain};
 use crate::places::{PathPurpose, PathRefusal, Places, SYSTEM};
@@ -22,6 +22,12 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
 ];
 /// The `nsswitch.conf` of a jail in which names are asked for.
 const NAME_SERVICES: &str = "passwd: files\ngroup: files\nhosts: files dns\nservices: files\n";
+/// The folder of files that Debian's Chromium reads as shell before it starts.
+const BROWSER_FLAGS: &str = "/etc/chromium.d";
+/// What a browser in a jail is started with: its own sandbox needs namespaces, which no command may create, and the jail is one already.
+/// Nor does it load updates of its own: the user would be asked about each host.
+const BROWSER: &str = "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-sandbox --disable-dev-shm-usage --disable-background-networking \
+--disable-component-update --no-first-run\"\n";
 /// The size in bytes above which a file of `/etc` is bind-mounted instead of copied into each jail.
 const COPIED: u64 = 8 << 10;
 /// The system's folders of programs.
@@ -160,8 +166,8 @@ impl SystemList {
     /// Adds generated files of `/etc` that reveal nothing about this machine.
     fn made_up(&mut self) {
         let (uid, gid) = (
-            rustix::process::getuid().as_raw(),
-            rustix::process::getgid().as_raw(),
+            users::shown_to_command(rustix::process::getuid().as_raw()),
+            users::shown_to_command(rustix::process::getgid().as_raw()),
         );
         let mut users = "root:x:0:0::/tmp:/bin/sh\nnobody:x:65534:65534::/tmp:/bin/sh\n".to_owned();
         let mut groups = "root:x:0:\nnogroup:x:65534:\n".to_owned();
@@ -182,12 +188,19 @@ impl SystemList {
             ("hostname", "jail\n"),
             ("resolv.conf", ""),
         ] {
-            let target = Path::new("/etc").join(name);
-            self.entries.push(RootEntry::File {
-                target,
-                bytes: text.into(),
-            });
+            self.etc_file(name, text);
         }
+        if Path::new(BROWSER_FLAGS).is_dir() {
+            self.etc_file("chromium.d/jail", BROWSER);
+        }
+    }
+
+    fn etc_file(&mut self, name: &str, text: &str) {
+        let target = Path::new("/etc").join(name);
+        self.entries.push(RootEntry::File {
+            target,
+            bytes: text.into(),
+        });
     }
 
     /// Adds a further folder or file at its own path; two interpreters may share one.

@@ -15,12 +15,22 @@ use crate::sys::{self, leave};
 
 /// The ID of the user and group that own nothing.
 const NOBODY: u32 = 65534;
+/// The ID that the machine's root has in a command: the first one of ordinary users. Programs that refuse to run as root (`initdb`,
+/// browsers), or do more as root (`tar`), behave as for any user; root has no more rights there than one.
+const ORDINARY: u32 = 1000;
+
+/// Returns the ID by which a command sees this user or group as its own.
+pub(super) fn shown_to_command(id: u32) -> u32 {
+    if id == 0 { ORDINARY } else { id }
+}
 
 /// The users that exist in a user namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UserMapping {
     /// Only this process's own user and group.
     Own,
+    /// The same, for a command: the machine's root is an ordinary user there.
+    Command,
     /// Root and nobody: scripts then need not run as the machine's root.
     RootAndNobody,
 }
@@ -36,7 +46,7 @@ impl UserMapping {
     }
 }
 
-/// Enters a new user namespace in which these users have the same IDs as outside; returns which of them exist. To map
+/// Enters a new user namespace in which these users have the same IDs as outside, except root in a command; returns which of them exist. To map
 /// more than its own user, it needs rights that root in a container may not have.
 pub(super) fn enter(proc: &OwnedFd, wanted: UserMapping) -> Result<UserMapping, SetupFailure> {
     let own = itself(proc).map_err(step("open /proc"))?;
@@ -50,8 +60,12 @@ pub(super) fn enter(proc: &OwnedFd, wanted: UserMapping) -> Result<UserMapping, 
     }
     let set = |name: &str, text: &str| put(&own, name, text).map_err(step(format!("write {name}")));
     set("setgroups", "deny")?;
-    set("uid_map", &format!("{uid} {uid} 1"))?;
-    set("gid_map", &format!("{gid} {gid} 1"))?;
+    let shown = |id| match wanted {
+        UserMapping::Command => shown_to_command(id),
+        UserMapping::Own | UserMapping::RootAndNobody => id,
+    };
+    set("uid_map", &format!("{} {uid} 1", shown(uid)))?;
+    set("gid_map", &format!("{} {gid} 1", shown(gid)))?;
     Ok(UserMapping::Own)
 }
 

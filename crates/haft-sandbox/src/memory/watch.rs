@@ -33,6 +33,11 @@ const NUMBERS: u64 = 8 * PROCESSES as u64;
 const STACK: u64 = 16 << 10;
 /// The memory that a file in `/tmp` takes for its name and inode alone.
 const NAMED_FILE: u64 = 1 << 10;
+/// What the kernel keeps of an open file that is no socket: a timer, a counter, a watch. A process has this many without counting.
+const OPEN_FILE: u64 = 512;
+const FEW_FILES: u64 = 256;
+/// The room for open files that a process has needed at most.
+const FILES: &str = "FDSize:";
 /// Page tables are memory too.
 const TABLES: &str = "VmPTE:";
 
@@ -255,11 +260,19 @@ fn text(proc: &OwnedFd, path: &str, most: u64) -> String {
 
 /// Returns what is resident or swapped out, however many processes share it.
 fn resident(proc: &OwnedFd, pid: u32) -> ProcessMemory {
-    of_lines(
-        &text(proc, &format!("{pid}/status"), STATE),
-        &["RssAnon:", "VmSwap:", TABLES],
-        "RssShmem:",
-    )
+    let status = text(proc, &format!("{pid}/status"), STATE);
+    let mut memory = of_lines(&status, &["RssAnon:", "VmSwap:", TABLES], "RssShmem:");
+    memory.anonymous += of_files(&status);
+    memory
+}
+
+/// Returns what the kernel keeps of a process's open files, if they are many.
+fn of_files(status: &str) -> u64 {
+    let room = status.lines().find_map(|line| line.strip_prefix(FILES));
+    let room = room.and_then(|room| room.trim().parse::<u64>().ok());
+    room.unwrap_or(0)
+        .saturating_sub(FEW_FILES)
+        .saturating_mul(OPEN_FILE)
 }
 
 /// Returns the process's share of that; all of it if the kernel does not report shares.
@@ -270,7 +283,7 @@ fn share(proc: &OwnedFd, pid: u32) -> ProcessMemory {
     }
     let mut memory = of_lines(&told, &["Pss_Anon:", "SwapPss:"], "Pss_Shmem:");
     let status = text(proc, &format!("{pid}/status"), STATE);
-    memory.anonymous += of_lines(&status, &[TABLES], "-").anonymous;
+    memory.anonymous += of_lines(&status, &[TABLES], "-").anonymous + of_files(&status);
     memory
 }
 
@@ -299,7 +312,7 @@ mod tests {
 
     use rustix::process::getpid;
 
-    use super::{LONGEST, MemoryWatch, ProcessMemory, RootIdentity, SHARE, of_lines};
+    use super::{LONGEST, MemoryWatch, ProcessMemory, RootIdentity, SHARE, of_files, of_lines};
 
     #[test]
     fn aj11_a_tree_that_takes_long_to_look_at_is_looked_at_as_often() {
@@ -331,6 +344,9 @@ mod tests {
             shared: 20 << 10,
         };
         assert_eq!(memory, expect);
+        for (files, expect) in [(64, 0), (256, 0), (4096, 3840 * 512)] {
+            assert_eq!(of_files(&format!("FDSize:\t{files}\n")), expect);
+        }
         assert_eq!(
             of_lines("RssAnon: x\n\n", &["RssAnon:"], "y"),
             ProcessMemory::default()

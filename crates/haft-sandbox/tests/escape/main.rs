@@ -18,6 +18,7 @@ mod files;
 #[cfg(target_arch = "x86_64")]
 mod host;
 mod kernel;
+mod loopback;
 mod machine;
 mod memory;
 #[cfg(target_arch = "x86_64")]
@@ -69,6 +70,7 @@ fn main() {
         host::TESTS,
         network::TESTS,
         outlet::TESTS,
+        loopback::TESTS,
         routes::TESTS,
         process::TESTS,
         tracing::TESTS,
@@ -100,6 +102,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
         host::ATTEMPTS,
         network::ATTEMPTS,
         outlet::ATTEMPTS,
+        loopback::ATTEMPTS,
         routes::ATTEMPTS,
         process::ATTEMPTS,
         tracing::ATTEMPTS,

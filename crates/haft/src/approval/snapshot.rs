@@ -146,6 +146,7 @@ fn describe(permission: &Permission) -> String {
         Effect::Connect { url, leads_to, .. } if !leads_to.is_empty() => {
             format!("{url} at {}", join_addresses(leads_to))
         }
+        Effect::Sign { purpose, by } => format!("{purpose} by {by}"),
         other => other.path().map_or_else(|| other.value().to_owned(), claim),
     };
     let value: String = value.chars().take(160).collect();

@@ -38,6 +38,11 @@ impl CurrentRules {
         self.host.policy().effect_verdicts(&call)
     }
 
+    /// Returns true if somebody can be asked about what the policy asks about.
+    pub fn can_ask(&self) -> bool {
+        self.host.has_approver()
+    }
+
     /// Returns the allow rules that would let one of the host's internal tools do this without asking: see [`Policy::suggest`].
     ///
     /// [`Policy::suggest`]: crate::policy::Policy::suggest

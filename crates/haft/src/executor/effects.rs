@@ -52,7 +52,10 @@ pub(super) fn unstated(written: &str, permissions: &[Permission], stated: &[&str
             matches!(
                 effect,
                 // The command itself is compared together with the paths that it changes.
-                Effect::Run { .. } | Effect::Connect { .. } | Effect::Apply { .. }
+                Effect::Run { .. }
+                    | Effect::Connect { .. }
+                    | Effect::Sign { .. }
+                    | Effect::Apply { .. }
             )
         };
         effect.path().is_some() || named(effect)

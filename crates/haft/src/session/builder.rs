@@ -18,6 +18,7 @@ use crate::session::{
     LimitsError, RunLimits, Session, SessionParts, SessionScope, SessionState, UnknownToolHint,
     WaitMode,
 };
+use crate::shell_report::ShellReport;
 use crate::untrusted::UntrustedSource;
 
 /// Builds a session.
@@ -106,6 +107,12 @@ impl SessionBuilder {
     /// Sets the input that its client pipes into the command that it runs.
     pub fn with_input(mut self, input: Arc<CallInput>) -> Self {
         self.run.input = Some(input);
+        self
+    }
+
+    /// Sets where the shell that runs its client's command line reports what it holds in the end, if the client wants to know.
+    pub fn with_shell_report(mut self, report: Option<Arc<ShellReport>>) -> Self {
+        self.run.shell_report = report;
         self
     }
 

@@ -40,6 +40,7 @@ pub fn reason(policy: &Policy, request: &ApprovalRequest) -> Option<&'static str
 fn reason_for_effect(policy: &Policy, effect: &Effect, by_command: bool) -> Option<&'static str> {
     match effect {
         Effect::Connect { .. } => return Some("it connects to the network"),
+        Effect::Sign { .. } => return Some("it uses one of your logins"),
         Effect::Run { jailed: false, .. } => return Some("it runs without a sandbox"),
         _ => {}
     }

@@ -70,6 +70,7 @@ fn target(effect: &Effect) -> Option<String> {
             let each: Vec<String> = leads_to.iter().map(ToString::to_string).collect();
             Some(each.join(", "))
         }
+        Effect::Sign { by, .. } => Some(by.clone()),
         other => other.path()?.target.clone(),
     }
 }

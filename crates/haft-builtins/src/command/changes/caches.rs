@@ -16,23 +16,38 @@ use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 use crate::command::changes::Views;
 use crate::command::changes::folder::{UPPER, WORK, lock, make_folder};
 
-/// Folders below HOME where build tools cache downloads and builds for all projects. None holds settings or credentials.
-const CACHE_FOLDERS: [&str; 16] = [
+/// Folders below HOME where build tools cache downloads and builds for all projects, programs among them. None holds settings or
+/// credentials.
+const CACHE_FOLDERS: [&str; 30] = [
     ".bun/install/cache",
+    ".bundle/cache",
+    ".cache/Cypress",
     ".cache/composer",
+    ".cache/coursier",
     ".cache/deno",
+    ".cache/electron",
     ".cache/go-build",
+    ".cache/golangci-lint",
+    ".cache/ms-playwright",
+    ".cache/node/corepack",
     ".cache/pip",
     ".cache/pnpm",
+    ".cache/pre-commit",
+    ".cache/puppeteer",
+    ".cache/pypoetry",
     ".cache/uv",
     ".cache/yarn",
     ".cargo/git",
     ".cargo/registry",
     ".gradle/caches",
+    ".gradle/wrapper/dists",
+    ".ivy2/cache",
     ".local/share/pnpm/store",
     ".m2/repository",
+    ".m2/wrapper",
     ".npm/_cacache",
     ".nuget/packages",
+    ".yarn/berry/cache",
     "go/pkg/mod",
 ];
 

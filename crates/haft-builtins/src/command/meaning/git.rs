@@ -21,6 +21,7 @@ mod stash;
 mod store;
 mod tree;
 mod update;
+mod worktrees;
 
 pub(in crate::command) use files::stored;
 pub(super) use repository::{find_repositories, read_repository};

@@ -216,6 +216,11 @@ impl<'a> ChangeSides<'a> {
         self.workspace.below(&whole)
     }
 
+    /// Returns the path on this machine of a path below the root.
+    pub(super) fn host_path(&self, path: &Path) -> PathBuf {
+        self.workspace.host_path(path)
+    }
+
     /// Returns the workspace's path within the work tree of its repository: empty unless that lies above.
     pub(super) fn prefix(&self) -> &Path {
         let outside = self.workspace.repository();

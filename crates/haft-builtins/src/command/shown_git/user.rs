@@ -15,6 +15,7 @@ use super::conditions::holds;
 use super::inert::{PatternFile, SettingKind, kind};
 use crate::command::git_command::names_only_own_programs;
 use crate::command::git_scope::GitScope;
+use crate::command::said_notes::GIT_NOTE;
 
 /// Where git in the jail reads them: a call's own settings and those of the repository come later and win, as they do for the user.
 pub(super) const SYSTEM: &str = "/etc/gitconfig";
@@ -46,6 +47,27 @@ pub struct UserGit {
 }
 
 impl UserGit {
+    /// Lets git ignore these paths of the workspace's root, besides what the user's patterns name.
+    pub(super) fn ignore(&mut self, paths: &[String]) {
+        if paths.is_empty() {
+            return;
+        }
+        let at = |files: &[(PathBuf, Vec<u8>)], name: &str| {
+            files.iter().position(|(path, _)| path == Path::new(name))
+        };
+        let patterns: String = paths.iter().map(|path| format!("\n/{path}")).collect();
+        if let Some(at) = at(&self.files, IGNORED) {
+            self.files[at].1.extend(patterns.into_bytes());
+            return;
+        }
+        self.files.push((IGNORED.into(), patterns.into_bytes()));
+        let setting = format!("[core]\n\texcludesFile = {IGNORED}\n");
+        match at(&self.files, SYSTEM) {
+            Some(at) => self.files[at].1.extend(setting.into_bytes()),
+            None => self.files.push((SYSTEM.into(), setting.into_bytes())),
+        }
+    }
+
     /// Returns a sentence on what commands do not get; `None` if they get all.
     pub fn sentence(&self) -> Option<String> {
         let mut named: Vec<&str> = self.left.iter().map(String::as_str).collect();
@@ -61,12 +83,7 @@ impl UserGit {
             parts.push(format!("{}{more}", named.join(", ")));
         }
         parts.extend(self.unread.clone());
-        (!parts.is_empty()).then(|| {
-            format!(
-                "Your git settings that commands do not get: {}.",
-                parts.join("; ")
-            )
-        })
+        (!parts.is_empty()).then(|| format!("{GIT_NOTE}: {}.", parts.join("; ")))
     }
 }
 

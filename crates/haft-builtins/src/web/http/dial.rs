@@ -6,7 +6,13 @@ use std::io;
 use haft_http::dial::{BoxFuture, Dial, Io};
 use haft_http::stream::Stream;
 
+#[cfg(feature = "commands")]
+use crate::web::http::HostConnection;
 use crate::web::http::{Http, HttpError};
+#[cfg(feature = "commands")]
+use crate::web::target::WebUrl;
+#[cfg(feature = "commands")]
+use tokio_rustls::client::TlsStream;
 
 impl Http {
     /// Opens a connection for another protocol: through a tunnel of the proxy, or directly.
@@ -16,6 +22,16 @@ impl Http {
     pub async fn dial(&self, host: &str, port: u16) -> Result<Stream, HttpError> {
         let target = self.target(&format!("https://{host}:{port}/"))?;
         Ok(self.connect(&target).await?.stream)
+    }
+
+    /// Encrypts a connection to a host, which must prove its name.
+    #[cfg(feature = "commands")]
+    pub(crate) async fn secure(
+        &self,
+        connection: HostConnection,
+        target: &WebUrl,
+    ) -> Result<TlsStream<Stream>, HttpError> {
+        Ok(self.tls.wrap(connection.stream, target.host()).await?)
     }
 
     /// Like [`dial`](Self::dial), but encrypted: the host must prove its name.

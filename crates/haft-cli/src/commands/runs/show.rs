@@ -7,13 +7,14 @@ use haft::result::{PartMark, Status};
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::runs::RunListItem;
-use haft_app::view::{runs, timeline, when};
+use haft_app::view::{runs, services, timeline, when};
 use serde_json::{Value, json};
 
 use crate::args::RunSelector;
 use crate::commands::ExitResult;
 use crate::commands::call::{colour, data};
 use crate::commands::runs::outcome;
+use crate::commands::runs::services::{exposed_lines, lines};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{self, BOLD, DIM, RED, is_terminal, styled, visible};
@@ -31,8 +32,11 @@ pub(super) async fn run(at: &Invocation, app: &App, of: &RunSelector) -> ExitRes
             events.retain(|event| text(event, "call") == call);
             known(of, call, events.is_empty())?;
         }
-        at.screen
-            .document(&json!({"run": of.run, "events": events}))?;
+        let running = services::of_run(app, &of.run).await;
+        let exposed = services::exposed(app, &of.run).await;
+        at.screen.document(
+            &json!({"run": of.run, "events": events, "services": running, "exposed": exposed}),
+        )?;
         return Ok(Exit::Done);
     }
     let calls = timeline::calls(app, &of.run).await?;
@@ -44,6 +48,10 @@ pub(super) async fn run(at: &Invocation, app: &App, of: &RunSelector) -> ExitRes
     }
     let listed = runs::list_of(app, Some(vec![RunId::new(of.run.as_str())])).await?;
     at.screen.out(&head(&of.run, listed.first()))?;
+    let running = services::of_run(app, &of.run).await;
+    at.screen.out(&lines(&running))?;
+    let exposed = services::exposed(app, &of.run).await;
+    at.screen.out(&exposed_lines(&exposed))?;
     for one in &calls {
         at.screen.out(&row(&of.run, one))?;
     }

@@ -16,6 +16,7 @@ import { OutputPane } from "../parts/outputpane";
 import { RenderedParts } from "../parts/rendered";
 import { Pending, useReading } from "../parts/reading";
 import { Lines, folderName, standing, titleOfRun } from "../parts/runrow";
+import { Services } from "../parts/services";
 import { Table, type Column } from "../parts/table";
 import { Block, SafeText } from "../parts/text";
 import { When } from "../parts/when";
@@ -72,6 +73,7 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
         <a href="/runs" onClick={follow}>All runs</a> · {about && <>{about.task && about.workspace && <><span title={about.workspace}><SafeText text={folderName(about.workspace)} /></span> · </>}{list.length === 1 ? "1 call" : `${list.length.toLocaleString("en")} calls`} · <When at={about.started} day />{about.duration_ms !== undefined && <> · took {span(about.duration_ms)}</>} <Lines run={about} /> · </>}
         <code>{run}</code> <Copy text={run} what="the run's id" /> <Verify run={run} state={about?.state ?? ""} />
       </p>
+      <Services run={run} open={about?.state === "open"} />
       <Pending reading={calls} />
       {calls.value && list.length === 0 && <p class="note">No calls yet. They appear here as they start.</p>}
       {list.length > 0 && (

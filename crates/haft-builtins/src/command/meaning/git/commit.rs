@@ -85,7 +85,7 @@ pub(super) fn compare_files(
     show(store, &all, budget)
 }
 
-/// Returns the rest of a commit's message, and its author.
+/// Returns the rest of a commit's message, its author, and its committer if that is somebody else.
 fn message_lines(commit: &Commit) -> Vec<String> {
     let mut all = commit.message.lines();
     all.next();
@@ -102,6 +102,10 @@ fn message_lines(commit: &Commit) -> Vec<String> {
         lines.remove(0);
     }
     lines.push(format!("by {}", words::quoted(&commit.author, MAX_LINE)));
+    if commit.committer != commit.author {
+        let committer = words::quoted(&commit.committer, MAX_LINE);
+        lines.push(format!("committed by {committer}"));
+    }
     lines
 }
 
@@ -135,6 +139,16 @@ pub(super) fn commit_meaning(
     meaning
 }
 
+/// Returns a line on each commit that another one merges.
+pub(super) fn merged(store: &ObjectDatabase<'_>, commit: &Commit) -> Vec<String> {
+    let others = commit.parents.iter().skip(1);
+    let line = |id: &ObjectId| match store.commit(id) {
+        Ok(one) => format!("merges {}", named(&one)),
+        Err(_) => format!("merges {}, which cannot be read", id.short()),
+    };
+    others.map(line).collect()
+}
+
 /// Returns a meaning for each commit, given the newest first: the oldest first, with files as long as they are few.
 pub(super) fn parts(
     store: &ObjectDatabase<'_>,
@@ -143,12 +157,18 @@ pub(super) fn parts(
 ) -> (Vec<Meaning>, Option<String>) {
     let mut parts = Vec::new();
     for (at, commit) in commits.iter().rev().take(MAX_NAMED).enumerate() {
-        let head = format!("{} {}", commit.id.short(), subject(commit));
-        parts.push(if at < MAX_DETAILED && !budget.is_over() {
-            commit_meaning(store, MeaningKind::Commit, &head, commit, budget)
+        let (kind, word) = match commit.parents.len() {
+            0 | 1 => (MeaningKind::Commit, ""),
+            _ => (MeaningKind::Merge, "merge "),
+        };
+        let head = format!("{} {word}{}", commit.id.short(), subject(commit));
+        let mut part = if at < MAX_DETAILED && !budget.is_over() {
+            commit_meaning(store, kind, &head, commit, budget)
         } else {
-            Meaning::new(MeaningKind::Commit, head)
-        });
+            Meaning::new(kind, head)
+        };
+        part.lines.extend(merged(store, commit));
+        parts.push(part);
     }
     let more = commits.len().saturating_sub(MAX_NAMED);
     let note = if more > 0 {

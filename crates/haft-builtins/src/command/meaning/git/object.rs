@@ -116,6 +116,8 @@ pub(super) struct Commit {
     pub(super) parents: Vec<ObjectId>,
     /// The author: name and address.
     pub(super) author: String,
+    /// Who made the commit of what the author wrote: name and address.
+    pub(super) committer: String,
     /// Seconds since 1970 when it was written. A copy has the time of the original.
     pub(super) written: i64,
     /// Seconds since 1970 when it was made.
@@ -131,6 +133,7 @@ impl Commit {
             tree: id,
             parents: Vec::new(),
             author: String::new(),
+            committer: String::new(),
             written: 0,
             time: 0,
             message: String::new(),
@@ -153,7 +156,7 @@ impl Commit {
             } else if let Some(who) = line.strip_prefix(b"author ") {
                 (commit.author, commit.written) = who_of(who);
             } else if let Some(who) = line.strip_prefix(b"committer ") {
-                commit.time = who_of(who).1;
+                (commit.committer, commit.time) = who_of(who);
             }
         }
         let message = String::from_utf8_lossy(rest);

@@ -16,7 +16,8 @@ use super::staged::{
 use super::stash::{Stash, StashLists, log_lines, stash_meanings, stashes};
 use super::state::states;
 use super::store::ObjectDatabase;
-use super::update::{HeadUpdate, RefContext, ReflogHint};
+use super::update::{HeadUpdate, RefContext, ReflogHint, at_place};
+use super::worktrees::{checked_out, place_of};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::name;
@@ -28,12 +29,17 @@ const MAX_CONFIG: u64 = 256 << 10;
 /// Maximum size of a log of HEAD, in bytes.
 const MAX_LOG: u64 = 4 << 20;
 /// Entries that changed repositories have in their folders.
-const MARKS: [&str; 7] = [
+const MARKS: [&str; 12] = [
+    "CHERRY_PICK_HEAD",
     "HEAD",
+    "MERGE_HEAD",
+    "REVERT_HEAD",
     "index",
     "logs",
     "objects",
     "packed-refs",
+    "rebase-apply",
+    "rebase-merge",
     "refs",
     "worktrees",
 ];
@@ -203,7 +209,7 @@ fn understood(
     folders.extend(head_folders(sides, folder));
     let heads = folders
         .iter()
-        .map(|(folder, _)| HeadUpdate::read(sides, folder));
+        .map(|(part, _)| HeadUpdate::read(sides, folder, part));
     let heads: Vec<HeadUpdate> = heads.collect::<Result<_, _>>()?;
     let lists = StashLists {
         before: stashes(sides, Side::Before, folder, &before),
@@ -217,6 +223,7 @@ fn understood(
         store: &store,
         after: &after,
         heads: &heads,
+        elsewhere: &checked_out(sides, folder),
         hints: hints(sides, &folders),
         branches_after: after.below("refs/heads/"),
         roots_before,
@@ -238,9 +245,10 @@ fn understood(
         if at == 0 {
             found.extend(stash_meanings(sides, &store, &place, &lists, budget));
         }
-        found.extend(states(sides, &place.folder));
-        found.extend(cached_trees(sides, &place.folder));
-        found.extend(staged(sides, &store, &place, budget)?);
+        let of_index = states(sides, &place.folder).into_iter();
+        let of_index = of_index.chain(cached_trees(sides, &place.folder));
+        let of_index = of_index.chain(staged(sides, &store, &place, budget)?);
+        found.extend(of_index.map(|meaning| at_place(meaning, head.place.as_deref())));
         let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
         let selection = FileSelection { select, goes_back };
         let compared = compare_worktree(sides, &store, &place, &selection, budget);
@@ -282,10 +290,11 @@ fn add_worktree(found: &mut Vec<Meaning>, compared: &WorktreeComparison) {
 }
 
 impl HeadUpdate {
-    fn read(sides: &ChangeSides<'_>, folder: &Path) -> Result<Self, String> {
+    fn read(sides: &ChangeSides<'_>, repository: &Path, part: &Path) -> Result<Self, String> {
         Ok(Self {
-            before: head(sides, Side::Before, folder)?,
-            after: head(sides, Side::After, folder)?,
+            before: head(sides, Side::Before, part)?,
+            after: head(sides, Side::After, part)?,
+            place: place_of(sides, repository, part),
         })
     }
 }

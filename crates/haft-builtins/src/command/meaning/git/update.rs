@@ -4,12 +4,15 @@ use std::rc::Rc;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use super::commit::{MAX_DETAILED, commit_meaning, compare, list, named, parts, quoted, subject};
+use super::commit::{
+    MAX_DETAILED, commit_meaning, compare, list, merged, named, parts, quoted, subject,
+};
 use super::history::{BranchCommits, CommitRange, exclusive, exit_of};
 use super::id::ObjectId;
 use super::object::Commit;
 use super::refs::{RefUpdate, Refs, Target};
 use super::store::ObjectDatabase;
+use super::worktrees::CheckedOut;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::words::{self, cited, count};
 
@@ -25,6 +28,8 @@ pub(super) struct ReflogHint {
 pub(super) struct HeadUpdate {
     pub(super) before: Option<Target>,
     pub(super) after: Option<Target>,
+    /// The worktree that has it, as the end of a sentence; `None` for the workspace's own.
+    pub(super) place: Option<String>,
 }
 
 /// Everything that the changed refs are judged by.
@@ -32,6 +37,8 @@ pub(super) struct RefContext<'r, 's> {
     pub(super) store: &'r ObjectDatabase<'s>,
     pub(super) after: &'r Refs,
     pub(super) heads: &'r [HeadUpdate],
+    /// What other worktrees have checked out.
+    pub(super) elsewhere: &'r [CheckedOut],
     pub(super) hints: Vec<ReflogHint>,
     /// What was reachable before: all refs, HEADs and stashes.
     pub(super) roots_before: Vec<ObjectId>,
@@ -54,7 +61,11 @@ impl RefContext<'_, '_> {
             let (folder, short) = split(&update.name);
             match folder {
                 "heads" if renamed_to(update, updates).is_some() => {}
-                "heads" => found.push(self.branch(update, short, updates)),
+                "heads" => {
+                    let mut meaning = self.branch(update, short, updates);
+                    meaning.warnings.extend(self.checked_out(&update.name));
+                    found.push(meaning);
+                }
                 "tags" => found.push(self.tag(update, short)),
                 "remotes" => fetched.push(short.to_owned()),
                 // Read from its log.
@@ -75,11 +86,24 @@ impl RefContext<'_, '_> {
             if let (Some(Target::Id(old)), Some(Target::Id(new))) = (&head.before, &head.after)
                 && old != new
             {
-                found.push(self.moved("no branch", Some(*old), *new));
+                let meaning = self.moved("no branch", Some(*old), *new);
+                found.push(at_place(meaning, head.place.as_deref()));
             }
         }
         found.sort_by_key(|meaning| rank(meaning.kind));
         found
+    }
+
+    /// Returns warnings about a changed branch that other worktrees have checked out: nothing updates their files.
+    fn checked_out(&self, name: &str) -> Vec<String> {
+        let places = self.elsewhere.iter().filter(|one| one.branch == name);
+        let warning = |one: &CheckedOut| {
+            let place = &one.place;
+            format!(
+                "{place} has it checked out: its files and index stay as they are, so that a commit there would take this back"
+            )
+        };
+        places.map(warning).collect()
     }
 
     fn is_current(&self, name: &str) -> bool {
@@ -275,10 +299,7 @@ impl RefContext<'_, '_> {
             meaning.parts.extend(parts);
             meaning.lines.extend(note);
         }
-        let merged = tip.parents.iter().skip(1);
-        let merged = merged.filter_map(|id| self.store.commit(id).ok());
-        let lines = merged.map(|one| format!("merges {}", named(&one)));
-        meaning.lines.extend(lines);
+        meaning.lines.extend(merged(self.store, tip));
         meaning
     }
 
@@ -333,11 +354,15 @@ impl RefContext<'_, '_> {
 
     /// Returns what it means that HEAD names another branch or commit.
     fn head(&self, head: &HeadUpdate) -> Option<Meaning> {
-        let (before, after) = (head.before.as_ref()?, head.after.as_ref()?);
-        let words = |target: &Target| match target {
-            Target::Ref(name) => name_of_ref(split(name).1),
-            Target::Id(id) => format!("{} without a branch", self.name_of(id)),
+        let (before, after) = match (&head.before, &head.after, &head.place) {
+            (Some(was), None, Some(place)) => return Some(self.forgotten(was, place)),
+            (None, Some(is), Some(place)) => {
+                let title = format!("{place} is added, on {}", self.target_name(is));
+                return Some(Meaning::new(MeaningKind::Checkout, title));
+            }
+            (before, after, _) => (before.as_ref()?, after.as_ref()?),
         };
+        let words = |target: &Target| self.target_name(target);
         if before == after || matches!((before, after), (Target::Id(_), Target::Id(_))) {
             return None;
         }
@@ -361,7 +386,26 @@ impl RefContext<'_, '_> {
                 meaning.warnings.push(text);
             }
         }
-        Some(meaning)
+        Some(at_place(meaning, head.place.as_deref()))
+    }
+
+    /// Returns what it means that the part of another worktree is gone.
+    fn forgotten(&self, was: &Target, place: &str) -> Meaning {
+        let title = format!("git forgets {place}, which is on {}", self.target_name(was));
+        let mut meaning = Meaning::new(MeaningKind::Checkout, title);
+        let why = "its files stay where they are and belong to no repository any more; what is staged there, or unfinished, is lost";
+        meaning.warnings.push(why.to_owned());
+        match was {
+            Target::Id(id) => self.with_lost(meaning, id),
+            Target::Ref(_) => meaning,
+        }
+    }
+
+    fn target_name(&self, target: &Target) -> String {
+        match target {
+            Target::Ref(name) => name_of_ref(split(name).1),
+            Target::Id(id) => format!("{} without a branch", self.name_of(id)),
+        }
     }
 
     /// Adds a warning about the commits that no branch or tag leads to any more.
@@ -399,6 +443,14 @@ impl RefContext<'_, '_> {
         let hint = self.hints.iter().find(|hint| hint.new == *id);
         hint.map_or("", |hint| &hint.text)
     }
+}
+
+/// Says in a title which worktree it is about, if not the workspace's own.
+pub(super) fn at_place(mut meaning: Meaning, place: Option<&str>) -> Meaning {
+    if let Some(place) = place {
+        meaning.title = format!("{} (in {place})", meaning.title);
+    }
+    meaning
 }
 
 fn name_of_ref(name: &str) -> String {

@@ -1,0 +1,329 @@
+//! Serves a host for which there is a credential: haft is that host to the command, and the command to that host.
+//!
+//! Each request is read whole as HTTP/1.1 and written anew, so that the header of the credential is in requests for this host alone. A
+//! redirect is the command's to follow: to another host it leaves without the header.
+
+use std::convert::Infallible;
+use std::io::Cursor;
+use std::sync::Arc;
+
+use haft_http::connection::{self, Driver};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper::header::{ACCEPT_ENCODING, ALT_SVC, CONNECTION, HOST, HeaderValue, SET_COOKIE};
+use hyper::http::request::Parts;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::masked::{MaskedBody, mask_headers};
+use super::{Credential, LoginForm, LoginSecret, LoginUse};
+use crate::proxy::forward::remove_hop_headers;
+use crate::proxy::refusal::ConnectionRefusal;
+use crate::proxy::tunnel::HelloNames;
+use crate::proxy::{
+    CommandProxy, MAX_HEAD, ProxyBody, STEP_TIMEOUT, empty, refusal_of, same_host,
+    strip_trailing_dot,
+};
+use crate::web::target::WebUrl;
+
+/// Maximum size of a request's head here, and of an answer's, in bytes: programs send tokens and cookies of their own.
+const MAX_REQUEST_HEAD: usize = MAX_HEAD * 4;
+
+/// A command's connection to such a host, and what leads on from it.
+#[derive(Debug, Default)]
+struct HostLink {
+    /// The connection to the host, once there is one.
+    upstream: Option<(SendRequest<ProxyBody>, Driver)>,
+    /// The value that goes into requests, once its use was approved.
+    secret: Option<Arc<LoginSecret>>,
+}
+
+/// A request that can still be sent.
+struct LoginRequest {
+    head: Parts,
+    body: ProxyBody,
+}
+
+impl CommandProxy {
+    /// Is the host to a client that begins TLS, until it disconnects.
+    pub(in crate::proxy) async fn serve_login<S>(
+        &self,
+        mut client: S,
+        target: WebUrl,
+        names: HelloNames,
+    ) -> Result<(), ConnectionRefusal>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let Some(hello) = names.read_hello(&mut client, Vec::new()).await? else {
+            return Ok(());
+        };
+        let host = strip_trailing_dot(target.host()).to_owned();
+        let authority = self.logins.logins.authority();
+        let server = authority.and_then(|authority| authority.server(&host));
+        let server = server.map_err(|why| ConnectionRefusal::Login {
+            host: host.clone(),
+            why: format!("no certificate can be made: {why}"),
+        })?;
+        let (read, write) = split(client);
+        let client = join(Cursor::new(hello).chain(read), write);
+        let accepted = timeout(STEP_TIMEOUT, TlsAcceptor::from(server).accept(client)).await;
+        let client = match accepted {
+            Ok(Ok(client)) => client,
+            Ok(Err(error)) => return Err(ConnectionRefusal::distrust(&host, &error.to_string())),
+            Err(_) => {
+                return Err(ConnectionRefusal::distrust(
+                    &host,
+                    "it did not go on in time",
+                ));
+            }
+        };
+        let (way, link) = (self.clone(), Arc::new(Mutex::new(HostLink::default())));
+        let service = service_fn(move |request| {
+            let (way, target, link) = (way.clone(), target.clone(), Arc::clone(&link));
+            async move {
+                let mut link = link.lock().await;
+                let done = way.request_with_login(request, &target, &mut link).await;
+                Ok::<_, Infallible>(way.reply(done))
+            }
+        });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .max_buf_size(MAX_REQUEST_HEAD)
+            .serve_connection(TokioIo::new(client), service);
+        match served.await {
+            Err(error) if error.is_parse() => Err(ConnectionRefusal::Tunnel {
+                host,
+                why: format!("it carries no HTTP/1.1 that haft can read ({error})"),
+            }),
+            Err(error) => {
+                // A client that takes no certificate but one that it knows may only say so after the handshake.
+                let alert = std::error::Error::source(&error).map(ToString::to_string);
+                match alert.filter(|why| why.contains("alert")) {
+                    Some(why) => Err(ConnectionRefusal::distrust(&host, &why)),
+                    None => Ok(()),
+                }
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Sends a request on, with the credential if it needs it.
+    async fn request_with_login(
+        &self,
+        request: Request<Incoming>,
+        target: &WebUrl,
+        link: &mut HostLink,
+    ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
+        let credential = self.logins.logins.of(target);
+        let credential =
+            credential.ok_or(ConnectionRefusal::Malformed("there is no credential"))?;
+        check(&request, target)?;
+        let (head, body) = request.into_parts();
+        let path = head.uri.to_string();
+        // Once the host wanted to know who asks, it wants to know it of a body that cannot be sent twice.
+        let waits = matches!(credential.form, LoginForm::Git)
+            && !pushes(&path)
+            && !self.logins.is_used(credential).await;
+        if link.secret.is_none() && !waits {
+            self.log_in(credential, &path, target, link).await?;
+        }
+        let again = link.secret.is_none() && body.is_end_stream();
+        let again = again.then(|| LoginRequest {
+            head: head.clone(),
+            body: empty(),
+        });
+        let body = body.boxed_unsync();
+        let answer = self.send(LoginRequest { head, body }, target, link).await?;
+        let answer = match again.filter(|_| answer.status() == StatusCode::UNAUTHORIZED) {
+            Some(request) => {
+                // What the server said about the request without a login stays unread.
+                link.upstream = None;
+                drop(answer);
+                self.log_in(credential, &path, target, link).await?;
+                self.send(request, target, link).await?
+            }
+            None => answer,
+        };
+        if link.secret.is_some() && answer.status() == StatusCode::UNAUTHORIZED {
+            self.refusals.note(&ConnectionRefusal::Login {
+                host: credential.host.clone(),
+                why: format!(
+                    "the host does not accept network.credentials.{}",
+                    credential.name
+                ),
+            });
+        }
+        Ok(pass_on(answer, link.secret.as_ref()))
+    }
+
+    /// Has the use of the credential judged, and asks its program for the value.
+    async fn log_in(
+        &self,
+        credential: &Credential,
+        path: &str,
+        target: &WebUrl,
+        link: &mut HostLink,
+    ) -> Result<(), ConnectionRefusal> {
+        let login = credential.login_use();
+        if link.upstream.is_none() {
+            link.upstream = Some(self.open(target, Some(&login)).await?);
+        } else {
+            self.judge_connection(target, &[], Some(&login)).await?;
+        }
+        link.secret = Some(self.logins.secret(credential, path).await?);
+        Ok(())
+    }
+
+    /// Connects to the host, which must prove its name.
+    async fn open(
+        &self,
+        target: &WebUrl,
+        login: Option<&LoginUse>,
+    ) -> Result<(SendRequest<ProxyBody>, Driver), ConnectionRefusal> {
+        let host = strip_trailing_dot(target.host());
+        let reached = self.reach(target, login).await?;
+        let secured = timeout(STEP_TIMEOUT, self.http.secure(reached, target)).await;
+        let late = |_| ConnectionRefusal::Unreachable(format!("{host} did not answer in time"));
+        let secured = secured
+            .map_err(late)?
+            .map_err(|error| refusal_of(host, &error))?;
+        let mut limited = Builder::new();
+        limited.max_buf_size(MAX_REQUEST_HEAD);
+        let started = connection::start(&limited, secured).await;
+        started.map_err(|error| ConnectionRefusal::Unreachable(format!("{host}: {error}")))
+    }
+
+    /// Sends a request on the connection that there is, or on a new one if the host has closed it before it took the request.
+    async fn send(
+        &self,
+        request: LoginRequest,
+        target: &WebUrl,
+        link: &mut HostLink,
+    ) -> Result<Response<Incoming>, ConnectionRefusal> {
+        let mut request = prepare(request, target, link.secret.as_deref())?;
+        loop {
+            let mut is_new = false;
+            let ready = match &mut link.upstream {
+                Some((sender, _)) => sender.ready().await.is_ok(),
+                None => false,
+            };
+            if !ready {
+                link.upstream = None;
+                let login = link
+                    .secret
+                    .as_ref()
+                    .and_then(|_| self.logins.logins.of(target));
+                let login = login.map(Credential::login_use);
+                link.upstream = Some(self.open(target, login.as_ref()).await?);
+                is_new = true;
+            }
+            let Some((sender, _)) = &mut link.upstream else {
+                return Err(ConnectionRefusal::Malformed("there is no connection"));
+            };
+            let mut failed = match sender.try_send_request(request).await {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
+            };
+            link.upstream = None;
+            match failed.take_message().filter(|_| !is_new) {
+                Some(unsent) => request = unsent,
+                None => {
+                    let host = strip_trailing_dot(target.host());
+                    let why = format!("{host}: {}", failed.error());
+                    return Err(ConnectionRefusal::Unreachable(why));
+                }
+            }
+        }
+    }
+}
+
+/// Refuses what is no request for the host itself.
+fn check(request: &Request<Incoming>, target: &WebUrl) -> Result<(), ConnectionRefusal> {
+    let refuse = |why| Err(ConnectionRefusal::Malformed(why));
+    if request.method() == Method::CONNECT || request.uri().authority().is_some() {
+        return refuse("a request to a host names a path: only the proxy takes a whole URL");
+    }
+    if request.method() == Method::TRACE {
+        // The answer would show the credential (RFC 9110 §9.3.8).
+        return refuse("TRACE is not sent on");
+    }
+    same_host(request, target, request.version() == Version::HTTP_11)
+}
+
+/// Whether a request is of `git push`, which no server takes from a stranger: the user is asked about the connection and the login at once.
+fn pushes(path: &str) -> bool {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    path.ends_with("/git-receive-pack")
+        || query
+            .split('&')
+            .any(|pair| pair == "service=git-receive-pack")
+}
+
+/// Writes the request as it goes to the host.
+fn prepare(
+    request: LoginRequest,
+    target: &WebUrl,
+    secret: Option<&LoginSecret>,
+) -> Result<Request<ProxyBody>, ConnectionRefusal> {
+    let LoginRequest { mut head, body } = request;
+    let headers = &mut head.headers;
+    remove_hop_headers(headers);
+    headers.remove(CONNECTION);
+    let host = HeaderValue::try_from(target.authority());
+    let host =
+        host.map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a header"))?;
+    headers.insert(HOST, host);
+    if let Some(secret) = secret {
+        secret.put_into(headers);
+        // What is packed cannot be searched for the value.
+        headers.remove(ACCEPT_ENCODING);
+    }
+    if let Some(path) = head.uri.path_and_query().cloned() {
+        head.uri = Uri::from(path);
+    }
+    head.version = Version::HTTP_11;
+    Ok(Request::from_parts(head, body))
+}
+
+/// Returns an answer as the command gets it.
+fn pass_on(answer: Response<Incoming>, secret: Option<&Arc<LoginSecret>>) -> Response<ProxyBody> {
+    let (mut head, body) = answer.into_parts();
+    remove_hop_headers(&mut head.headers);
+    // Another protocol would not lead here.
+    head.headers.remove(ALT_SVC);
+    let body = body.boxed_unsync();
+    let Some(secret) = secret else {
+        return Response::from_parts(head, body);
+    };
+    // A cookie would be a login that the command can take along.
+    head.headers.remove(SET_COOKIE);
+    mask_headers(&mut head.headers, secret);
+    let body = MaskedBody::new(body, Arc::clone(secret));
+    Response::from_parts(head, body.boxed_unsync())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pushes;
+
+    #[test]
+    fn a_push_is_known_by_its_service() {
+        for (path, expect) in [
+            ("/a.git/info/refs?service=git-receive-pack", true),
+            ("/a.git/git-receive-pack", true),
+            ("/a.git/info/refs?service=git-upload-pack", false),
+            ("/a.git/git-upload-pack", false),
+            ("/git-receive-pack/a", false),
+        ] {
+            assert_eq!(pushes(path), expect, "{path}");
+        }
+    }
+}

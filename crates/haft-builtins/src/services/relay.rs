@@ -1,0 +1,92 @@
+//! `Relay`: passes connections to a port in one command's network on to the command that serves there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::net::sockopt;
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::services::group::{ServiceGroup, Target};
+
+/// How long to stop accepting after an error, which means that this process lacks descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Listens at one port and passes on what arrives; stops, with its connections, when dropped.
+#[derive(Debug)]
+pub(super) struct Relay {
+    target: Target,
+    tasks: Vec<AbortHandle>,
+}
+
+impl Relay {
+    /// Holds the place of one that is about to listen.
+    pub(super) fn reserve(target: Target) -> Self {
+        Self {
+            target,
+            tasks: Vec::new(),
+        }
+    }
+
+    pub(super) fn start(
+        group: &Arc<ServiceGroup>,
+        listeners: Vec<TcpListener>,
+        target: Target,
+    ) -> Self {
+        let serve = |listener| tokio::spawn(serve(Arc::clone(group), listener, target));
+        let tasks = listeners.into_iter().map(serve);
+        Self {
+            target,
+            tasks: tasks.map(|task| task.abort_handle()).collect(),
+        }
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        for task in &self.tasks {
+            task.abort();
+        }
+    }
+}
+
+async fn serve(group: Arc<ServiceGroup>, listener: TcpListener, target: Target) {
+    let mut served = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = served.join_next() => continue,
+        };
+        let Ok((client, from)) = accepted else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        // Never closed. A connection beyond the limit waits here, and those after it in the kernel.
+        let Ok(permit) = Arc::clone(&group.connections).acquire_owned().await else {
+            return;
+        };
+        let group = Arc::clone(&group);
+        served.spawn(async move {
+            pass(&group, client, target, from.is_ipv4()).await;
+            drop(permit);
+        });
+    }
+}
+
+async fn pass(group: &ServiceGroup, mut client: TcpStream, target: Target, by_v4: bool) {
+    match group.connect(target, by_v4).await {
+        Ok(mut server) => {
+            // Either end may close or reset it at any time.
+            let _ = copy_bidirectional(&mut client, &mut server).await;
+        }
+        // As if nothing had listened.
+        Err(_) => {
+            let _ = sockopt::set_socket_linger(&client, Some(Duration::ZERO));
+        }
+    }
+}

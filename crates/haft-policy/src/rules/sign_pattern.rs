@@ -1,0 +1,173 @@
+//! `SignPattern`: what the host's logins are used for, as `Sign(…)` rules name it.
+
+use crate::rules::pattern::DomainPattern;
+use crate::sign_purpose::{OF_HOSTS, parts};
+
+/// The purposes without a host.
+const BARE: [&str; 1] = ["git"];
+
+/// What a login is used for: `https:example.com`, `ssh:*.example.com:2222`, `git`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SignPattern {
+    kind: &'static str,
+    /// The hosts and the port; `None` for a kind without hosts.
+    place: Option<SignPlace>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SignPlace {
+    host: DomainPattern,
+    usual: u16,
+    /// The port, if the rule names one.
+    port: Option<u16>,
+}
+
+impl SignPattern {
+    /// Parses a pattern; `None` if the text names no purpose.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if let Some(kind) = BARE.into_iter().find(|kind| *kind == text) {
+            return Some(Self { kind, place: None });
+        }
+        let (kind, host, port) = parts(text)?;
+        let (kind, usual) = OF_HOSTS.into_iter().find(|(name, _)| *name == kind)?;
+        let place = SignPlace {
+            host: DomainPattern::parse(host)?,
+            usual,
+            port,
+        };
+        Some(Self {
+            kind,
+            place: Some(place),
+        })
+    }
+
+    /// Whether an allow rule covers this purpose. A server that is not known has no host that a rule could name.
+    pub(crate) fn allows(&self, purpose: &str) -> bool {
+        self.fits(purpose, |place, port| {
+            place.port.unwrap_or(place.usual) == port
+        })
+    }
+
+    /// Whether a deny or ask rule covers this purpose: at every port if it names none. A server that is not known may be any.
+    pub(crate) fn forbids(&self, purpose: &str) -> bool {
+        let unknown = purpose.strip_suffix(":?") == Some(self.kind);
+        unknown
+            || self.fits(purpose, |place, port| {
+                place.port.is_none_or(|own| own == port)
+            })
+    }
+
+    /// Whether a deny or ask rule with this pattern covers every purpose that an allow rule with the other covers.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && match (&self.place, &other.place) {
+                (Some(wide), Some(narrow)) => {
+                    let port = narrow.port.unwrap_or(narrow.usual);
+                    wide.port.is_none_or(|own| own == port) && wide.host.covers(&narrow.host)
+                }
+                (None, None) => true,
+                _ => false,
+            }
+    }
+
+    /// Whether it names one purpose.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.place
+            .as_ref()
+            .is_none_or(|place| place.host.is_exact())
+    }
+
+    fn fits(&self, purpose: &str, port_fits: impl Fn(&SignPlace, u16) -> bool) -> bool {
+        let Some(place) = &self.place else {
+            return purpose == self.kind;
+        };
+        let Some((kind, host, port)) = parts(purpose) else {
+            return false;
+        };
+        kind == self.kind
+            && host != "?"
+            && place.host.matches(host)
+            && port_fits(place, port.unwrap_or(place.usual))
+    }
+}
+
+/// Returns the rule that allows exactly this purpose; `None` if none does.
+pub(crate) fn rule_for(purpose: &str) -> Option<String> {
+    let pattern = SignPattern::parse(purpose)?;
+    let exact = pattern.is_exact() && pattern.allows(purpose);
+    exact.then(|| format!("Sign({purpose})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SignPattern, rule_for};
+
+    #[test]
+    fn a_purpose_is_allowed_by_its_kind_host_and_port() {
+        for (rule, purpose, allows, forbids) in [
+            ("https:github.com", "https:github.com", true, true),
+            ("https:github.com", "https:GitHub.com", true, true),
+            ("https:github.com", "ssh:github.com", false, false),
+            ("https:github.com", "https:api.github.com", false, false),
+            ("https:*.github.com", "https:api.github.com", true, true),
+            ("https:github.com", "https:github.com:8443", false, true),
+            ("https:github.com:8443", "https:github.com:8443", true, true),
+            ("ssh:github.com", "ssh:github.com", true, true),
+            ("ssh:github.com:22", "ssh:github.com", true, true),
+            ("ssh:github.com", "ssh:github.com:2222", false, true),
+            ("ssh:[2001:db8::1]", "ssh:[2001:db8::1]", true, true),
+            // No rule for a host allows a server that is not known, and each that forbids one forbids it.
+            ("ssh:*", "ssh:?", false, true),
+            ("ssh:github.com", "ssh:?", false, true),
+            ("https:*", "ssh:?", false, false),
+            ("git", "git", true, true),
+            ("git", "ssh:git", false, false),
+        ] {
+            let pattern = SignPattern::parse(rule).unwrap();
+            assert_eq!(pattern.allows(purpose), allows, "{rule} {purpose}");
+            assert_eq!(pattern.forbids(purpose), forbids, "{rule} {purpose}");
+        }
+        for text in [
+            "",
+            "github.com",
+            "ftp:x.org",
+            "ssh:",
+            "ssh:?",
+            "ssh:a b",
+            "git:x.org",
+            "https:x.org:y",
+        ] {
+            assert_eq!(SignPattern::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_rule_is_offered_for_one_purpose() {
+        for (purpose, expect) in [
+            ("https:github.com", Some("Sign(https:github.com)")),
+            (
+                "ssh:git.example.com:2222",
+                Some("Sign(ssh:git.example.com:2222)"),
+            ),
+            ("git", Some("Sign(git)")),
+            ("ssh:?", None),
+        ] {
+            assert_eq!(rule_for(purpose).as_deref(), expect, "{purpose}");
+        }
+    }
+
+    #[test]
+    fn a_wider_rule_covers_a_narrower_one() {
+        for (wide, narrow, covers) in [
+            ("ssh:*.example.com", "ssh:git.example.com", true),
+            ("ssh:*.example.com", "ssh:git.example.com:2222", true),
+            ("ssh:git.example.com:22", "ssh:git.example.com", true),
+            ("ssh:git.example.com", "https:git.example.com", false),
+            ("git", "git", true),
+        ] {
+            let read = |text| SignPattern::parse(text).unwrap();
+            assert_eq!(read(wide).covers(&read(narrow)), covers, "{wide} {narrow}");
+        }
+    }
+}

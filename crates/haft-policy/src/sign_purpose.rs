@@ -1,0 +1,19 @@
+//! The purposes of logins as effects and rules write them: `https:HOST`, `ssh:HOST:PORT`, `git`.
+
+/// The kinds of purposes that name a host, with the port that is meant if they name none.
+pub(crate) const OF_HOSTS: [(&str, u16); 2] = [("https", 443), ("ssh", 22)];
+/// Splits `KIND:HOST` or `KIND:HOST:PORT`.
+pub(crate) fn parts(text: &str) -> Option<(&str, &str, Option<u16>)> {
+    let (kind, host) = text.split_once(':')?;
+    match host.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => Some((kind, host, Some(port.parse().ok()?))),
+        _ => Some((kind, host, None)),
+    }
+}
+
+/// Returns the host that a purpose names, if it names one.
+pub(crate) fn host_of(purpose: &str) -> Option<&str> {
+    let (kind, host, _) = parts(purpose)?;
+    let names = OF_HOSTS.iter().any(|(name, _)| *name == kind) && host != "?";
+    names.then_some(host)
+}

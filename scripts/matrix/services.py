@@ -1,0 +1,17 @@
+"""Rows of services that a command starts, uses and stops: PostgreSQL and Redis; and Docker, which commands do not have."""
+
+import os
+
+POSTGRES = ("PATH=$(ls -d /usr/lib/postgresql/*/bin | tail -1):$PATH; d=$(mktemp -d); initdb -D $d/data -A trust -U work >$d/log"
+            " && pg_ctl -D $d/data -o \"-k $d -c listen_addresses=\" -l $d/log -w start >/dev/null"
+            " && psql -h $d -U work -d postgres -Atc 'select 40 + 2' | grep -qx 42; code=$?; pg_ctl -D $d/data -m fast stop >/dev/null; exit $code")
+REDIS = ("redis-server --port 6390 --save '' --daemonize yes --dir /tmp --logfile redis.log >/dev/null; "
+         "for i in $(seq 100); do redis-cli -p 6390 ping 2>/dev/null | grep -q PONG && break; sleep 0.1; done; "
+         "redis-cli -p 6390 set a 42 >/dev/null && redis-cli -p 6390 get a | grep -qx 42; code=$?; redis-cli -p 6390 shutdown nosave; exit $code")
+
+ROWS = [
+    {"name": "PostgreSQL", "needs": "psql", "apt": "postgresql", "note": "as a user other than root", "files": {"README": "work\n"}, "lines": [POSTGRES],
+     **({"absent": "PostgreSQL refuses to run as root, as which this table was filled"} if os.geteuid() == 0 else {})},
+    {"name": "Redis", "needs": "redis-server", "apt": "redis-server", "files": {"README": "work\n"}, "lines": [REDIS]},
+    {"name": "Docker", "absent": "commands reach no Docker socket, as it would give them the whole machine"},
+]
