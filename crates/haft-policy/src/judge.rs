@@ -47,6 +47,9 @@ pub struct EffectVerdict {
     pub names_place: bool,
     /// Whether a guard asks about it because of what the run has done: an earlier answer does not count then.
     pub asks_each_time: bool,
+    /// Whether a guard requires it because of the effect itself, or the list of secret files does; not because of what the run has done or
+    /// used up.
+    pub guarded: bool,
 }
 
 impl EffectVerdict {
@@ -57,6 +60,7 @@ impl EffectVerdict {
             reason: reason.into(),
             names_place: false,
             asks_each_time: false,
+            guarded: false,
         }
     }
 }
@@ -100,6 +104,25 @@ impl<'a> EffectRuling<'a> {
     }
 }
 
+/// How much a ruling on an effect says about its call: of several, the first that says most gives the reason. Fields are compared in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Weight {
+    verdict: Verdict,
+    /// Whether more than the profile decided.
+    named: bool,
+    risk: Risk,
+}
+
+impl Weight {
+    fn of(ruling: &EffectRuling<'_>, risk: Risk) -> Self {
+        Self {
+            verdict: ruling.verdict,
+            named: !matches!(ruling.source, VerdictSource::Profile),
+            risk,
+        }
+    }
+}
+
 impl EffectRuling<'_> {
     /// Returns the rule as written, `guard NAME`, `profile NAME`, or the setting for secret files.
     pub(crate) fn rule(&self, profile: Profile) -> Label {
@@ -109,6 +132,12 @@ impl EffectRuling<'_> {
             VerdictSource::Secret(files, _) => files.as_rule().into(),
             VerdictSource::Guard(name, _) => format!("guard {name}").into(),
         }
+    }
+
+    fn is_guarded(&self) -> bool {
+        let by_effect = |cause: &Cause| cause.kind == CauseKind::Guard && !cause.each_time;
+        let secret = matches!(self.source, VerdictSource::Secret(..));
+        self.verdict != Verdict::Allow && (secret || self.guards.iter().any(by_effect))
     }
 
     /// Returns the layer that the verdict comes from.
@@ -143,19 +172,20 @@ impl Policy {
         let mut causes = Vec::new();
         top.add_causes(&mut causes, self.profile);
         let mut risk = call.spec.risk;
+        let mut weight = Weight::of(&top, own.risk);
         for permission in call.permissions {
-            risk = risk.max(permission.risk);
-            if is_critical_removal(call, permission, &self.places) {
-                risk = Risk::Critical;
-            }
+            let removes = is_critical_removal(call, permission, &self.places);
+            let of_effect = if removes {
+                Risk::Critical
+            } else {
+                permission.risk
+            };
+            risk = risk.max(of_effect);
             let judged = self.judge_effect(call, &naming, permission);
             judged.add_causes(&mut causes, self.profile);
-            let named = matches!(
-                (&top.source, &judged.source),
-                (VerdictSource::Profile, VerdictSource::Rule(_))
-            );
-            if judged.verdict > top.verdict || (judged.verdict == top.verdict && named) {
-                (decisive, top) = (permission, judged);
+            let of_judged = Weight::of(&judged, of_effect);
+            if of_judged > weight {
+                (decisive, top, weight) = (permission, judged, of_judged);
             }
         }
         let stopped = top.verdict > Verdict::Allow;
@@ -217,6 +247,7 @@ impl Policy {
                 reason,
                 names_place,
                 asks_each_time: judged.guards.iter().any(|guard| guard.each_time),
+                guarded: judged.is_guarded(),
             }
         };
         call.permissions.iter().map(judge).collect()

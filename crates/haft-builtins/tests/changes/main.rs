@@ -11,6 +11,7 @@
 mod caches;
 mod disk;
 mod git;
+mod ignored_requests;
 mod input;
 mod links;
 mod meaning;
@@ -46,6 +47,7 @@ fn main() {
             return;
         }
         rows::all(&sandbox).await;
+        ignored_requests::all(&sandbox).await;
         links::all(&sandbox).await;
         undo::all(&sandbox).await;
         caches::all(&sandbox).await;

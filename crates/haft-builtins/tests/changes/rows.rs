@@ -360,7 +360,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         attacks(),
         with_rules(),
         whatever_rules_allow(),
-        ignored::asked(),
+        ignored::need_approval(),
         ignored::unasked(),
         ignored::attacks(),
         others(),

@@ -27,14 +27,18 @@ pub(super) fn lines(request: &ApprovalId, snapshot: &CallSnapshot) -> Vec<String
     out.extend(folded(&snapshot.meanings, &covered));
     out.extend(files(&shown));
     let of_meanings = snapshot.meanings.iter().find_map(short_file);
-    let short = snapshot
-        .preview
-        .iter()
-        .find(|file| is_short(file))
-        .or(of_meanings);
-    if let Some(file) = short {
+    let short = first_short(&shown)
+        .or(of_meanings)
+        .map(|file| ("not all is shown", file));
+    let short = short.or_else(|| {
+        Some((
+            "files that are only counted can be read",
+            first_short(&covered)?,
+        ))
+    });
+    if let Some((what, file)) = short {
         let path = visible::path(&file.whole_name());
-        let advice = format!("not all is shown: `haft approvals show {request} --file {path}`");
+        let advice = format!("{what}: `haft approvals show {request} --file {path}`");
         out.push(styled(DIM, &advice));
     }
     out
@@ -42,6 +46,10 @@ pub(super) fn lines(request: &ApprovalId, snapshot: &CallSnapshot) -> Vec<String
 
 fn is_short(file: &FileChange) -> bool {
     file.clipped || file.folded.is_some() && file.files.is_none()
+}
+
+fn first_short<'a>(files: &[&'a FileChange]) -> Option<&'a FileChange> {
+    files.iter().copied().find(|file| is_short(file))
 }
 
 /// Returns the first file of a meaning or its parts that is not shown in full.

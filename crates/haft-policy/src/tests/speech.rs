@@ -325,3 +325,29 @@ fn the_view_holds_all_rules_in_their_order() {
     assert_eq!(view["rules"][2]["list"], "allow");
     assert_eq!(view["guards"].as_array().unwrap().len(), 8);
 }
+
+#[test]
+fn reason_of_several_effects_when_verdicts_are_equal_is_of_the_most_serious() {
+    // The risks of writes in order, and the path that the reason names.
+    for (risks, rules, expect) in [
+        ([Risk::High, Risk::High], Lists::default(), "write a"),
+        ([Risk::High, Risk::Critical], Lists::default(), "write b"),
+        ([Risk::Critical, Risk::High], Lists::default(), "write a"),
+        // A rule says more than the profile.
+        (
+            [Risk::Critical, Risk::High],
+            Lists {
+                ask: &["Edit(/b)"],
+                ..Lists::default()
+            },
+            "Edit(/b)",
+        ),
+    ] {
+        let mut scene = write("a");
+        let paths = ["a", "b"].into_iter().zip(risks);
+        let each = paths.map(|(path, risk)| Permission::write(PathClaim::plain(path)).at(risk));
+        scene.permissions = each.collect();
+        let ruling = policy(Profile::Workspace, rules).judge(&scene.call());
+        assert!(ruling.reason.contains(expect), "{expect}: {ruling:?}");
+    }
+}

@@ -104,6 +104,10 @@ impl CallSnapshot {
                 format!("it was shown as {was} but would now be {is}")
             }
             (None, Some(new)) => format!("{} was not shown", describe(new)),
+            (Some(removed), None) if removed.effect.changed_path().is_some() => {
+                let was = describe(removed);
+                format!("{was} is no longer part of it: something else has changed it meanwhile")
+            }
             (Some(removed), None) => format!("{} is no longer part of it", describe(removed)),
             (None, None) => "its effects differ in order or number from those shown".to_owned(),
         })

@@ -307,8 +307,9 @@ impl Views {
             let each = some.filter_map(|at| Some(effects.of(&all.get(at)?)));
             let all: Vec<Permission> = std::iter::once(apply.clone()).chain(each).collect();
             // The first verdict is about applying anything at all.
-            let judged = context.verdicts(super::APPLY, &all).into_iter().skip(1);
-            verdicts.extend(judged.map(|mut verdict| {
+            let judged = context.verdicts(super::APPLY, &all).into_iter();
+            verdicts.extend(judged.zip(&all).skip(1).map(|(mut verdict, permission)| {
+                verdict.guarded |= permission.risk == Risk::Critical || leads_out(permission);
                 if verdict.verdict != Verdict::Deny {
                     // Only a refusal states it.
                     verdict.reason = String::new();
@@ -334,7 +335,12 @@ impl Views {
         let each = each.filter_map(|(at, name)| Some(effects.by_name(&list.get(*at)?, name)));
         let apply = Permission::apply(changes.with_note(|note| note.command.clone()));
         let all: Vec<Permission> = std::iter::once(apply).chain(each).collect();
-        context.verdicts(super::APPLY, &all).split_off(1)
+        let judged = context.verdicts(super::APPLY, &all).into_iter().skip(1);
+        let guarded = |verdict| EffectVerdict {
+            guarded: true,
+            ..verdict
+        };
+        judged.map(guarded).collect()
     }
 
     pub(super) fn is_review_mode(&self) -> bool {
@@ -397,6 +403,13 @@ impl PendingChanges {
             }
         });
     }
+}
+
+/// Whether a new link leads out of the workspace, or by ways that its text does not tell.
+fn leads_out(permission: &Permission) -> bool {
+    let claim = permission.effect.changed_path();
+    let target = claim.and_then(|claim| claim.target.as_deref());
+    target.is_some_and(|target| target.starts_with('/'))
 }
 
 fn failed_fate(error: &WorkspaceError) -> Fate {

@@ -129,14 +129,16 @@ impl BuildOutputs {
     /// Returns whether a change is to a build output by its name, or makes a folder for one. `top` is the highest path there that git
     /// ignores.
     pub(super) fn is_output(&self, top: &Path, change: &ViewChange<'_>) -> bool {
-        let above = top.parent().unwrap_or(Path::new(""));
-        let Ok(below) = change.path.strip_prefix(above) else {
-            return false;
-        };
-        let is_folder = matches!(change.after, Some(EntryState::Folder { .. }));
-        let found = self.outputs.matched_path_or_any_parents(below, false);
+        let makes_folder =
+            change.before.is_none() && matches!(change.after, Some(EntryState::Folder { .. }));
+        let below = from_top(top, change.path);
+        self.has_output_name(below) || (makes_folder && self.above.matched(below, true).is_ignore())
+    }
+
+    /// Returns whether a path, from the topmost ignored one on, is that of a build output.
+    fn has_output_name(&self, from_top: &Path) -> bool {
+        let found = self.outputs.matched_path_or_any_parents(from_top, false);
         found.is_ignore()
-            || (is_folder && change.before.is_none() && self.above.matched(below, true).is_ignore())
     }
 
     /// Returns whether a change within a build output is one that programs of the host run or follow although nobody names it: a file that
@@ -167,7 +169,15 @@ impl BuildOutputs {
         let target = target_of_link(&self.root, path, target);
         target.map_or(path == top, |to| {
             let to = Path::new(&to);
-            to == top || !to.starts_with(top)
+            let inside = to != top && to.starts_with(top);
+            // Not every folder there is an output: `.next/cache` is none.
+            !inside || !self.has_output_name(from_top(top, to))
         })
     }
+}
+
+/// Returns a path at or below the topmost ignored one, without the folders above that.
+fn from_top<'p>(top: &Path, path: &'p Path) -> &'p Path {
+    let above = top.parent().unwrap_or(Path::new(""));
+    path.strip_prefix(above).unwrap_or(path)
 }

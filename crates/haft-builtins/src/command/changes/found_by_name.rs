@@ -1,4 +1,4 @@
-//! `FoundByName`: which files of a build output the host's programs find by their names, although nobody names them.
+//! `FoundByName`: which files of a build output the host's programs find by their names alone.
 
 use std::path::{Component, Path};
 

@@ -128,24 +128,40 @@ impl<'a> IgnoredSet<'a> {
         }
     }
 
-    /// Adds a change to the summary if git ignores it.
-    pub(super) fn count(&mut self, change: &ViewChange<'_>, summary: &mut IgnoredSummary) {
+    /// Adds a change to the summary if git ignores it. One that is asked about for more than that is shown as a file: `guarded`, or in a build
+    /// output and found by its name.
+    pub(super) fn count(
+        &mut self,
+        change: &ViewChange<'_>,
+        guarded: bool,
+        summary: &mut IgnoredSummary,
+    ) {
         let Some(top) = self.top(change) else {
             return;
         };
         let output = self.is_output(top, change);
         let found = output && self.is_found(top, change);
+        let path = || change.path.to_string_lossy().into_owned();
+        if guarded || found {
+            summary.shown.insert(path());
+        }
+        if guarded {
+            return;
+        }
         let top = top.to_string_lossy();
         let Some(counted) = summary.entry(&top) else {
-            summary.more += 1;
+            summary.more += u64::from(!found);
             return;
         };
-        counted.add(change, output);
-        counted.run += u64::from(found);
+        counted.output = output && (counted.output || counted.is_empty());
+        if found {
+            counted.found += 1;
+            counted.first_found.get_or_insert_with(path);
+            return;
+        }
+        counted.add(change);
         if summary.folded.len() < MAX_FOLDED {
-            summary
-                .folded
-                .push(change.path.to_string_lossy().into_owned());
+            summary.folded.push(path());
         }
     }
 }
@@ -158,6 +174,9 @@ pub(super) struct IgnoredSummary {
     more: u64,
     /// Paths that screens fold.
     folded: Vec<String>,
+    /// Paths that are shown as files.
+    #[serde(default)]
+    shown: BTreeSet<String>,
 }
 
 /// The changes at or below one ignored path.
@@ -168,8 +187,14 @@ struct IgnoredCount {
     executable: u64,
     bytes: u64,
     links: u64,
-    /// Those that programs of the host run although nobody names them.
-    run: u64,
+    /// New and changed folders.
+    #[serde(default)]
+    folders: u64,
+    /// Those that programs find by their names, or follow.
+    #[serde(default)]
+    found: u64,
+    #[serde(default)]
+    first_found: Option<String>,
     /// Whether the path itself is a folder.
     folder: bool,
     /// Whether all of it is a build output.
@@ -177,8 +202,11 @@ struct IgnoredCount {
 }
 
 impl IgnoredCount {
-    fn add(&mut self, change: &ViewChange<'_>, output: bool) {
-        self.output = output && (self.output || self.changed + self.removed == 0);
+    fn is_empty(&self) -> bool {
+        self.changed + self.removed + self.folders + self.found == 0
+    }
+
+    fn add(&mut self, change: &ViewChange<'_>) {
         match &change.after {
             None => self.removed += 1,
             Some(EntryState::File { bytes, mode, .. }) => {
@@ -190,7 +218,7 @@ impl IgnoredCount {
                 self.changed += 1;
                 self.links += 1;
             }
-            Some(EntryState::Folder { .. } | EntryState::Other) => {}
+            Some(EntryState::Folder { .. } | EntryState::Other) => self.folders += 1,
         }
     }
 
@@ -214,14 +242,25 @@ impl IgnoredCount {
         if self.bytes > 0 {
             facts.push(size(self.bytes));
         }
-        if facts.is_empty() {
-            facts.push("folders".to_owned());
+        let title = format!("{}{slash}, {what}", short_path(top, MAX_PATH));
+        match (facts.is_empty(), self.folders) {
+            (false, _) => format!("{title}: {}", facts.join(", ")),
+            (true, 0) => title,
+            (true, _) => format!("{title}: folders"),
         }
-        format!(
-            "{}{slash}, {what}: {}",
-            short_path(top, MAX_PATH),
-            facts.join(", ")
-        )
+    }
+
+    /// Returns what the files of a build output are that are shown.
+    fn warning(&self) -> Option<String> {
+        let first = short_path(self.first_found.as_deref()?, MAX_PATH);
+        Some(match self.found {
+            1 => format!("programs find {first} by its name, or follow it"),
+            count => {
+                format!(
+                    "programs find {count} files of it by their names, or follow them: {first} first"
+                )
+            }
+        })
     }
 }
 
@@ -236,7 +275,7 @@ impl IgnoredSummary {
 
     /// Returns whether nothing that git ignores is asked about.
     pub(super) fn is_empty(&self) -> bool {
-        self.tops.is_empty()
+        self.tops.is_empty() && self.shown.is_empty()
     }
 
     /// Notes which of the ignored paths are folders.
@@ -247,17 +286,20 @@ impl IgnoredSummary {
         self
     }
 
-    /// Returns the folders for which a rule can be kept: ignored, and not only build outputs.
+    /// Returns the folders for which a rule can be kept: ignored, and not only build outputs that need none.
     pub(super) fn folders(&self) -> Vec<String> {
         let folders = self
             .tops
             .iter()
-            .filter(|(_, count)| count.folder && !count.output);
+            .filter(|(_, count)| count.folder && (!count.output || count.found > 0));
         folders.map(|(top, _)| top.clone()).collect()
     }
 
-    /// Returns whether a path is at or below an ignored one.
+    /// Returns whether a path is at or below an ignored one, and folded.
     pub(super) fn holds(&self, path: &Path) -> bool {
+        if path.to_str().is_some_and(|path| self.shown.contains(path)) {
+            return false;
+        }
         let mut above = path.ancestors().filter_map(Path::to_str);
         above.any(|path| self.tops.contains_key(path))
     }
@@ -269,13 +311,7 @@ impl IgnoredSummary {
             .iter()
             .map(|(top, count)| {
                 let mut meaning = Meaning::new(MeaningKind::Ignored, count.title(top));
-                if count.run > 0 {
-                    let text = format!(
-                        "programs of yours run or load {} of them without naming them, such as byte code",
-                        count.run
-                    );
-                    meaning.warnings.push(text);
-                }
+                meaning.warnings.extend(count.warning());
                 meaning
             })
             .collect();

@@ -1,6 +1,6 @@
 //! Settles the changes of an ended command: applies the allowed ones and asks the user about the others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -183,6 +183,10 @@ async fn judge(
     let unknown = names.unknown().map(str::to_owned);
     let asks_about_all = views.is_review_mode() || unknown.is_some();
     changes.with_note(|note| note.names_unknown = unknown);
+    let guarded = |(at, verdict): (usize, &EffectVerdict)| {
+        (verdict.guarded && verdict.verdict != Verdict::Allow).then_some(at)
+    };
+    let guarded: HashSet<usize> = verdicts.iter().enumerate().filter_map(guarded).collect();
     let mut fates = ChangeOutcomes::new(
         &changes.collected.changes,
         verdicts.into_iter(),
@@ -208,18 +212,26 @@ async fn judge(
     let fates = fates.decide_jointly(views.options.on_partial, |path| repositories.unit(path));
     changes.with_note(|note| note.fates = fates);
     if let Some(ignored) = &mut ignored {
-        summarize(views, changes, ignored);
+        summarize(views, changes, ignored, &guarded);
     }
     Ok(())
 }
 
-/// Notes what the user decides about of that which git ignores.
-fn summarize(views: &Views, changes: &PendingChanges, ignored: &mut IgnoredSet<'_>) {
-    let mut summary = IgnoredSummary::default();
-    for change in changes.changes_of(Fate::Asked) {
-        ignored.count(&change, &mut summary);
-    }
+/// Notes what the user decides about of that which git ignores. `guarded` has the numbers of the changes that are asked about for more than
+/// being ignored.
+fn summarize(
+    views: &Views,
+    changes: &PendingChanges,
+    ignored: &mut IgnoredSet<'_>,
+    guarded: &HashSet<usize>,
+) {
     let all = &changes.collected.changes;
+    let mut summary = IgnoredSummary::default();
+    for at in changes.numbers_of(&Fate::Asked) {
+        if let Some(change) = all.get(at) {
+            ignored.count(&change, guarded.contains(&at), &mut summary);
+        }
+    }
     let is_folder = |path: &Path| match all.position(path).and_then(|at| all.get(at)) {
         Some(change) => [change.after, change.before]
             .iter()
@@ -257,6 +269,8 @@ fn add_names(
         changes.with_note(|note| note.names.entry(path).or_default().push(PathText(name)));
         if verdict.verdict > verdicts[at].verdict {
             verdicts[at] = verdict;
+        } else {
+            verdicts[at].guarded = true;
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::scene::Settings;
 
 /// Files that git ignores and that programs of the user run or load.
 #[expect(clippy::too_many_lines, reason = "a table")]
-pub(super) fn asked() -> Vec<Row> {
+pub(super) fn need_approval() -> Vec<Row> {
     let asked = |name, line| Row {
         settings: Settings {
             says_no: true,
@@ -200,6 +200,16 @@ pub(super) fn attacks() -> Vec<Row> {
             "g4_a_link_out_of_an_output_is_asked_about",
             "ln -s ../keep out/l",
             &["out/l"],
+        ),
+        asked(
+            "g4_a_link_from_an_output_to_a_cache_beside_it_is_asked_about",
+            "mkdir -p .gradle/8.5/fileHashes; ln -s ../../init.d .gradle/8.5/fileHashes/l",
+            &[
+                ".gradle",
+                ".gradle/8.5",
+                ".gradle/8.5/fileHashes",
+                ".gradle/8.5/fileHashes/l",
+            ],
         ),
         asked(
             "g5_a_pattern_that_git_reads_otherwise_ignores_nothing",
