@@ -399,7 +399,9 @@ impl PendingChanges {
 
 fn failed_fate(error: &WorkspaceError) -> Fate {
     match error {
-        WorkspaceError::Changed(_) => Fate::Conflict(error.to_string()),
+        WorkspaceError::Changed(_) | WorkspaceError::GitAtWork(_) => {
+            Fate::Conflict(error.to_string())
+        }
         _ => Fate::Failed(error.to_string()),
     }
 }
