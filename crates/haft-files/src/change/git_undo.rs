@@ -144,12 +144,11 @@ fn of_path(path: &Path) -> GitUndo {
         .position(|part| part.eq_ignore_ascii_case(".git"));
     let within = git.and_then(|at| parts.get(at + 1..)).unwrap_or_default();
     let is_data = |part: &&str| matches!(*part, "objects" | "refs" | "logs");
-    let data = within.iter().position(|part| is_data(part));
+    let data = within.iter().position(is_data);
     let before_data = data.unwrap_or(within.len());
     match within {
         // A file that names the repository of a work tree.
-        [] => return GitUndo::Undo,
-        ["worktrees", _, "config.worktree"] => return GitUndo::Undo,
+        [] | ["worktrees", _, "config.worktree"] => return GitUndo::Undo,
         ["commondir" | "gitdir"] | ["objects", "info", "alternates" | "http-alternates"] => {
             return GitUndo::Stay("what git reads through it could not be read any more");
         }

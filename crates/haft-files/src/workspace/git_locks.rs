@@ -424,9 +424,9 @@ mod tests {
             .collect();
         drop(held);
         let leave = || {
-            texts
-                .iter()
-                .for_each(|(path, text)| fs::write(path, text).unwrap())
+            for (path, text) in &texts {
+                fs::write(path, text).unwrap();
+            }
         };
         leave();
         // A lock of git's that a later text could name stays.

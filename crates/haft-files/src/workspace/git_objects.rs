@@ -26,7 +26,7 @@ pub fn object_hash_in(settings: &str) -> Option<ObjectHash> {
 
 /// Returns the repository's folder that a file in it belongs to: a worktree's part has another, which `commondir` names. `has` says
 /// whether there is a file.
-pub fn repository_above<'p>(path: &'p Path, has: impl Fn(&Path) -> bool) -> Option<&'p Path> {
+pub fn repository_above(path: &Path, has: impl Fn(&Path) -> bool) -> Option<&Path> {
     let mut folders = path.ancestors().skip(1);
     folders.find(|folder| has(&folder.join("HEAD")) && !has(&folder.join("commondir")))
 }
