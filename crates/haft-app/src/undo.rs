@@ -52,8 +52,10 @@ pub struct UndoStep {
 pub struct UndoPlan {
     /// What is moved, removed and restored.
     pub steps: Vec<UndoStep>,
-    /// Changes inside a repository's `.git`, which only git can undo.
+    /// Changes inside a repository's `.git`, which git can undo.
     pub left_alone: Vec<String>,
+    /// Changes inside a repository's `.git` that nothing undoes, and why.
+    pub stays: Vec<Conflict>,
     /// The SHA-256 of the steps and what they restore.
     pub digest: String,
 }
@@ -200,6 +202,7 @@ fn to_undo_plan(plan: &UndoSteps) -> UndoPlan {
     UndoPlan {
         steps: set_aside.chain(moved).chain(others).collect(),
         left_alone: plan.left_alone.iter().map(|path| text(path)).collect(),
+        stays: plan.stays.clone(),
         digest: digest(plan),
     }
 }

@@ -7,6 +7,7 @@
 mod apply;
 mod changer;
 pub mod collect;
+mod git_undo;
 pub mod log;
 pub mod net;
 mod state;

@@ -25,7 +25,10 @@ impl LowercaseTexts {
                 set.has_empty = true;
                 continue;
             };
-            set.seconds[first] |= text.bytes().nth(1).map_or(u32::MAX, second_bit);
+            set.seconds[first] |= text
+                .as_bytes()
+                .get(1)
+                .map_or(u32::MAX, |second| second_bit(*second));
             set.by_first[first].push(text.into());
         }
         set

@@ -6,18 +6,15 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use haft::git_index;
+pub(super) use haft::git_index::IndexFlags;
+pub(super) use haft::git_index::MAX_INDEX;
+use haft::git_index::{Index, IndexEntry, ObjectHash, SPLIT};
 use haft::workspace::Workspace;
 
-/// Maximum size of an index, in bytes: about half a million files.
-pub(super) const MAX_INDEX: u64 = 64 * 1024 * 1024;
-
-/// Fixed offsets of the mode and the object in an index entry.
-const MODE_OFFSET: usize = 24;
-const OBJECT_OFFSET: usize = 40;
-/// Length of an object name in bytes. haft does not read an index whose settings choose longer names.
-const OBJECT_BYTES: usize = 20;
-const EXTENDED_FLAG: u16 = 0x4000;
+/// The name of git's index in the part of a repository that belongs to a work tree.
+const INDEX: &str = "index";
+/// The kind of an entry that is a nested repository, in the bits of a mode above its permissions.
+const REPOSITORY: u32 = 0o16;
 
 /// Returns the part of the workspace's repository that has the index, and the workspace's path within its work tree.
 fn own_part(workspace: &Workspace) -> (PathBuf, PathBuf) {
@@ -31,42 +28,36 @@ fn own_part(workspace: &Workspace) -> (PathBuf, PathBuf) {
 pub(crate) fn may_hold_repositories(workspace: &Workspace) -> bool {
     let (own, _) = own_part(workspace);
     let folder = workspace.host_path(&own);
-    if folder.join("index").symlink_metadata().is_err() {
+    if folder.join(INDEX).symlink_metadata().is_err() {
         return false;
     }
-    is_shared(&folder)
-        || read(workspace, Path::new(".git/config"), MAX_INDEX).is_none_or(|text| {
-            let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
-            text.contains("objectformat")
-        })
-        || read(workspace, &own.join("index"), MAX_INDEX)
-            .and_then(|index| holds_repositories(&index))
-            .unwrap_or(true)
+    let index = own.join(INDEX);
+    let holds = || {
+        let hash = workspace.object_hash(&index)?;
+        holds_repositories(&read(workspace, &index, MAX_INDEX)?, hash)
+    };
+    is_shared(&folder) || holds().unwrap_or(true)
 }
 
 /// Returns the files of the workspace that its repository tracks, or `None` if that cannot be determined.
 pub(crate) fn tracked_files(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let (own, prefix) = own_part(workspace);
     let folder = workspace.host_path(&own);
-    let config = read(workspace, Path::new(".git/config"), MAX_INDEX)?;
-    let config = String::from_utf8_lossy(&config).to_ascii_lowercase();
-    if config.contains("objectformat") || is_shared(&folder) {
+    if is_shared(&folder) {
         return None;
     }
-    if folder.join("index").symlink_metadata().is_err() {
+    let index = own.join(INDEX);
+    if folder.join(INDEX).symlink_metadata().is_err() {
         return Some(Vec::new());
     }
+    let hash = workspace.object_hash(&index)?;
     let mut names = Vec::new();
     let mut whole = true;
-    each_entry(
-        &read(workspace, &own.join("index"), MAX_INDEX)?,
-        &mut |mode, _, name, _| {
-            // A folder entry stands for all of its contents.
-            whole &= mode >> 12 != 0o4;
-            names.extend(below(&prefix, name).map(<[u8]>::to_vec));
-            whole
-        },
-    )?;
+    each_entry(&read(workspace, &index, MAX_INDEX)?, hash, &mut |entry| {
+        whole &= !entry.is_folder();
+        names.extend(below(&prefix, entry.name()).map(<[u8]>::to_vec));
+        whole
+    })?;
     whole.then_some(names)
 }
 
@@ -80,59 +71,63 @@ pub(super) fn below<'n>(folder: &Path, name: &'n [u8]) -> Option<&'n [u8]> {
 }
 
 /// The record of a file in an index: its mode and its object.
-pub(super) type IndexRecord = (u32, [u8; OBJECT_BYTES]);
-
-/// What an index says of a file besides its record.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct IndexFlags {
-    /// Git does not look whether the file changes.
-    pub(super) assume_unchanged: bool,
-    /// Git leaves the file alone, whether it is there or not.
-    pub(super) skip_worktree: bool,
-    /// A merge left several records of it.
-    pub(super) in_conflict: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct IndexRecord {
+    pub(super) mode: u32,
+    object: [u8; LONGEST_OBJECT],
+    /// The length of the object's name.
+    length: u8,
 }
 
-impl IndexFlags {
-    const ASSUME_UNCHANGED: u16 = 0x8000;
-    const STAGE: u16 = 0x3000;
-    const SKIP_WORKTREE: u16 = 0x4000;
+/// The length of the longest name of an object, in bytes.
+const LONGEST_OBJECT: usize = ObjectHash::Sha256.bytes();
 
-    fn new(flags: u16, more: u16) -> Self {
-        Self {
-            assume_unchanged: flags & Self::ASSUME_UNCHANGED != 0,
-            skip_worktree: more & Self::SKIP_WORKTREE != 0,
-            in_conflict: flags & Self::STAGE != 0,
-        }
+impl IndexRecord {
+    fn of(entry: &IndexEntry<'_>) -> Option<Self> {
+        let mut object = [0; LONGEST_OBJECT];
+        let name = entry.object();
+        object.get_mut(..name.len())?.copy_from_slice(name);
+        Some(Self {
+            mode: entry.mode(),
+            object,
+            length: u8::try_from(name.len()).ok()?,
+        })
+    }
+
+    /// Returns the name of its object.
+    pub(super) fn object(&self) -> &[u8] {
+        let length = usize::from(self.length);
+        self.object.get(..length).unwrap_or_default()
     }
 }
 
+/// The record of each file in an index, by its path. In a sparse index a path that ends with a slash is a folder, which stands for all
+/// of its files.
+pub(super) type IndexRecords = BTreeMap<Vec<u8>, IndexRecord>;
+
 /// Returns the record of each file in the index at this path, or `None` if that cannot be determined.
-pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, IndexRecord>> {
-    recorded_in(&read(folder, path, MAX_INDEX)?)
+pub(super) fn recorded(folder: &Workspace, path: &Path, hash: ObjectHash) -> Option<IndexRecords> {
+    recorded_in(&read(folder, path, MAX_INDEX)?, hash)
 }
 
 /// Returns the record of each file in an index, or `None` if that cannot be determined.
-pub(super) fn recorded_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, IndexRecord>> {
-    let (mut files, mut all) = (BTreeMap::new(), true);
-    each_entry(index, &mut |mode, object, name, _| {
-        // A folder entry stands for all of its contents.
-        all &= mode >> 12 != 0o4;
-        all &= object.try_into().is_ok_and(|object| {
-            files.insert(name.to_vec(), (mode, object));
-            true
-        });
+pub(super) fn recorded_in(index: &[u8], hash: ObjectHash) -> Option<IndexRecords> {
+    let (mut files, mut all) = (IndexRecords::new(), true);
+    each_entry(index, hash, &mut |entry| {
+        let record = IndexRecord::of(entry);
+        all &= record.is_some();
+        files.extend(record.map(|record| (entry.name().to_vec(), record)));
         all
     })?;
     all.then_some(files)
 }
 
 /// Returns the flags of the files in an index that have any, or `None` if that cannot be determined.
-pub(super) fn flags_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, IndexFlags>> {
+pub(super) fn flags_in(index: &[u8], hash: ObjectHash) -> Option<BTreeMap<Vec<u8>, IndexFlags>> {
     let mut files = BTreeMap::new();
-    each_entry(index, &mut |_, _, name, flags| {
-        if flags != IndexFlags::default() {
-            files.insert(name.to_vec(), flags);
+    each_entry(index, hash, &mut |entry| {
+        if entry.marks() != IndexFlags::default() {
+            files.insert(entry.name().to_vec(), entry.marks());
         }
         true
     })?;
@@ -140,20 +135,16 @@ pub(super) fn flags_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, IndexFlags>> {
 }
 
 /// Returns the contents of an index's extensions of this name, or `None` if that cannot be determined.
-pub(super) fn extensions<'i>(index: &'i [u8], name: &[u8]) -> Option<Vec<&'i [u8]>> {
-    let mut rest = each_entry(index, &mut |_, _, _, _| true)?;
-    let mut found = Vec::new();
-    while rest.len() > OBJECT_BYTES {
-        let (header, after) = rest.split_at_checked(8)?;
-        let (own, length) = header.split_at_checked(4)?;
-        let length = usize::try_from(u32::from_be_bytes(length.try_into().ok()?)).ok()?;
-        let (content, after) = after.split_at_checked(length)?;
-        rest = after;
-        if own == name {
-            found.push(content);
-        }
-    }
-    Some(found)
+pub(super) fn extensions<'i>(
+    bytes: &'i [u8],
+    hash: ObjectHash,
+    name: &[u8; 4],
+) -> Option<Vec<&'i [u8]>> {
+    let index = Index::of(bytes, hash)?;
+    let end = index.each(&mut |_| true)?;
+    let all = index.extensions(end)?.into_iter();
+    let named = all.filter(|one| one.name == name);
+    Some(named.map(|one| one.content()).collect())
 }
 
 /// Returns true if parts of the index are in separate files.
@@ -176,81 +167,31 @@ fn read(workspace: &Workspace, path: &Path, most: u64) -> Option<Vec<u8>> {
 }
 
 /// Returns true if an entry is a nested repository or a folder that stands for its contents. Returns `None` for an invalid index.
-fn holds_repositories(index: &[u8]) -> Option<bool> {
+fn holds_repositories(index: &[u8], hash: ObjectHash) -> Option<bool> {
     let mut found = false;
-    each_entry(index, &mut |mode, _, _, _| {
-        // 016 is a nested repository, 004 a folder.
-        found |= matches!(mode >> 12, 0o16 | 0o4);
+    each_entry(index, hash, &mut |entry| {
+        found |= entry.mode() >> 12 == REPOSITORY || entry.is_folder();
         !found
     })?;
     Some(found)
 }
 
-/// Receives the mode, the object, the name and the flags of an entry and returns whether to continue.
-type IndexVisitor<'a> = dyn FnMut(u32, &[u8], &[u8], IndexFlags) -> bool + 'a;
-
-/// Calls `look` with the mode, the object, the name and the flags of each entry until it returns false. Returns what follows the entries, or
-/// `None` for an invalid index, and for one with longer object names or with parts in other files.
-fn each_entry<'i>(index: &'i [u8], look: &mut IndexVisitor<'_>) -> Option<&'i [u8]> {
-    let word = |at: usize| {
-        let bytes = index.get(at..at + 4)?;
-        Some(u32::from_be_bytes(bytes.try_into().ok()?))
-    };
-    let version = word(4).filter(|_| index.starts_with(b"DIRC"))?;
-    if !(2..=4).contains(&version) {
-        return None;
+/// Calls `look` with each entry until it returns false. Returns `None` for an invalid index, and for one with entries in other files.
+fn each_entry(
+    index: &[u8],
+    hash: ObjectHash,
+    look: &mut dyn FnMut(&IndexEntry<'_>) -> bool,
+) -> Option<()> {
+    let index = Index::of(index, hash)?;
+    let mut stopped = false;
+    let end = index.each(&mut |entry| {
+        stopped = !look(entry);
+        !stopped
+    })?;
+    if stopped {
+        return Some(());
     }
-    let (mut at, mut name) = (12, Vec::new());
-    for _ in 0..word(8)? {
-        let flags = at + OBJECT_OFFSET + OBJECT_BYTES;
-        let (mode, object) = (
-            word(at + MODE_OFFSET)?,
-            index.get(at + OBJECT_OFFSET..flags)?,
-        );
-        let flag = |at: usize| {
-            let bytes = index.get(at..at + 2)?;
-            Some(u16::from_be_bytes(bytes.try_into().ok()?))
-        };
-        let word_of_flags = flag(flags)?;
-        let extended = word_of_flags & EXTENDED_FLAG != 0;
-        let more = if extended { flag(flags + 2)? } else { 0 };
-        let mut begin = flags + if extended { 4 } else { 2 };
-        if version == 4 {
-            let (cut, bytes) = git_index::prefix_cut(index.get(begin..)?)?;
-            name.truncate(name.len().checked_sub(cut)?);
-            begin += bytes;
-        } else {
-            name.clear();
-        }
-        let rest = index.get(begin..)?;
-        let length = rest.iter().position(|byte| *byte == 0)?;
-        name.extend_from_slice(rest.get(..length)?);
-        if !look(mode, object, &name, IndexFlags::new(word_of_flags, more)) {
-            return Some(&[]);
-        }
-        let end = begin + length;
-        at = if version == 4 {
-            end + 1
-        } else {
-            at + ((end - at) / 8 + 1) * 8
-        };
-    }
-    let rest = index.get(at..)?;
-    ends(rest)?;
-    Some(rest)
-}
-
-/// Returns `Some` if the entries are followed only by index extensions and, last, the index's hash.
-fn ends(mut rest: &[u8]) -> Option<()> {
-    while rest.len() > OBJECT_BYTES {
-        let (name, length) = (rest.get(..4)?, rest.get(4..8)?);
-        let length = usize::try_from(u32::from_be_bytes(length.try_into().ok()?)).ok()?;
-        // The entries are in another file.
-        let split = name == b"link";
-        if split || !name.iter().all(u8::is_ascii_alphabetic) {
-            return None;
-        }
-        rest = rest.get(8 + length..)?;
-    }
-    (rest.len() == OBJECT_BYTES).then_some(())
+    let extensions = index.extensions(end)?;
+    let is_split = extensions.iter().any(|one| one.name == SPLIT);
+    (!is_split).then_some(())
 }

@@ -52,6 +52,9 @@ pub struct UndoData {
     pub run: String,
     /// What was restored.
     pub changes: Vec<UndoEntry>,
+    /// What was not undone, and nothing else restores: each path with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_undone: Vec<NotUndone>,
 }
 
 /// One file, link or folder.
@@ -61,6 +64,15 @@ pub struct UndoEntry {
     pub path: String,
     /// `restored`, `removed`, `moved back` or `kept`: what was changed since, under its new name.
     pub action: String,
+}
+
+/// What stays of the run.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct NotUndone {
+    /// Its path.
+    pub path: String,
+    /// Why it stays.
+    pub why: String,
 }
 
 /// The tool `undo_changes`, which uses the change logs of earlier runs in this workspace.
@@ -243,9 +255,12 @@ pub fn refusal(planned: &UndoSteps) -> Option<ToolError> {
         return Some(ToolError::conflict(message));
     }
     planned.is_empty().then(|| {
-        ToolError::conflict(
-            "nothing to undo: the changed files are as they were before, or deleted",
-        )
+        let why = match (planned.stays.first(), planned.left_alone.first()) {
+            (Some(stays), _) => format!("{} stays: {}", stays.path.display(), stays.why),
+            (None, Some(git)) => format!("git restores {} and its like", git.display()),
+            (None, None) => "the changed files are as they were before, or deleted".to_owned(),
+        };
+        ToolError::conflict(format!("nothing to undo: {why}"))
     })
 }
 
@@ -312,11 +327,14 @@ impl TypedTool for UndoChanges {
             let message = "what would be undone changed since it was shown";
             return Err(ToolError::conflict(message));
         }
-        let changes = entries(&plan);
         let workspace = self.files.workspace.clone();
         let changer = context.changer(&workspace);
-        let applied = blocking(move |_| Ok(plan.apply(&workspace, &changer)?)).await;
-        applied.map_err(|error: ToolError| {
+        let applied = blocking(move |_| {
+            plan.apply(&workspace, &changer)?;
+            Ok((entries(&plan, &workspace), not_undone(&plan, &workspace)))
+        });
+        let applied = applied.await;
+        let (changes, not_undone) = applied.map_err(|error: ToolError| {
             let run = context.run();
             error.for_operator(format!(
                 "`haft runs diff {run}` shows what was done before it failed, `haft runs undo {run}` undoes that"
@@ -327,17 +345,41 @@ impl TypedTool for UndoChanges {
             [one] => format!("{} {}", one.action, one.path),
             all => format!("undid {} changes of run {run}", all.len()),
         };
-        let lines: Vec<String> = changes
+        let lines = changes
             .iter()
-            .map(|one| format!("{} {}", one.action, one.path))
-            .collect();
+            .map(|one| format!("{} {}", one.action, one.path));
+        let stays = not_undone
+            .iter()
+            .map(|one| format!("not undone {}: {}", one.path, one.why));
+        let lines: Vec<String> = lines.chain(stays).collect();
         ToolResult::text(lines.join("\n"))
             .with_summary(text)
-            .with_data_for_programs(&UndoData { run, changes })
+            .with_data_for_programs(&UndoData {
+                run,
+                changes,
+                not_undone,
+            })
     }
 }
 
-fn entries(plan: &UndoSteps) -> Vec<UndoEntry> {
+/// Returns whether the undo left what it meant to remove: a folder with something else in it.
+fn is_left(workspace: &Workspace, path: &Path, to: &TargetState) -> bool {
+    matches!(to, TargetState::Nothing) && workspace.look(path).is_some()
+}
+
+fn not_undone(plan: &UndoSteps, workspace: &Workspace) -> Vec<NotUndone> {
+    let stays = plan.stays.iter().map(|one| (&one.path, one.why));
+    let left = plan.summary();
+    let left = left.filter(|(path, to)| is_left(workspace, path, to));
+    let left = left.map(|(path, _)| (path, "it holds something that the run did not make"));
+    let each = stays.chain(left).map(|(path, why)| NotUndone {
+        path: path.to_string_lossy().into_owned(),
+        why: why.to_owned(),
+    });
+    each.collect()
+}
+
+fn entries(plan: &UndoSteps, workspace: &Workspace) -> Vec<UndoEntry> {
     let undone = |path: &PathBuf, action: &str| UndoEntry {
         path: path.to_string_lossy().into_owned(),
         action: action.to_owned(),
@@ -347,7 +389,9 @@ fn entries(plan: &UndoSteps) -> Vec<UndoEntry> {
         .iter()
         .map(|(_, aside)| undone(aside, "kept"));
     let moved = plan.moves.iter().map(|(_, was)| undone(was, "moved back"));
-    let others = plan.summary().map(|(path, to)| {
+    let others = plan.summary();
+    let others = others.filter(|(path, to)| !is_left(workspace, path, to));
+    let others = others.map(|(path, to)| {
         undone(
             path,
             match to {

@@ -67,6 +67,8 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     );
     assert_eq!(host(&scene.at("tree"), "git log -1 --format=%s"), "four\n");
     hidden_files_are_not_emptied(sandbox).await;
+    what_git_stores_anew_is_no_conflict(sandbox).await;
+    odd_indexes_are_applied_where_nothing_is_hidden(sandbox).await;
     new_repositories_are_units(sandbox).await;
     eprintln!("changes: {} git commands: ok", DAY.len());
 }
@@ -155,6 +157,93 @@ async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
                 assert!(one.is_ok(), "{one:?}");
                 assert_eq!(host(&scene.at(at), log), "two\nKEY=1\n");
             }
+        }
+    }
+}
+
+/// Repositories with an index of a rarer kind, in whose work tree a rule hides no file, or none that is recorded.
+const ODD: &[(&str, &str)] = &[
+    (
+        "SHA-256",
+        "git init -q -b main --object-format=sha256 . && echo K=1 > .env && echo .env > .gitignore && COMMIT",
+    ),
+    (
+        "split",
+        "git init -q -b main . && COMMIT && git update-index --split-index",
+    ),
+    (
+        "sparse",
+        "git init -q -b main . && COMMIT && git sparse-checkout set --sparse-index x && echo K=1 > .env",
+    ),
+];
+
+async fn odd_indexes_are_applied_where_nothing_is_hidden(sandbox: &Sandbox) {
+    for (name, make) in ODD {
+        let settings = Settings {
+            profile: Profile::Trusted,
+            deny: &["Read(.env)"],
+            ..Settings::default()
+        };
+        let scene = Scene::with(sandbox, &settings);
+        let commit =
+            "mkdir x y && echo a > x/a && echo b > y/b && git add x y && git commit -q -m one";
+        host(&scene.at(""), &make.replace("COMMIT", commit));
+        let who = "-c user.name=A -c user.email=a@localhost";
+        let line = format!("echo two >> x/a && git {who} commit -qam two");
+        let outcome = scene.run(&line).await;
+        assert!(outcome.is_ok(), "{name}: {outcome:?}");
+        let log = host(
+            &scene.at(""),
+            "git log --format=%s; git show HEAD:y/b; git status -s -uno",
+        );
+        assert_eq!(log, "two\none\nb\n", "{name}");
+        host(&scene.at(""), "git fsck --strict");
+        let left = host(&scene.at(""), "find .git -name '*.lock'");
+        assert_eq!(left, "", "{name}");
+    }
+}
+
+/// What git on the host does while a commit waits, and whether that changes what was shown.
+const MEANWHILE: &[(fn(&Path), bool)] = &[
+    (
+        |root| _ = host(root, "touch -d 2001-01-01 other && git status"),
+        false,
+    ),
+    (|root| _ = host(root, "git pack-refs --all"), false),
+    (|root| _ = host(root, "git gc -q"), false),
+    (
+        |root| _ = host(root, "echo x > other && git add other"),
+        true,
+    ),
+    (
+        |root| _ = host(root, "git update-ref refs/heads/main HEAD~1"),
+        true,
+    ),
+];
+
+async fn what_git_stores_anew_is_no_conflict(sandbox: &Sandbox) {
+    for (nth, (acts, changes)) in MEANWHILE.iter().enumerate() {
+        let settings = Settings {
+            acts: Some(*acts),
+            ..Settings::default()
+        };
+        let scene = Scene::with(sandbox, &settings);
+        host(
+            &scene.at(""),
+            "git init -q -b main . && echo 1 > file && echo 1 > other && git add . && git commit -qm one && \
+                git commit -qm two --allow-empty && git tag v1",
+        );
+        let who = "-c user.name=A -c user.email=a@localhost";
+        let line = format!("echo 2 >> file && git {who} commit -qam three");
+        let outcome = scene.run(&line).await;
+        assert_eq!(outcome.is_ok(), !changes, "{nth}: {outcome:?}");
+        host(&scene.at(""), "git fsck --strict");
+        if !changes {
+            let log = host(
+                &scene.at(""),
+                "git log --format=%s; git status -s; find .git -name '*.lock'",
+            );
+            assert_eq!(log, "three\ntwo\none\n", "{nth}");
         }
     }
 }

@@ -17,6 +17,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         check(sandbox, row).await;
     }
     files_are_covered(sandbox).await;
+    what_only_a_log_names_is_said(sandbox).await;
     uncommitted_changes_are_named(sandbox).await;
     stashes_come_back_or_are_dropped(sandbox).await;
     packed_repositories_are_read(sandbox).await;
@@ -113,6 +114,38 @@ async fn files_are_covered(sandbox: &Sandbox) {
         covers.iter().any(|path| *path == ".git/refs/tags/t"),
         "{covers:?}"
     );
+}
+
+/// Lines after which nothing names a commit any more that only logs, or nothing, named before.
+async fn what_only_a_log_names_is_said(sandbox: &Sandbox) {
+    let make = format!(
+        "{REPOSITORY} && echo l > lost && git add lost && git commit -qm 'precious work' && git reset -q --hard HEAD~1"
+    );
+    let on_none = "1 commit is then on no branch, tag or log, and git will delete it: ";
+    for (made, line, says) in [
+        ("true", "git reflog expire --expire=now --all", on_none),
+        (
+            "true",
+            ": > .git/logs/HEAD; rm .git/logs/refs/heads/main",
+            on_none,
+        ),
+        (
+            "true",
+            "git reflog expire --expire=now --all; git gc -q --prune=now",
+            on_none,
+        ),
+        (
+            "git reflog expire --expire=now --all",
+            "git prune --expire=now",
+            "; commits among them: ",
+        ),
+    ] {
+        let scene = scene(sandbox, &format!("{make} && {made}"));
+        let found = meanings(&scene, line).await;
+        let all: String = found.iter().map(sentences).collect();
+        assert!(all.contains(says), "{line}: {found:#?}");
+        assert!(all.contains("'precious work'"), "{line}: {found:#?}");
+    }
 }
 
 async fn uncommitted_changes_are_named(sandbox: &Sandbox) {
@@ -213,14 +246,10 @@ async fn what_is_not_understood_stays_visible(sandbox: &Sandbox) {
 }
 
 async fn what_is_not_applied_is_said_beforehand(sandbox: &Sandbox) {
-    let named = "git config user.name A && git config user.email a@b";
-    let one = "echo 1 > file && git add file && git commit -qm one";
     for make in [
-        format!("git init -q -b main --object-format=sha256 . && {named} && {one}"),
-        format!("{REPOSITORY} && git update-index --split-index"),
+        format!("{REPOSITORY} && git update-index --split-index && echo K=1 > .env"),
         format!(
-            "{REPOSITORY} && mkdir d e && echo 1 > d/f && echo 1 > e/f && git add . && git commit -qm d && \
-                git sparse-checkout init --cone --sparse-index && git sparse-checkout set d"
+            "{REPOSITORY} && echo K=1 > .env && cp .git/index .git/other && ln -sf other .git/index"
         ),
     ] {
         let settings = Settings {
@@ -230,7 +259,8 @@ async fn what_is_not_applied_is_said_beforehand(sandbox: &Sandbox) {
         };
         let scene = Scene::with(sandbox, &settings);
         host(&scene.at(""), &make);
-        let line = "mkdir asked && echo 2 > asked/x && echo x > .envrc && echo 2 >> file && git add file && git commit -qm two";
+        let line = "mkdir asked && echo 2 > asked/x && echo x > .envrc && echo 2 >> file && git add file && git commit -qm two && \
+            { test ! -L .git/index || ln -sf ../.git/other .git/index; }";
         let outcome = scene.run(line).await;
         let asked = scene.questions();
         let is_apply = |one: &&ApprovalRequest| one.tool.as_str() == "apply_changes";
@@ -245,7 +275,7 @@ async fn what_is_not_applied_is_said_beforehand(sandbox: &Sandbox) {
         );
         let all: String = found.iter().map(sentences).collect();
         assert!(
-            all.contains("it reads no index that is a link, split, sparse or over"),
+            all.contains("it reads no index that is a link, split, damaged or over"),
             "{shown}"
         );
         assert!(all.contains("\n.git/index\n"), "{shown}");

@@ -68,6 +68,7 @@ pub(super) async fn undo(
         .plan()
         .map_err(|refusal| plan_problem(&refusal, how.force))?;
     confirm(at, &plan, how.yes)?;
+    let stays = !plan.stays.is_empty();
     let undo = undo.start(app, call::options(at, "undo")).await?;
     let person = UndoApprover {
         by: app.principal().subject.to_string(),
@@ -81,7 +82,11 @@ pub(super) async fn undo(
         let again = format!("`haft runs undo {}` restores it", outcome.run);
         at.screen.detail(&again);
     }
-    Ok(Exit::of(&outcome, true))
+    // Something of the run is still there that nothing else takes away.
+    match Exit::of(&outcome, true) {
+        Exit::Done if stays => Ok(Exit::Failed),
+        exit => Ok(exit),
+    }
 }
 
 fn selection(app: &App, of: &RunSelector) -> Result<RunSelection, Problem> {
@@ -107,12 +112,18 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     if let Some(first) = plan.left_alone.first() {
         let path = visible::path(first);
         let line = match plan.left_alone.len() {
-            1 => format!("left alone {path}: only git can restore it"),
-            count => {
-                format!("left alone {count} files of git, {path} first: only git can restore them")
-            }
+            1 => format!("left to git  {path}"),
+            count => format!("left to git  {count} files of a repository, {path} first"),
         };
         at.screen.say(&styled(DIM, &line));
+    }
+    for one in &plan.stays {
+        let path = visible::path(&one.path.to_string_lossy());
+        let why = one.why;
+        at.screen.say(&styled(
+            RED,
+            &format!("not undone   {path}: {why}; look at it, and delete it yourself"),
+        ));
     }
     if yes {
         return Ok(());

@@ -113,10 +113,10 @@ impl Changer {
         }
     }
 
-    /// Returns a changer that may also restore repositories in folders of other names than `.git`.
+    /// Returns a changer that may also restore what belongs to repositories.
     pub(super) fn with_repositories(&self) -> Self {
         Self {
-            workspace: self.workspace.with_repositories(),
+            workspace: self.workspace.with_repositories().with_git(),
             ..self.clone()
         }
     }

@@ -1,6 +1,7 @@
 //! A command's changes on a copy-on-write view of the workspace: read from the upper folder of its overlay, and applied.
 
 mod apply;
+mod git_states;
 mod list;
 mod packed;
 mod preview;
@@ -27,6 +28,7 @@ use crate::preview::FileChange;
 use crate::workspace::{EntryKind, FileStamp, Workspace, WorkspaceError};
 use haft_types::text::hex;
 
+pub use git_states::GitStates;
 pub use list::ChangeList;
 
 use self::upper::Upper;
@@ -171,6 +173,8 @@ pub struct CollectedChanges {
     pub changes: Arc<ChangeList>,
     /// The entries that are never applied.
     pub dropped: Vec<DroppedEntry>,
+    /// What changed files of repositories recorded when they were shown.
+    git: GitStates,
     upper: Upper,
     /// Whether something may have been applied.
     touched: AtomicBool,
@@ -196,11 +200,11 @@ impl CollectedChanges {
         upper: &Path,
         since: ViewCreation,
     ) -> Result<Self, CollectError> {
-        Self::walk(workspace, upper, since, false)
+        Self::walk(workspace, upper, since, None)
     }
 
     /// Reads the changes of a view that was collected before: some of them may already be applied. Deletions by another
-    /// program cannot be distinguished from those.
+    /// program cannot be distinguished from those. `known` is what [`git_states`](Self::git_states) returned then.
     ///
     /// # Errors
     /// The same as for [`collect`](Self::collect).
@@ -208,27 +212,38 @@ impl CollectedChanges {
         workspace: &Workspace,
         upper: &Path,
         since: ViewCreation,
+        known: &GitStates,
     ) -> Result<Self, CollectError> {
-        Self::walk(workspace, upper, since, true)
+        Self::walk(workspace, upper, since, Some(known))
     }
 
     fn walk(
         workspace: &Workspace,
         upper: &Path,
         since: ViewCreation,
-        again: bool,
+        known: Option<&GitStates>,
     ) -> Result<Self, CollectError> {
         let upper = Upper::open(upper)?;
-        let mut walk = UpperWalk::new(workspace, &upper, since, again);
+        let mut walk = UpperWalk::new(workspace, &upper, since, known);
         walk.run()?;
         let (changes, mut dropped) = walk.finish();
         dropped.sort_by(|a, b| a.path.cmp(&b.path));
+        let git = match known {
+            Some(known) => known.clone(),
+            None => GitStates::read(workspace, changes.iter()),
+        };
         Ok(Self {
+            git,
             changes: Arc::new(changes),
             dropped,
             upper,
             touched: AtomicBool::new(false),
         })
+    }
+
+    /// Returns what changed files of repositories recorded when they were collected first.
+    pub fn git_states(&self) -> &GitStates {
+        &self.git
     }
 
     /// Returns the SHA-256 over the selected changes, in hex: an approval is bound to it. It covers paths, actions and both states; a

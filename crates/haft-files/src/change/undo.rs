@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 pub use crate::change::apply::{ContentSource, TargetState};
 use crate::change::apply::{TargetMap, TargetStates};
+use crate::change::git_undo::{GitUndo, GitUndoRules, USED};
 use crate::change::log::{ChangeLog, LogError};
 use crate::change::net::{NetChange, PathState};
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, EntryState};
-use crate::workspace::{FileStamp, Workspace, WorkspaceError, draft_name, is_git};
+use crate::workspace::{FileStamp, GitLocks, Workspace, WorkspaceError, draft_name};
 use haft_types::call::RunId;
 
 /// Maximum number of bytes of files that one undo restores.
@@ -58,8 +59,10 @@ pub struct UndoSteps {
     pub moves: Vec<(PathBuf, PathBuf)>,
     /// The target of each path in moved folders, applied after the moves.
     pub in_moved_folders: BTreeMap<PathBuf, TargetState>,
-    /// Paths in a repository's `.git`, which only git can undo.
+    /// Paths in a repository's `.git`, which git can restore.
     pub left_alone: Vec<PathBuf>,
+    /// Paths in a repository's `.git` that nothing restores, and why they stay.
+    pub stays: Vec<Conflict>,
     /// What prevents the undo. If there is any conflict, nothing is touched.
     pub conflicts: Vec<Conflict>,
     /// The state of each file when it was compared. A file in a different state is not replaced or deleted.
@@ -88,15 +91,36 @@ pub fn plan(
         plan: UndoSteps::default(),
         bytes: 0,
     };
+    let rules = GitUndoRules::new(nets, workspace, |net| planning.is_left(net))?;
     let mut to_undo = Vec::with_capacity(nets.len());
     for net in nets {
-        let mut paths = [&net.before, &net.after].into_iter().flatten();
-        if let Some(git) = paths.find(|lies| is_git(&lies.path)) {
-            planning.plan.left_alone.push(git.path.clone());
-        } else if planning.needs_undo(net)? {
+        let needs_undo = match rules.of(net) {
+            Some(GitUndo::LeaveToGit) => {
+                planning.plan.left_alone.push(net.path().to_owned());
+                false
+            }
+            Some(GitUndo::Stay(why)) => {
+                planning.stay(net.path(), why);
+                false
+            }
+            // Said once, of the repository.
+            Some(GitUndo::StayWithAll) => false,
+            Some(GitUndo::Undo) => planning.setting_needs_undo(net)?,
+            // A folder stays with the repository in it.
+            None if net.before.is_none() && rules.holds_used(net.path()) => false,
+            None => planning.needs_undo(net)?,
+        };
+        if needs_undo {
             to_undo.push(net);
         }
     }
+    planning
+        .plan
+        .stays
+        .extend(rules.used().map(|unit| Conflict {
+            path: unit.clone(),
+            why: USED,
+        }));
     let moved = to_undo.iter().filter_map(|net| net.moved_folder());
     let moved = moved.map(|(is, was)| (is.to_owned(), was.to_owned()));
     planning.plan.moves = moved.collect();
@@ -179,6 +203,30 @@ impl UndoPlanner<'_> {
             self.conflict(net.path(), why);
         }
         Ok(!net.foreign)
+    }
+
+    /// Whether a file is as the changes left it.
+    fn is_left(&mut self, net: &NetChange) -> Result<bool, WorkspaceError> {
+        match &net.after {
+            Some(is) => self.is_still(is),
+            None => Ok(self.state_at(net.path())?.is_none()),
+        }
+    }
+
+    /// Whether settings of a repository must be restored. Those that were changed since stay, and prevent nothing: git itself writes
+    /// them.
+    fn setting_needs_undo(&mut self, net: &NetChange) -> Result<bool, UndoError> {
+        let known = self.plan.conflicts.len();
+        let needs_undo = self.needs_undo(net)?;
+        for conflict in self.plan.conflicts.split_off(known) {
+            self.stay(&conflict.path, conflict.why);
+        }
+        Ok(needs_undo)
+    }
+
+    fn stay(&mut self, path: &Path, why: &'static str) {
+        let path = path.to_owned();
+        self.plan.stays.push(Conflict { path, why });
     }
 
     /// Sets aside what is at a path if the undo may continue without it; otherwise adds a conflict. Folders are not set aside, nor
@@ -383,6 +431,11 @@ impl UndoSteps {
         removals.chain(&self.direct).chain(&self.in_moved_folders)
     }
 
+    fn target(&self, path: &Path) -> Option<&TargetState> {
+        let maps = [&self.removals, &self.direct, &self.in_moved_folders];
+        maps.into_iter().find_map(|targets| targets.get(path))
+    }
+
     /// Applies the undo. Writes and deletes up to 1,000 files in 200 folders atomically, unless folders move in
     /// between. A folder that contains other files is not removed.
     ///
@@ -390,6 +443,10 @@ impl UndoSteps {
     /// Something cannot be changed, or has changed since the undo was planned.
     pub fn apply(&self, workspace: &Workspace, changer: &Changer) -> Result<(), WorkspaceError> {
         let changer = &changer.with_repositories();
+        let goes = |path: &Path| matches!(self.target(path), Some(TargetState::Nothing));
+        let files: Vec<&Path> = self.targets().map(|(path, _)| path.as_path()).collect();
+        let is_changed = |path: &Path| self.target(path).is_some();
+        let _locks = GitLocks::take(workspace, &files, &goes, &is_changed)?;
         // Moves via temporary names, inner folders before outer ones, so folders can swap places.
         let mut moves: Vec<_> = self
             .moves

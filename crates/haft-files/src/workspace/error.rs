@@ -57,6 +57,11 @@ pub enum WorkspaceError {
     /// Another process changed the path while it was in use.
     #[error("{0:?} changed while it was used")]
     Changed(String),
+    /// Git, or another haft, changes the repository at this moment.
+    #[error(
+        "git is at work in the repository: {0} is there; if no git runs there any more, delete that file"
+    )]
+    GitAtWork(String),
     /// Several changes failed half-way, and this one could not be reverted.
     #[error("{path:?} could not be put back after {cause}: {source}; {before}")]
     NotPutBack {
@@ -130,7 +135,7 @@ impl WorkspaceError {
         match self {
             Self::Outside(_) | Self::Own(_) | Self::Git(_) | Self::Root => ErrorKind::Denied,
             Self::NotFound { .. } => ErrorKind::NotFound,
-            Self::Exists(_) | Self::Changed(_) => ErrorKind::Conflict,
+            Self::Exists(_) | Self::Changed(_) | Self::GitAtWork(_) => ErrorKind::Conflict,
             Self::Malformed(..) => ErrorKind::InvalidArguments,
             Self::NotNoted(_) => ErrorKind::Unavailable,
             Self::NotAFile { .. }

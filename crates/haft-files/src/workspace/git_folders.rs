@@ -119,7 +119,7 @@ impl<'a> GitFolders<'a> {
     }
 
     /// Judges folders by their shape alone.
-    fn by_shape<P: AsRef<Path> + ?Sized + 'a>(
+    pub(super) fn by_shape<P: AsRef<Path> + ?Sized + 'a>(
         workspace: &'a Workspace,
         changed: impl IntoIterator<Item = &'a P>,
     ) -> Self {

@@ -168,6 +168,10 @@ fn plan_json(of: &RunSelection, plan: &UndoPlan) -> Value {
     if let Some(call) = &of.call {
         shown["call"] = json!(call);
     }
+    let stays = plan.stays.iter().take(MAX_ENTRIES);
+    let stays = stays.map(|one| json!({"path": one.path.to_string_lossy(), "why": one.why}));
+    shown["stays"] = json!(stays.collect::<Vec<_>>());
+    note_omitted(&mut shown, "more_stays", plan.stays.len());
     note_omitted(&mut shown, "more_steps", plan.steps.len());
     note_omitted(&mut shown, "more_left_alone", plan.left_alone.len());
     shown

@@ -414,7 +414,9 @@ fn leads_out(permission: &Permission) -> bool {
 
 fn failed_fate(error: &WorkspaceError) -> Fate {
     match error {
-        WorkspaceError::Changed(_) => Fate::Conflict(error.to_string()),
+        WorkspaceError::Changed(_) | WorkspaceError::GitAtWork(_) => {
+            Fate::Conflict(error.to_string())
+        }
         _ => Fate::Failed(error.to_string()),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use haft::approval::meaning::Meaning;
 use haft::call::{CallId, RunId};
 use haft::change::PathText;
-use haft::change::collect::{ChangeList, ViewCreation};
+use haft::change::collect::{ChangeList, GitStates, ViewCreation};
 use haft::error::ToolError;
 use haft::result::{Artifact, Failure, ToolResult};
 use serde::de::DeserializeOwned;
@@ -40,6 +40,9 @@ pub(super) struct CommandNote<F = FateTable> {
     pub(super) said: CommandReport,
     /// The fate of each change.
     pub(super) fates: F,
+    /// What changed files of repositories recorded when they were shown.
+    #[serde(default, skip_serializing_if = "GitStates::is_empty")]
+    pub(super) git: GitStates,
     /// Further names by which links reach changed files, as far as the policy does not allow changing them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) names: BTreeMap<PathText, Vec<PathText>>,
@@ -133,6 +136,7 @@ impl StoredNote {
             since: self.since,
             approved: self.approved,
             said: self.said,
+            git: self.git,
             names: self.names,
             names_unknown: self.names_unknown,
             ignored: self.ignored,

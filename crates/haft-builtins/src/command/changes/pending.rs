@@ -59,7 +59,8 @@ impl PendingChanges {
             .with_advice("nothing was applied; run the command again"));
         }
         let upper = folder.join(UPPER);
-        let collected = CollectedChanges::collect_again(&views.workspace, &upper, note.since);
+        let workspace = &views.workspace;
+        let collected = CollectedChanges::collect_again(workspace, &upper, note.since, &note.git);
         let collected = collected.map_err(|error| failed("read", error))?;
         Ok(Self {
             note: Mutex::new(note.about(&collected.changes)),

@@ -9,7 +9,7 @@ use haft::approval::meaning::Meaning;
 use haft::approval::preview::{FileChange, SideContent, StoredSides};
 use haft::call::RunId;
 use haft::change::ChangeLog;
-use haft::change::collect::{CollectedChanges, ViewCreation, open_sides};
+use haft::change::collect::{CollectedChanges, open_sides};
 use haft::error::ToolError;
 use haft::workspace::Workspace;
 
@@ -71,7 +71,7 @@ fn open(
     }
     let named = path.to_string_lossy();
     match note.meanings.iter().find_map(|one| of_commit(one, &named)) {
-        Some(objects) => read_objects(workspace, &upper, note.since, objects).map_err(failed),
+        Some(objects) => read_objects(workspace, &upper, &note, objects).map_err(failed),
         None => Err(ToolError::not_found(format!(
             "{} is not one of the files that this request is about",
             path.display()
@@ -93,10 +93,10 @@ fn of_commit<'m>(meaning: &'m Meaning, path: &str) -> Option<&'m StoredSides> {
 fn read_objects(
     workspace: &Workspace,
     upper: &Path,
-    since: ViewCreation,
+    note: &note::StoredNote,
     objects: &StoredSides,
 ) -> Result<ContentPair, String> {
-    let collected = CollectedChanges::collect_again(workspace, upper, since);
+    let collected = CollectedChanges::collect_again(workspace, upper, note.since, &note.git);
     let collected = collected.map_err(|error| error.to_string())?;
     let read = stored(&sides(workspace, &collected), objects)?;
     Ok(read.map(|side| side.map(SideContent::from)))

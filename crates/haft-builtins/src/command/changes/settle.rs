@@ -147,6 +147,7 @@ async fn collect(
             approved: ended.approved,
             said: CommandReport::of(ended.result)?,
             fates: FateTable::new(Arc::clone(&collected.changes), []),
+            git: collected.git_states().clone(),
             names: BTreeMap::new(),
             names_unknown: None,
             ignored: IgnoredSummary::default(),

@@ -9,14 +9,18 @@ use std::path::{Path, PathBuf};
 
 use haft::change::EntryState;
 use haft::change::collect::{CollectedChanges, ViewChange};
+use haft::git_index::ObjectHash;
 use haft::policy::Denials;
-use haft::workspace::{OutsideRepository, Workspace};
+use haft::text::visible;
+use haft::workspace::{OutsideRepository, Workspace, object_hash_in, repository_above};
 
-use crate::command::index;
+use crate::command::index::{self, IndexRecords};
 use crate::lexical::normalize;
 
 /// The signature at the start of every index.
 const INDEX_SIGNATURE: &[u8] = b"DIRC";
+/// Maximum number of files that are searched for one that commands cannot read.
+const MAX_SEARCHED: usize = 500_000;
 /// Maximum size of a file that names a work tree, in bytes.
 const MAX_POINTER_FILE: u64 = 64 << 10;
 
@@ -92,47 +96,91 @@ impl IndexCheck<'_> {
     /// Returns why an index must not be applied, or `None` if it may be.
     fn at(&self, change: &ViewChange<'_>) -> Option<String> {
         let path = change.path;
-        let unknown = || {
-            let why = "haft cannot tell what it records of files that commands cannot read: it reads no index that is a link, split, sparse or over 64 MiB, and no SHA-256 names";
-            Some(why.to_owned())
-        };
-        if matches!(change.after, Some(EntryState::Link { .. })) {
-            return unknown();
-        }
-        let read = |of: &Workspace| index::recorded(of, path);
-        let Some(after) = self.upper.as_ref().and_then(read) else {
-            return unknown();
-        };
-        let fresh = self.workspace.open_file(path).is_err();
-        let Some(before) = read(self.workspace).or_else(|| fresh.then(Default::default)) else {
-            return unknown();
-        };
         let trees = self.work_trees(path);
+        let Some([before, after]) = self.records(change) else {
+            let file = trees.iter().find_map(|tree| self.hidden_below(tree))?;
+            return Some(format!(
+                "haft cannot tell what it records of {file}, which commands cannot read: it reads no index that is a link, split, damaged or over 64 MiB"
+            ));
+        };
         let names: BTreeSet<&Vec<u8>> = before.keys().chain(after.keys()).collect();
-        let other = names.into_iter().find(|name| {
-            let differs = before.get(*name) != after.get(*name);
-            differs && trees.iter().any(|tree| self.is_hidden(tree, name))
-        })?;
-        let name = String::from_utf8_lossy(other);
+        let differing = names
+            .into_iter()
+            .filter(|name| before.get(*name) != after.get(*name));
+        let mut hidden = differing.filter_map(|name| {
+            let mut trees = trees.iter();
+            trees.find_map(|tree| self.hidden(tree, name))
+        });
+        let name = hidden.next()?;
         Some(format!(
             "it records a change to {name}, which commands cannot read: leave that file out of what git adds"
         ))
     }
 
-    /// Returns true if a file of a work tree is hidden from commands. Commands see an empty or missing file as it is.
-    fn is_hidden(&self, tree: &Path, name: &[u8]) -> bool {
+    /// Returns what an index recorded before and records now; `None` if either cannot be determined.
+    fn records(&self, change: &ViewChange<'_>) -> Option<[IndexRecords; 2]> {
+        let path = change.path;
+        if matches!(change.after, Some(EntryState::Link { .. })) {
+            return None;
+        }
+        let after = index::recorded(self.upper.as_ref()?, path, self.object_hash(path)?)?;
+        if self.workspace.open_file(path).is_err() {
+            return Some([IndexRecords::new(), after]);
+        }
+        let before = index::recorded(self.workspace, path, self.workspace.object_hash(path)?)?;
+        Some([before, after])
+    }
+
+    /// Returns the hash that names the objects of an index as the command left its repository.
+    fn object_hash(&self, index: &Path) -> Option<ObjectHash> {
+        let has = |path: &Path| self.text(path).is_some();
+        let settings = repository_above(index, has)?.join("config");
+        object_hash_in(&self.text(&settings).unwrap_or_default())
+    }
+
+    /// Returns a file of a work tree, or one in a folder of a sparse index, that is hidden from commands. `name` is how the index names
+    /// it.
+    fn hidden(&self, tree: &Path, name: &[u8]) -> Option<String> {
         let prefix = self.workspace.repository().map(OutsideRepository::prefix);
         let name = match prefix.filter(|_| tree == Path::new("")) {
-            Some(prefix) => match index::below(prefix, name) {
-                Some(name) => name,
-                None => return false,
-            },
+            Some(prefix) => index::below(prefix, name)?,
             None => name,
         };
         let file = tree.join(OsStr::from_bytes(name));
-        let is = self.workspace.root().join(&file).symlink_metadata();
+        if name.ends_with(b"/") {
+            return self.hidden_below(&file);
+        }
+        self.is_hidden(&file)
+            .then(|| visible::path(&file.to_string_lossy()))
+    }
+
+    /// Returns true if a file is hidden from commands. They see an empty or missing file as it is.
+    fn is_hidden(&self, file: &Path) -> bool {
+        let is = self.workspace.root().join(file).symlink_metadata();
         let seen = is.map_or(true, |meta| meta.is_file() && meta.len() == 0);
-        self.denials.denies_reading(&file.to_string_lossy()) && !seen
+        !seen && self.denials.denies_reading(&file.to_string_lossy())
+    }
+
+    /// Returns the first file below a folder that is hidden from commands, or the folder if it has too many files to be searched. No work
+    /// tree has a repository's own files, or another repository's.
+    fn hidden_below(&self, folder: &Path) -> Option<String> {
+        let (mut left, mut seen) = (vec![folder.to_owned()], 0_usize);
+        while let Some(at) = left.pop() {
+            let entries = self.workspace.root().join(&at).read_dir();
+            for entry in entries.into_iter().flatten().flatten() {
+                let path = at.join(entry.file_name());
+                seen += 1;
+                if seen > MAX_SEARCHED || self.is_hidden(&path) {
+                    return Some(visible::path(&path.to_string_lossy()));
+                }
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let is_git = entry.file_name().eq_ignore_ascii_case(".git");
+                if is_folder && !is_git {
+                    left.push(path);
+                }
+            }
+        }
+        None
     }
 
     /// Returns the folders that may contain the files of an index: the parent of its repository, and those that the repository's

@@ -129,6 +129,8 @@ impl Views {
         let name = format!("{}-{}", short_hash(call.as_str()), short_hash(input));
         let folder = all.join(&name);
         make_folder(&all)?;
+        // The command's git would find them on its copy, and stop.
+        self.workspace.remove_abandoned_locks();
         if folder.symlink_metadata().is_ok() {
             // Left by a killed call with this id. A view with a pending decision is not created again.
             let _lock = lock(&folder)?;

@@ -11,6 +11,7 @@ mod id;
 mod internals;
 mod object;
 mod pack;
+mod reflogs;
 mod refs;
 mod rename;
 mod repository;

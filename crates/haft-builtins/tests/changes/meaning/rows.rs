@@ -305,6 +305,28 @@ pub(super) const ROWS: &[Row] = &[
         ),
         "git no longer sees changes of 1 file (assume-unchanged): file\ngit no longer looks at 1 file (skip-worktree): other",
     ),
+    // Who made the commit, and what else comes with the first parent's line.
+    saying(
+        &row(
+            "echo x >> file && GIT_COMMITTER_NAME=Linus git commit -qam x",
+            MeaningKind::Commit,
+            "commit 'x' on main: 1 file, +1 −0",
+        ),
+        "by 'Ada <ada@localhost>'\ncommitted by 'Linus <ada@localhost>'",
+    ),
+    saying(
+        &row(
+            "git merge -q side -m joined && echo x > x && git add x && git commit -qm x",
+            MeaningKind::Commit,
+            "2 commits on main",
+        ),
+        "merge 'joined': 2 files, +2 −0\nby 'Ada <ada@localhost>'\nmerges ",
+    ),
+    row(
+        "git reflog expire --expire=now --all",
+        MeaningKind::Reset,
+        "git's logs lose ",
+    ),
     // What somebody wrote into a message never reads as haft's own words.
     saying(
         &row(

@@ -1,7 +1,7 @@
 //! Applies collected changes: checks all, records them as one set on disk, then makes them in order.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,12 +10,13 @@ use rustix::fs::{FileType, Stat};
 
 use crate::change::apply::{ContentSource, TargetList, TargetState, TargetStates};
 use crate::change::changer::ChangesToRecord;
+use crate::change::collect::git_states::GitValues;
 use crate::change::collect::upper::ModeGuard;
 use crate::change::collect::{ChangeList, CollectedChanges, Stamps, ViewChange};
 use crate::change::net::ChangeKind;
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, EntryState};
-use crate::workspace::{EntryKind, FileStamp, OutsideFile, Workspace, WorkspaceError};
+use crate::workspace::{EntryKind, FileStamp, GitLocks, OutsideFile, Workspace, WorkspaceError};
 
 /// Maximum number of files synced one by one: for more, the whole file system is synced.
 const MAX_SYNCED: usize = 32;
@@ -94,6 +95,8 @@ struct ApplyPlan<'a> {
     steps: Vec<PlanStep>,
     /// Folders in which entries may be created.
     usable: HashSet<PathBuf>,
+    /// The states of files that git has only stored anew since they were collected.
+    renewed: HashMap<PathBuf, FileStamp>,
 }
 
 impl<'a> ApplyPlan<'a> {
@@ -102,6 +105,7 @@ impl<'a> ApplyPlan<'a> {
             collected,
             steps: vec![PlanStep::Nothing; collected.changes.len()],
             usable: HashSet::new(),
+            renewed: HashMap::new(),
         }
     }
 
@@ -113,21 +117,42 @@ impl<'a> ApplyPlan<'a> {
         change: &ViewChange<'_>,
         now: Option<&Stat>,
     ) -> Result<(), WorkspaceError> {
-        let step = match now {
-            None if is_never_missing(change) => return Err(changed(change.path)),
-            None => {
-                self.check_parents(workspace, change.path)?;
-                PlanStep::Make
-            }
-            Some(now) if change.check(now)? => PlanStep::MakeOver,
-            Some(_) => PlanStep::Make,
+        let checked = match now {
+            None if is_never_missing(change) => Err(changed(change.path)),
+            None => Ok(PlanStep::Make),
+            Some(now) => change.check(now),
         };
+        let step = match checked {
+            Err(error) if !self.is_as_shown(workspace, change.path)? => return Err(error),
+            Err(_) => match now.map(FileStamp::of) {
+                Some(stamp) => {
+                    self.renewed.insert(change.path.to_owned(), stamp);
+                    PlanStep::MakeOver
+                }
+                None => PlanStep::Make,
+            },
+            Ok(step) => step,
+        };
+        if now.is_none() {
+            self.check_parents(workspace, change.path)?;
+        }
         // Fails now rather than when others are made.
         self.collected.target(change)?;
         if let Some(planned) = self.steps.get_mut(at) {
             *planned = step;
         }
         Ok(())
+    }
+
+    /// Whether a file of a repository still records what it did when it was collected. The locks of git are held.
+    fn is_as_shown(&self, workspace: &Workspace, path: &Path) -> Result<bool, WorkspaceError> {
+        let now = state_at(workspace, path, &mut |open| hash_open_file(open, path))?;
+        let mut values = GitValues::new(workspace);
+        let known = self
+            .collected
+            .git
+            .unchanged(&mut values, path, now.as_ref());
+        Ok(known.is_some())
     }
 
     /// Fails if a folder above a new path is now a link or a file, unless it will be replaced.
@@ -193,7 +218,8 @@ impl TargetList for ApplyPlan<'_> {
         let change = self.collected.changes.position(path);
         let change = change.and_then(|at| self.collected.changes.get(at));
         let is_over = self.step(path) == PlanStep::MakeOver;
-        change.filter(|_| is_over)?.stamps.lower
+        let change = change.filter(|_| is_over)?;
+        self.renewed.get(path).copied().or(change.stamps.lower)
     }
 }
 
@@ -222,6 +248,8 @@ pub(super) fn apply(
     select: &dyn Fn(&Path) -> bool,
 ) -> Result<(), WorkspaceError> {
     let selected = ApplicableChanges::new(&collected.changes, select).changes;
+    // Before anything is compared: from then on no git changes what is compared.
+    let _locks = lock_repositories(collected, workspace, &selected)?;
     let mut plan = ApplyPlan::new(collected);
     for some in selected.chunks(LOOKED_AT_ONCE) {
         for (at, change, now) in look_at(collected, workspace, some) {
@@ -245,6 +273,28 @@ pub(super) fn apply(
         };
         targets.apply_in_order()
     })
+}
+
+/// Takes git's own locks of what these changes replace in repositories.
+fn lock_repositories(
+    collected: &CollectedChanges,
+    workspace: &Workspace,
+    numbers: &[usize],
+) -> Result<GitLocks, WorkspaceError> {
+    let changes = &collected.changes;
+    let each = numbers.iter().filter_map(|at| changes.get(*at));
+    let is_folder = |state: &Option<EntryState>| matches!(state, Some(EntryState::Folder { .. }));
+    let files = each.filter(|change| {
+        let is_one = |state: &Option<EntryState>| state.is_some() && !is_folder(state);
+        is_one(&change.before) || is_one(&change.after)
+    });
+    let files: Vec<&Path> = files.map(|change| change.path).collect();
+    let goes = |folder: &Path| {
+        let change = changes.position(folder).and_then(|at| changes.get(at));
+        change.is_some_and(|change| is_folder(&change.before) && !is_folder(&change.after))
+    };
+    let is_changed = |path: &Path| changes.position(path).is_some();
+    GitLocks::take(workspace, &files, &goes, &is_changed)
 }
 
 /// Describes how far a partly made change got, by what is at its path now.
@@ -391,15 +441,18 @@ impl ViewChange<'_> {
         }
     }
 
-    /// Fails if the workspace differs from the collected state. Returns whether it has a file.
-    fn check(&self, now: &Stat) -> Result<bool, WorkspaceError> {
+    /// Fails if the workspace differs from the collected state. Otherwise returns what remains to be done.
+    fn check(&self, now: &Stat) -> Result<PlanStep, WorkspaceError> {
         let folder = |state: &Option<EntryState>| matches!(state, Some(EntryState::Folder { .. }));
         let lower = self.stamps.lower.as_ref();
         match (kind(now), lower) {
-            (EntryKind::Directory, _) if folder(&self.before) || folder(&self.after) => Ok(false),
-            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
-                Ok(kind == EntryKind::File)
+            (EntryKind::Directory, _) if folder(&self.before) || folder(&self.after) => {
+                Ok(PlanStep::Make)
             }
+            (EntryKind::File, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
+                Ok(PlanStep::MakeOver)
+            }
+            (_, Some(lower)) if lower.is_still(&FileStamp::of(now)) => Ok(PlanStep::Make),
             _ => Err(changed(self.path)),
         }
     }
@@ -408,7 +461,10 @@ impl ViewChange<'_> {
 /// Whether something is at the path at all times while the change is applied, so only another program can have deleted it.
 fn is_never_missing(change: &ViewChange<'_>) -> bool {
     match change.action {
-        ChangeKind::Modify => matches!(change.after, Some(EntryState::File { .. })),
+        // A ref that is packed by now has no file.
+        ChangeKind::Modify => {
+            matches!(change.after, Some(EntryState::File { .. })) && change.stamps.lower.is_some()
+        }
         ChangeKind::Chmod => true,
         _ => false,
     }

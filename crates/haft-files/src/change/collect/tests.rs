@@ -114,7 +114,9 @@ impl Scene {
     /// Collects again, when some of the changes may already be applied.
     fn collect_again(&self) -> CollectedChanges {
         let upper = self.base.path().join("view/upper");
-        CollectedChanges::collect_again(&self.workspace, &upper, self.since.unwrap()).unwrap()
+        let known = GitStates::default();
+        CollectedChanges::collect_again(&self.workspace, &upper, self.since.unwrap(), &known)
+            .unwrap()
     }
 
     fn changer(&self, run: &str) -> Changer {

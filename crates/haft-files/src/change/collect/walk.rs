@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::change::collect::git_states::{GitStates, GitValues};
 use crate::change::collect::upper::{
     ModeGuard, Upper, created_at, failed, is_opaque, is_redirect, is_whiteout_device,
     is_whiteout_file, link_in, may_be_metacopy, names, open_file, stat_in,
@@ -23,6 +24,7 @@ use crate::workspace::{EntryKind, FileStamp, Workspace, open_within};
 
 mod content;
 mod finish;
+mod known;
 mod meanwhile;
 mod vanished;
 
@@ -43,8 +45,9 @@ pub(super) struct UpperWalk<'a> {
     workspace: &'a Workspace,
     upper: &'a Upper,
     since: ViewCreation,
-    /// Whether some of the changes may already be applied.
-    again: bool,
+    /// What was shown of repositories; `None` when the changes are collected for the first time. Later some may already be applied.
+    known: Option<&'a GitStates>,
+    values: GitValues<'a>,
     /// Number of entries so far.
     entries: usize,
     /// Bytes of deleted files that were counted for hashing.
@@ -97,18 +100,19 @@ fn kind(stat: &Stat) -> EntryKind {
 }
 
 impl<'a> UpperWalk<'a> {
-    /// Creates a walk through the changes since a moment. With `again`, some of them may already be applied.
+    /// Creates a walk through the changes since a moment. With `known`, they were collected before.
     pub(super) fn new(
         workspace: &'a Workspace,
         upper: &'a Upper,
         since: ViewCreation,
-        again: bool,
+        known: Option<&'a GitStates>,
     ) -> Self {
         Self {
             workspace,
             upper,
             since,
-            again,
+            known,
+            values: GitValues::new(workspace),
             entries: 0,
             deleted_bytes: 0,
             hasher: Hasher::default(),
@@ -122,7 +126,7 @@ impl<'a> UpperWalk<'a> {
                 opaque: false,
                 moved: false,
             }],
-            vanished: DeletionEvidence::new(again),
+            vanished: DeletionEvidence::new(known.is_some()),
         }
     }
 
@@ -297,10 +301,16 @@ impl<'a> UpperWalk<'a> {
         below: Option<OverlayEntry<'_>>,
     ) -> Result<(), CollectError> {
         let Some(below) = below else {
+            if self.add_known(path, &after, None, Stamps { lower: None, upper })? {
+                return Ok(());
+            }
             let change = change(path, ChangeKind::Create, None, Some(after));
             return self.add(change, None, upper);
         };
         let (before, lower) = self.before(&below, true)?;
+        if self.add_known(path, &after, Some(&before), Stamps { lower, upper })? {
+            return Ok(());
+        }
         let (was, is) = (permission_bits(&before), permission_bits(&after));
         let action = match (&before, &after) {
             (EntryState::Folder { .. }, EntryState::Folder { .. }) if was == is => return Ok(()),
@@ -326,7 +336,7 @@ impl<'a> UpperWalk<'a> {
         let later = if action == ChangeKind::Chmod && below.kind() == EntryKind::Directory {
             // Any new entry changes a folder's time too, so the time does not show who changed the mode. When collecting again, haft's own
             // changes must not count; then the states that were shown are compared.
-            !self.again && ViewCreation::changed(&below.stat) > self.since
+            self.known.is_none() && ViewCreation::changed(&below.stat) > self.since
         } else {
             self.is_later(&below)?
         };

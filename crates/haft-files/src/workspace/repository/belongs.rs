@@ -89,7 +89,7 @@ fn knows_files(own: &Path, tree: &Path) -> Option<bool> {
     let (mut known, mut left) = (false, MAX_COMPARED);
     // The last entry that was read may be cut.
     let _ = Index::of(&bytes, hash)?.each(&mut |entry| {
-        let path = tree.join(std::ffi::OsStr::from_bytes(entry.name));
+        let path = tree.join(std::ffi::OsStr::from_bytes(entry.name()));
         if let Ok(meta) = path.symlink_metadata() {
             let low = |value: u64| u32::try_from(value & u64::from(u32::MAX)).unwrap_or_default();
             let (seconds, nanoseconds) = entry.modified();

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use super::id::{ID_BYTES, ObjectId};
+use super::id::{ID_BYTES, ID_HASH, ObjectId};
 use super::object::{MODE_FOLDER, ObjectKind, id_of};
-use crate::command::index::{IndexRecord, MAX_INDEX, extensions, recorded_in};
+use crate::command::index::{IndexRecords, MAX_INDEX, extensions, recorded_in};
 use crate::command::meaning::sides::{ChangeSides, Side};
 
 /// Maximum length of the paths of all folders, in bytes.
@@ -38,11 +38,11 @@ pub(super) fn cached_trees(sides: &ChangeSides<'_>, folder: &Path) -> Option<Mea
 
 /// Returns whether all cached trees are those of the entries; `None` if that cannot be determined.
 fn fits(index: &[u8]) -> Option<bool> {
-    let caches = extensions(index, b"TREE")?;
+    let caches = extensions(index, ID_HASH, b"TREE")?;
     if caches.is_empty() {
         return Some(true);
     }
-    let folders = folders(&recorded_in(index)?)?;
+    let folders = folders(&recorded_in(index, ID_HASH)?)?;
     for cache in caches {
         for (path, tree) in cached(cache)? {
             if folders.get(&path) != Some(&tree) {
@@ -137,10 +137,13 @@ impl CacheFolder {
 }
 
 /// Computes the trees of all folders; `None` if their paths are too long. The order of an index is that of trees.
-fn folders(entries: &BTreeMap<Vec<u8>, IndexRecord>) -> Option<BTreeMap<Vec<u8>, CachedTree>> {
+fn folders(entries: &IndexRecords) -> Option<BTreeMap<Vec<u8>, CachedTree>> {
     let (mut found, mut room) = (BTreeMap::new(), MAX_PATHS);
     let (mut folder, mut above) = (CacheFolder::default(), Vec::new());
-    for (path, (mode, object)) in entries {
+    for (path, record) in entries {
+        // A folder of a sparse index counts as one entry.
+        let whole = path.strip_suffix(b"/");
+        let path = whole.unwrap_or(path);
         let mut name = loop {
             match folder.inside(path) {
                 Some(name) => break name,
@@ -156,8 +159,12 @@ fn folders(entries: &BTreeMap<Vec<u8>, IndexRecord>) -> Option<BTreeMap<Vec<u8>,
             name = &name[at + 1..];
             above.push(std::mem::replace(&mut folder, inner));
         }
-        folder.add(*mode, name, object);
+        folder.add(record.mode, name, record.object());
         folder.entries += 1;
+        if whole.is_some() {
+            let tree = ObjectId::from_bytes(record.object())?;
+            found.insert(path.to_vec(), (1, tree));
+        }
     }
     while let Some(outer) = above.pop() {
         folder = close(folder, outer, &mut found);

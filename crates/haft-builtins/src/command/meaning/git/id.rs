@@ -2,8 +2,12 @@
 
 use std::fmt;
 
+use haft::git_index::ObjectHash;
+
+/// The hash that names objects.
+pub(super) const ID_HASH: ObjectHash = ObjectHash::Sha1;
 /// Length of an object's name, in bytes.
-pub(super) const ID_BYTES: usize = 20;
+pub(super) const ID_BYTES: usize = ID_HASH.bytes();
 
 /// The name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

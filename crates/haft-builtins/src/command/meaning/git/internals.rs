@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::change::EntryState;
 
-use super::object::{id_of, loose};
+use super::commit::list;
+use super::id::ObjectId;
+use super::object::{Commit, id_of, loose};
 use super::store::ObjectDatabase;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{ChangeSides, PathChange, Side};
@@ -169,6 +172,8 @@ struct InternalFileCounts {
     covers: Vec<String>,
     /// Stored objects that are gone or changed, that are in a pack afterwards, and that are not what their names say.
     deleted: usize,
+    /// The commits among these.
+    commits: Vec<Rc<Commit>>,
     packed: usize,
     odd: usize,
     /// New packs that are too long to be checked.
@@ -206,6 +211,7 @@ impl InternalFileCounts {
             };
             if change.after.is_some() || is_over || !is_kept() {
                 self.deleted += 1;
+                self.add_commit(store, inside);
                 return;
             }
             self.packed += 1;
@@ -228,6 +234,14 @@ impl InternalFileCounts {
         if !is_folder(change.state(Side::Before)) && !is_folder(change.state(Side::After)) {
             *self.counts.entry(word).or_default() += 1;
         }
+    }
+
+    /// Notes a commit that is stored alone and goes.
+    fn add_commit(&mut self, store: &ObjectDatabase<'_>, inside: &Path) {
+        let name: Vec<&str> = inside.iter().skip(1).filter_map(OsStr::to_str).collect();
+        let id = ObjectId::from_hex(name.concat().as_bytes());
+        let commit = id.and_then(|id| store.commit(&id).ok());
+        self.commits.extend(commit);
     }
 
     fn title(&self, folder: &str) -> String {
@@ -263,8 +277,12 @@ impl InternalFileCounts {
         let mut warnings = Vec::new();
         if self.deleted > 0 {
             let objects = count(self.deleted, "stored object");
+            let commits = match &self.commits[..] {
+                [] => String::new(),
+                commits => format!("; commits among them: {}", list(commits)),
+            };
             warnings.push(format!(
-                "{objects} deleted or changed: what needs them cannot be read"
+                "{objects} deleted or changed: what needs them cannot be read{commits}"
             ));
         }
         if self.odd > 0 {

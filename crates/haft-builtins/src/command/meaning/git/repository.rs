@@ -9,6 +9,7 @@ use haft::workspace::EntryKind;
 use super::cached::cached_trees;
 use super::id::ObjectId;
 use super::internals::internals;
+use super::reflogs::lost_entries;
 use super::refs::{Refs, Target, read_target, updates};
 use super::staged::{
     FileSelection, HeadLocation, WorktreeComparison, compare_worktree, staged, thrown_away,
@@ -231,6 +232,14 @@ fn understood(
         budget,
     };
     let mut found = look.meanings(&updates(&before, &after));
+    let parts: Vec<PathBuf> = folders.iter().map(|(part, _)| part.clone()).collect();
+    found.extend(lost_entries(
+        sides,
+        &store,
+        &after,
+        &parts,
+        &look.roots_after,
+    ));
     for (at, ((folder, worktree), head)) in folders.into_iter().zip(&heads).enumerate() {
         let tree = |target: &Option<Target>, refs: &Refs| {
             let id = refs.resolve(target.as_ref()?)?;

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::compare_files;
-use super::id::ObjectId;
+use super::id::{ID_HASH, ObjectId};
 use super::object::{ObjectKind, id_of};
 use super::store::{ObjectDatabase, ObjectError};
 use super::tree::{TreeDifference, TreeFile, differences};
-use crate::command::index::{IndexRecord, MAX_INDEX, flags_in, recorded_in};
+use crate::command::index::{IndexRecord, IndexRecords, MAX_INDEX, flags_in, recorded_in};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::{count, name};
@@ -34,25 +34,67 @@ pub(super) struct HeadLocation {
     pub(super) after: Option<ObjectId>,
 }
 
-type IndexEntries = BTreeMap<Vec<u8>, IndexRecord>;
 type PathSet = BTreeSet<Vec<u8>>;
 
-fn index(sides: &ChangeSides<'_>, side: Side, folder: &Path) -> Result<IndexEntries, String> {
+fn index(sides: &ChangeSides<'_>, side: Side, folder: &Path) -> Result<IndexRecords, String> {
     let path = folder.join("index");
     if sides.kind(side, &path).is_none() {
-        return Ok(IndexEntries::new());
+        return Ok(IndexRecords::new());
     }
     let bytes = sides.read(side, &path, MAX_INDEX);
-    let read = bytes.and_then(|bytes| recorded_in(&bytes));
-    read.ok_or_else(|| {
-        "git's index is damaged, or split or sparse, which haft does not read".to_owned()
-    })
+    let read = bytes.and_then(|bytes| recorded_in(&bytes, ID_HASH));
+    read.ok_or_else(|| "git's index is damaged, or split, which haft does not read".to_owned())
+}
+
+fn file_of(recorded: &IndexRecord) -> Option<TreeFile> {
+    Some((recorded.mode, ObjectId::from_bytes(recorded.object())?))
+}
+
+/// Returns what an index records of a file, also where it records only the tree of a folder above.
+fn in_index(
+    store: &ObjectDatabase<'_>,
+    index: &IndexRecords,
+    path: &[u8],
+) -> Result<Option<TreeFile>, ObjectError> {
+    if let Some(record) = index.get(path) {
+        return Ok(file_of(record));
+    }
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut folders = slashes.filter_map(|(at, _)| path.split_at_checked(at + 1));
+    let above = folders.find_map(|(folder, rest)| Some((index.get(folder)?, rest)));
+    let Some((record, rest)) = above else {
+        return Ok(None);
+    };
+    in_tree(store, file_of(record).map(|(_, tree)| tree), rest)
+}
+
+/// Returns the paths of the files that two indexes record differently; in place of a folder of a sparse index, the files in it.
+fn changed_paths(
+    store: &ObjectDatabase<'_>,
+    [before, after]: &[IndexRecords; 2],
+) -> Result<PathSet, ObjectError> {
+    let mut paths = PathSet::new();
+    for path in before.keys().chain(after.keys()) {
+        if before.get(path) == after.get(path) {
+            continue;
+        }
+        if path.last() != Some(&b'/') {
+            paths.insert(path.clone());
+            continue;
+        }
+        let tree = |index: &IndexRecords| index.get(path).and_then(file_of).map(|(_, tree)| tree);
+        let files = differences(store, tree(before).as_ref(), tree(after).as_ref())?;
+        paths.extend(files.iter().map(|file| [&**path, &*file.path].concat()));
+    }
+    Ok(paths)
 }
 
 /// Returns the files with conflicts.
 fn conflicts(sides: &ChangeSides<'_>, folder: &Path) -> BTreeSet<Vec<u8>> {
     let index = sides.read(Side::After, &folder.join("index"), MAX_INDEX);
-    let flags = index.and_then(|index| flags_in(&index)).unwrap_or_default();
+    let flags = index
+        .and_then(|index| flags_in(&index, ID_HASH))
+        .unwrap_or_default();
     let files = flags.into_iter().filter(|(_, flags)| flags.in_conflict);
     files.map(|(path, _)| path).collect()
 }
@@ -88,22 +130,23 @@ impl StagedChanges {
     fn of(
         store: &ObjectDatabase<'_>,
         heads: &HeadComparison,
-        indexes: &[IndexEntries; 2],
+        indexes: &[IndexRecords; 2],
         skip: &PathSet,
     ) -> Result<Self, String> {
-        let [before, after] = indexes;
-        let differs = |path: &&Vec<u8>| before.get(*path) != after.get(*path);
-        let changed = before.keys().chain(after.keys()).filter(differs);
+        let changed = changed_paths(store, indexes).map_err(|why| why.0)?;
         // A commit may have moved away from what the index holds.
-        let names: BTreeSet<&Vec<u8>> = changed.chain(heads.moved.keys()).collect();
+        let names: BTreeSet<&Vec<u8>> = changed.iter().chain(heads.moved.keys()).collect();
         let names = names.into_iter().filter(|path| !skip.contains(*path));
-        let file_of = |recorded: &IndexRecord| (recorded.0, ObjectId(recorded.1));
         let mut found = Self::default();
         for path in names.take(MAX_NAMES) {
             let (head_was, head) = heads.at(store, path)?;
-            let was = before.get(path).map(file_of);
-            let is = after.get(path).map(file_of);
-            if is == head {
+            let [was, is] = indexes
+                .each_ref()
+                .map(|index| in_index(store, index, path).map_err(|why| why.0));
+            let (was, is) = (was?, is?);
+            if was == is && !heads.moved.contains_key(path) {
+                // A sparse index records it in another way.
+            } else if is == head {
                 // Committed, or as HEAD has it. Changes that were staged are gone if HEAD did not move.
                 found.removed += usize::from(heads.before == heads.after && was != head_was);
             } else {

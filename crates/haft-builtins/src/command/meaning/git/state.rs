@@ -5,6 +5,7 @@ use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
+use super::id::ID_HASH;
 use crate::command::index::{IndexFlags, MAX_INDEX, flags_in};
 use crate::command::meaning::sides::{ChangeSides, Side};
 use crate::command::meaning::words::{count, name};
@@ -26,7 +27,9 @@ type FlagsByPath = BTreeMap<Vec<u8>, IndexFlags>;
 pub(super) fn states(sides: &ChangeSides<'_>, folder: &Path) -> Vec<Meaning> {
     let flags = |side| -> FlagsByPath {
         let index = sides.read(side, &folder.join("index"), MAX_INDEX);
-        index.and_then(|index| flags_in(&index)).unwrap_or_default()
+        index
+            .and_then(|index| flags_in(&index, ID_HASH))
+            .unwrap_or_default()
     };
     let (before, after) = (flags(Side::Before), flags(Side::After));
     let mut found: Vec<Meaning> = unfinished(sides, folder, &before, &after)

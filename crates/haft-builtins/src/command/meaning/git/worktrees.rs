@@ -25,8 +25,8 @@ pub(super) fn place_of(sides: &ChangeSides<'_>, repository: &Path, part: &Path) 
     let is_git = folder.file_name().is_some_and(|last| last == GIT);
     let tree = folder.parent().filter(|_| is_git);
     Some(match tree {
-        Some(tree) => format!("the worktree {}", shown(tree)),
-        None => format!("the repository {}", shown(&folder)),
+        Some(tree) => format!("the worktree {}", path_name(tree)),
+        None => format!("the repository {}", path_name(&folder)),
     })
 }
 
@@ -75,9 +75,9 @@ fn linked(sides: &ChangeSides<'_>, part: &Path) -> String {
     let text = text.and_then(|text| String::from_utf8(text).ok());
     let file = text.map(|text| sides.host_path(part).join(text.trim_end()));
     let tree = file.as_deref().and_then(Path::parent);
-    shown(tree.or(part.file_name().map(Path::new)).unwrap_or(part))
+    path_name(tree.or(part.file_name().map(Path::new)).unwrap_or(part))
 }
 
-fn shown(path: &Path) -> String {
+fn path_name(path: &Path) -> String {
     name(path.as_os_str().as_encoded_bytes())
 }
