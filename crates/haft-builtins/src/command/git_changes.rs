@@ -40,10 +40,7 @@ pub(crate) fn extra_protected<'a, P: AsRef<Path> + ?Sized + 'a>(
 fn is_of_other_worktree(workspace: &Workspace, path: &Path) -> bool {
     let outside = workspace.repository();
     let own = outside.map_or_else(|| PathBuf::from(GIT), OutsideRepository::own_part);
-    let is_of_main = own != Path::new(GIT)
-        && path
-            .strip_prefix(GIT)
-            .is_ok_and(|within| is_of_one_worktree(within));
+    let is_of_main = own != Path::new(GIT) && path.strip_prefix(GIT).is_ok_and(is_of_one_worktree);
     let is_others = |part: &Path| {
         part != own
             && is_linked_part(workspace, part)

@@ -135,15 +135,11 @@ pub(super) fn flags_in(index: &[u8], hash: ObjectHash) -> Option<BTreeMap<Vec<u8
 }
 
 /// Returns the contents of an index's extensions of this name, or `None` if that cannot be determined.
-pub(super) fn extensions<'i>(
-    bytes: &'i [u8],
-    hash: ObjectHash,
-    name: &[u8; 4],
-) -> Option<Vec<&'i [u8]>> {
+pub(super) fn extensions(bytes: &[u8], hash: ObjectHash, name: [u8; 4]) -> Option<Vec<&[u8]>> {
     let index = Index::of(bytes, hash)?;
     let end = index.each(&mut |_| true)?;
     let all = index.extensions(end)?.into_iter();
-    let named = all.filter(|one| one.name == name);
+    let named = all.filter(|one| *one.name == name);
     Some(named.map(|one| one.content()).collect())
 }
 

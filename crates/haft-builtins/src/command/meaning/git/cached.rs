@@ -38,7 +38,7 @@ pub(super) fn cached_trees(sides: &ChangeSides<'_>, folder: &Path) -> Option<Mea
 
 /// Returns whether all cached trees are those of the entries; `None` if that cannot be determined.
 fn fits(index: &[u8]) -> Option<bool> {
-    let caches = extensions(index, ID_HASH, b"TREE")?;
+    let caches = extensions(index, ID_HASH, *b"TREE")?;
     if caches.is_empty() {
         return Some(true);
     }

@@ -254,15 +254,26 @@ fn understood(
         if at == 0 {
             found.extend(stash_meanings(sides, &store, &place, &lists, budget));
         }
-        let of_index = states(sides, &place.folder).into_iter();
-        let of_index = of_index.chain(cached_trees(sides, &place.folder));
-        let of_index = of_index.chain(staged(sides, &store, &place, budget)?);
+        let of_index = of_index(sides, &store, &place, budget)?.into_iter();
         found.extend(of_index.map(|meaning| at_place(meaning, head.place.as_deref())));
         let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
         let selection = FileSelection { select, goes_back };
         let compared = compare_worktree(sides, &store, &place, &selection, budget);
         add_worktree(&mut found, &compared);
     }
+    Ok(found)
+}
+
+/// Returns what changes in the index beside a HEAD, and in what is unfinished there.
+fn of_index(
+    sides: &ChangeSides<'_>,
+    store: &ObjectDatabase<'_>,
+    place: &HeadLocation,
+    budget: &mut Budget,
+) -> Result<Vec<Meaning>, String> {
+    let mut found = states(sides, &place.folder);
+    found.extend(cached_trees(sides, &place.folder));
+    found.extend(staged(sides, store, place, budget)?);
     Ok(found)
 }
 
