@@ -1,9 +1,12 @@
 //! The host's logins for commands, from settings (`network.credentials.NAME`): which host, which header, which program prints the value.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use haft_builtins::proxy::logins::{Credential, LoginForm, Logins, SourceProgram};
+use haft::workspace::git_settings::GitSettingsReader;
+use haft_builtins::proxy::logins::{Credential, LoginForm, Logins, SourceCheck, SourceProgram};
 use haft_sandbox::Places;
 
 use crate::config::Settings;
@@ -54,6 +57,64 @@ pub(crate) fn logins(at: &Site, settings: &Settings, places: &Places) -> Result<
     Ok(Logins::new(all))
 }
 
+/// Returns the user's variables for a program that runs outside of any jail: without what leads to files that tools may change, since programs
+/// are looked up there and settings read, and without what tells git of a repository or of settings besides the user's own.
+fn own_variables(at: &Site, places: &Places) -> Vec<(String, String)> {
+    let own = at.environment.iter();
+    let own = own.filter(|(name, _)| !name.starts_with("GIT_"));
+    own.filter_map(|(name, value)| {
+        if name == "PATH" {
+            let kept = value.split(':');
+            let kept = kept.filter(|part| part.starts_with('/') && !leads_to_change(part, places));
+            let kept: Vec<&str> = kept.collect();
+            return Some((name.to_owned(), kept.join(":")));
+        }
+        (!leads_to_change(value, places)).then(|| (name.to_owned(), value.to_owned()))
+    })
+    .collect()
+}
+
+/// Whether a text names a file or folder that tools may change or create.
+fn leads_to_change(text: &str, places: &Places) -> bool {
+    let mut paths = text.split(|c: char| c.is_whitespace() || ":=,;\"'!".contains(c));
+    paths.any(|path| {
+        let mut above = Path::new(path).ancestors();
+        path.starts_with('/') && above.any(|folder| places.may_change(folder))
+    })
+}
+
+/// Returns an error, as the rest of a sentence about git, if one of the user's credential helpers is a program that tools may change or create.
+fn check_helpers(variables: &[(String, String)], places: &Places) -> Result<(), String> {
+    let variable = |name: &str| {
+        let mut all = variables.iter();
+        all.find(|(known, _)| known == name)
+            .map(|(_, value)| OsString::from(value))
+    };
+    let home = variable("HOME").map(PathBuf::from);
+    let mut reader = GitSettingsReader::of_everything(home.as_deref());
+    reader.read_user(&variable);
+    if let Some(why) = reader.unread() {
+        return Err(format!(
+            "is not asked: not all of your git settings can be read ({why})"
+        ));
+    }
+    for found in reader.settings() {
+        let setting = &found.setting;
+        if setting.section != "credential" || setting.key != "helper" {
+            continue;
+        }
+        let home = home.as_deref().unwrap_or(Path::new("/")).to_string_lossy();
+        let value = setting.value.replace("~/", &format!("{home}/"));
+        if leads_to_change(&value, places) {
+            return Err(format!(
+                "is not asked: its helper `{}` is a file that commands may change",
+                setting.value
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The settings of one credential.
 struct CredentialEntry<'a> {
     settings: &'a Settings,
@@ -96,8 +157,11 @@ impl CredentialEntry<'_> {
             Some(found) => found.map_err(|refused| format!("is not started: {refused}")),
             None => Err("is not installed".to_owned()),
         };
-        let variables = at.environment.iter();
-        let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let variables = own_variables(at, places);
+        let check = (source == "git").then(|| {
+            let (variables, places) = (variables.clone(), places.clone());
+            Arc::new(move || check_helpers(&variables, &places)) as SourceCheck
+        });
         Ok(Credential {
             name: self.name.to_owned(),
             host,
@@ -106,7 +170,8 @@ impl CredentialEntry<'_> {
             program: SourceProgram {
                 path,
                 argv,
-                variables: variables.collect(),
+                variables,
+                check,
             },
         })
     }

@@ -1,6 +1,7 @@
 //! `AgentSession`: one connection of a command to its agent.
 
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,6 +28,8 @@ const MAX_SIGNATURES: usize = 100;
 const MAX_BINDINGS: usize = 16;
 /// Maximum time that a connection is idle, and that the host's agent takes: its user may have to confirm.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Maximum length of the name of a user of a server, in bytes.
+const MAX_USER: usize = 64;
 /// Maximum length of a key's comment as it is shown.
 const MAX_COMMENT: usize = 80;
 
@@ -132,7 +135,7 @@ impl AgentSession {
         if !body.is_empty() {
             return None;
         }
-        let (purpose, about) = match self.purpose(data, key) {
+        let (purposes, about) = match self.purposes(data, key) {
             Ok(known) => known,
             Err(why) => {
                 self.agent.judge.note_refused("a key of ssh-agent", why);
@@ -140,17 +143,18 @@ impl AgentSession {
             }
         };
         let comment = self.comment(key).await?;
-        let login = LoginUse {
-            by: format!(
-                "the key {} ({comment}) of ssh-agent{about}",
-                fingerprint(key)
-            ),
-            purpose,
-        };
-        self.agent.judge.judge(&login).await.ok()?;
+        let print = fingerprint(key);
+        // Servers with one key cannot be told apart: the signature would do for each of them.
+        for purpose in &purposes {
+            let login = LoginUse {
+                by: format!("the key {print} ({comment}) of ssh-agent{about}"),
+                purpose: purpose.clone(),
+            };
+            self.agent.judge.judge(&login).await.ok()?;
+        }
         if self.agent.signatures.fetch_add(1, Ordering::Relaxed) >= MAX_SIGNATURES {
             let why = format!("the command has had {MAX_SIGNATURES} signatures, and gets no more");
-            self.agent.judge.note_refused(&login.purpose, why);
+            self.agent.judge.note_refused(&purposes.join(", "), why);
             return None;
         }
         let answer = self.ask(request).await?;
@@ -158,49 +162,57 @@ impl AgentSession {
     }
 
     /// Returns what a signature is for, as rules name it, and more in words; the error says why nothing is signed.
-    fn purpose(&self, data: &[u8], key: &[u8]) -> Result<(String, String), String> {
+    ///
+    /// A server is known only where what is signed names its key (`publickey-hostbound-v00@openssh.com`, OpenSSH 8.9): the server compares that
+    /// with its own. That a session is bound to a key says only that somebody who has the key signed it, which a command may do itself.
+    fn purposes(&self, data: &[u8], key: &[u8]) -> Result<(Vec<String>, String), String> {
         if self.forwarded {
             return Err(
                 "nothing is signed for a server to which the agent is forwarded".to_owned(),
             );
         }
         let (session, user, stated) = match SignedData::read(data, key) {
-            SignedData::Git => return Ok(("git".to_owned(), String::new())),
+            SignedData::Git => return Ok((vec!["git".to_owned()], String::new())),
             SignedData::Other(what) => return Err(format!("{what} is not signed for a command")),
             SignedData::Login {
                 session,
                 user,
                 host_key,
-            } => (session, visible::line(&user), host_key),
+            } => (session, user, host_key),
         };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "._@%+-".contains(c);
+        if user.is_empty() || user.len() > MAX_USER || !user.chars().all(is_name) {
+            return Err("a login under a name that is none is not signed for a command".to_owned());
+        }
         let mut bound = self.bound.iter();
         let bound = bound.find(|one| one.session == session);
-        let bound = bound.filter(|one| stated.is_none_or(|stated| stated == one.host_key));
+        let bound = bound.filter(|one| stated == Some(one.host_key.as_slice()));
+        let unknown = |about: String| Ok((vec!["ssh:?".to_owned()], about));
         let Some(bound) = bound else {
-            let about = format!(
-                ", for {user} at a server that is not known: the program does not say which"
-            );
-            return Ok(("ssh:?".to_owned(), about));
+            return unknown(format!(
+                ", for `{user}` at a server that is not known: what is signed does not name its key (OpenSSH 8.9 and later do)"
+            ));
         };
         let server = fingerprint(&bound.host_key);
-        let mut places = self.agent.judge.places();
-        // A name says more than an address.
-        places.sort_by_key(|(host, _)| {
-            host.trim_matches(['[', ']'])
-                .parse::<std::net::IpAddr>()
-                .is_ok()
-        });
-        let mut places = places.into_iter();
-        match places.find(|(host, port)| self.agent.known.has(host, *port, &bound.host_key)) {
-            Some((host, SSH)) => Ok((format!("ssh:{host}"), format!(", as {user}"))),
-            Some((host, port)) => Ok((format!("ssh:{host}:{port}"), format!(", as {user}"))),
-            None => Ok((
-                "ssh:?".to_owned(),
-                format!(
-                    ", for {user} at a server with the key {server}, which known_hosts has for no host that the command connected to"
-                ),
-            )),
+        let places = self.agent.judge.places().into_iter();
+        let named =
+            places.filter(|(host, port)| self.agent.known.has(host, *port, &bound.host_key));
+        let (addresses, mut named): (Vec<_>, Vec<_>) =
+            named.partition(|(host, _)| host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok());
+        // A name says more than its address.
+        if named.is_empty() {
+            named = addresses;
         }
+        if named.is_empty() {
+            return unknown(format!(
+                ", for `{user}` at a server with the key {server}, which known_hosts has for no host that the command connected to"
+            ));
+        }
+        let purposes = named.into_iter().map(|(host, port)| match port {
+            SSH => format!("ssh:{host}"),
+            port => format!("ssh:{host}:{port}"),
+        });
+        Ok((purposes.collect(), format!(", as `{user}`")))
     }
 
     /// Returns the comment of a key of the agent; `None` if it has no such key.

@@ -50,10 +50,7 @@ fn read_login<'a>(data: &'a [u8], key: &[u8]) -> Option<SignedData<'a>> {
     if reader.byte()? != USERAUTH_REQUEST {
         return None;
     }
-    let user = String::from_utf8_lossy(reader.string()?)
-        .chars()
-        .take(64)
-        .collect();
+    let user = String::from_utf8_lossy(reader.string()?).into_owned();
     if reader.string()? != b"ssh-connection" {
         return None;
     }

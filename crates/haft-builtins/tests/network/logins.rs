@@ -59,6 +59,7 @@ impl Sources {
             path: Ok(path),
             argv: vec!["keeper".into(), "print".into()],
             variables: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+            check: None,
         }
     }
 

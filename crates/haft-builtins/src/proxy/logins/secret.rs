@@ -41,7 +41,20 @@ impl LoginSecret {
                 after,
             } => {
                 let value = plain(text.trim())?;
-                Self::new(name.clone(), &format!("{before}{value}{after}"), &[value])
+                let mut secrets = vec![value.to_owned()];
+                // A name and a password, of which the password alone is a secret, too.
+                if before.trim().eq_ignore_ascii_case("basic")
+                    && let Ok(decoded) = STANDARD.decode(value)
+                    && let Ok(decoded) = String::from_utf8(decoded)
+                {
+                    secrets.extend(
+                        decoded
+                            .split_once(':')
+                            .map(|(_, password)| password.to_owned()),
+                    );
+                    secrets.push(decoded);
+                }
+                Self::new(name.clone(), &format!("{before}{value}{after}"), &secrets)
             }
             LoginForm::Git => {
                 let member = |wanted: &str| {
@@ -60,21 +73,21 @@ impl LoginSecret {
                 Self::new(
                     AUTHORIZATION,
                     &format!("Basic {basic}"),
-                    &[password, &basic],
+                    &[password.to_owned(), basic.clone()],
                 )
             }
         }
     }
 
-    fn new(name: HeaderName, value: &str, secrets: &[&str]) -> Result<Self, String> {
+    fn new(name: HeaderName, value: &str, secrets: &[String]) -> Result<Self, String> {
         let mut value =
             HeaderValue::from_str(value).map_err(|_| "printed something that is no header")?;
         value.set_sensitive(true);
-        let encoded = secrets.iter().map(|text| STANDARD_NO_PAD.encode(text));
-        let plain = secrets.iter().map(|text| (*text).to_owned());
-        let mut texts: Vec<Vec<u8>> = plain.chain(encoded).map(String::into_bytes).collect();
+        let forms = secrets.iter().flat_map(|text| written_forms(text));
+        let mut texts: Vec<Vec<u8>> = forms.map(String::into_bytes).collect();
         texts.retain(|text| text.len() >= MIN_VALUE);
-        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        texts.sort_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
+        texts.dedup();
         Ok(Self { name, value, texts })
     }
 
@@ -86,6 +99,47 @@ impl LoginSecret {
     pub(super) fn texts(&self) -> &[Vec<u8>] {
         &self.texts
     }
+}
+
+/// Returns the ways in which servers write a text back: as it is, as base64 wherever it begins in what is encoded, escaped for URLs, JSON and HTML.
+fn written_forms(text: &str) -> Vec<String> {
+    let mut forms = vec![text.to_owned()];
+    for before in 0..3 {
+        let mut bytes = vec![0; before];
+        bytes.extend_from_slice(text.as_bytes());
+        let whole = STANDARD_NO_PAD.encode(&bytes);
+        // The characters at both ends hold bits of what stands beside the text.
+        let from = before + usize::from(before > 0);
+        let to = whole.len() - usize::from(bytes.len() % 3 != 0);
+        let inner = whole.get(from..to).unwrap_or_default();
+        forms.push(inner.to_owned());
+        forms.push(inner.replace('+', "-").replace('/', "_"));
+    }
+    let escaped = |hex: fn(u8) -> String| -> String {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        let each = text.bytes();
+        each.map(|byte| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                hex(byte)
+            }
+        })
+        .collect()
+    };
+    let (upper, lower) = (
+        escaped(|byte| format!("%{byte:02X}")),
+        escaped(|byte| format!("%{byte:02x}")),
+    );
+    forms.extend([upper.replace("%20", "+"), upper, lower]);
+    let json = text.replace('\\', "\\\\").replace('"', "\\\"");
+    forms.extend([json.replace('/', "\\/"), json]);
+    let html = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    forms.push(html.replace('"', "&quot;").replace('\'', "&#39;"));
+    forms
 }
 
 /// Returns the value if it is one line of plain characters.
@@ -110,6 +164,8 @@ fn plain(text: &str) -> Result<&str, String> {
 
 #[cfg(test)]
 mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
     use hyper::HeaderMap;
 
     use super::{LoginForm, LoginSecret};
@@ -131,6 +187,34 @@ mod tests {
                 why
             }
         }
+    }
+
+    #[test]
+    fn a_value_is_known_however_a_server_writes_it() {
+        let form = LoginForm::header("Authorization: Bearer {}").unwrap();
+        let secret = LoginSecret::read(&form, b"a/b+c&d \"e'").unwrap();
+        let is_known = |text: &str| {
+            let found = |part: &Vec<u8>| text.as_bytes().windows(part.len()).any(|at| at == part);
+            secret.texts().iter().any(found)
+        };
+        let mut encoded = Vec::new();
+        for before in ["", "x", "xy", "Bearer "] {
+            encoded.push(STANDARD.encode(format!("{before}a/b+c&d \"e' and more")));
+        }
+        for text in encoded.iter().map(String::as_str).chain([
+            "a/b+c&d \"e'",
+            "?t=a%2Fb%2Bc%26d%20%22e%27",
+            "a%2fb%2bc%26d%20%22e%27",
+            "a%2Fb%2Bc%26d+%22e%27",
+            "{\"t\":\"a\\/b+c&d \\\"e'\"}",
+            "{\"t\":\"a/b+c&d \\\"e'\"}",
+            "a/b+c&amp;d &quot;e&#39;",
+        ]) {
+            assert!(is_known(text), "{text}");
+        }
+        let basic = LoginForm::header("Authorization: Basic {}").unwrap();
+        let secret = LoginSecret::read(&basic, b"YW5uOnMzY3JldA==").unwrap();
+        assert!(secret.texts().contains(&b"s3cret".to_vec()));
     }
 
     #[test]

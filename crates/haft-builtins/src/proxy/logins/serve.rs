@@ -11,7 +11,9 @@ use haft_http::connection::{self, Driver};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{Builder, SendRequest};
-use hyper::header::{ACCEPT_ENCODING, ALT_SVC, CONNECTION, HOST, HeaderValue, SET_COOKIE};
+use hyper::header::{
+    ACCEPT_ENCODING, ALT_SVC, CONNECTION, COOKIE, HOST, HeaderValue, IF_RANGE, RANGE, SET_COOKIE,
+};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -283,8 +285,11 @@ fn prepare(
     headers.insert(HOST, host);
     if let Some(secret) = secret {
         secret.put_into(headers);
-        // What is packed cannot be searched for the value.
-        headers.remove(ACCEPT_ENCODING);
+        // What is packed, or a part that the command chose, cannot be searched for the value. A session that the command took along would keep
+        // the login.
+        for name in [ACCEPT_ENCODING, RANGE, IF_RANGE, COOKIE] {
+            headers.remove(name);
+        }
     }
     if let Some(path) = head.uri.path_and_query().cloned() {
         head.uri = Uri::from(path);
@@ -303,6 +308,8 @@ fn pass_on(answer: Response<Incoming>, secret: Option<&Arc<LoginSecret>>) -> Res
     let Some(secret) = secret else {
         return Response::from_parts(head, body);
     };
+    // The words beside the status are the server's, too.
+    head.extensions.clear();
     // A cookie would be a login that the command can take along.
     head.headers.remove(SET_COOKIE);
     mask_headers(&mut head.headers, secret);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use haft_sandbox::HostProgram;
@@ -19,6 +20,9 @@ const QUIET: [(&str, &str); 5] = [
     ("GH_PROMPT_DISABLED", "1"),
 ];
 
+/// Returns why the program is not to be started now, as the rest of a sentence about it.
+pub type SourceCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+
 /// A program of this machine, with its arguments and variables.
 #[derive(Clone)]
 pub struct SourceProgram {
@@ -26,8 +30,10 @@ pub struct SourceProgram {
     pub path: Result<PathBuf, String>,
     /// Its name and its arguments.
     pub argv: Vec<String>,
-    /// Its variables: those of the user.
+    /// Its variables: those of the user that lead to nothing that tools may change.
     pub variables: Vec<(String, String)>,
+    /// What is looked at before each start.
+    pub check: Option<SourceCheck>,
 }
 
 impl fmt::Debug for SourceProgram {
@@ -55,6 +61,7 @@ impl SourceProgram {
     ) -> Result<Vec<u8>, String> {
         let (program, question) = (self.clone(), question(credential, path));
         let at = self.path.clone()?;
+        self.check.as_ref().map_or(Ok(()), |check| check())?;
         let asked = tokio::task::spawn_blocking(move || program.run(&at, question, limit));
         match asked.await {
             Ok(Ok(printed)) if printed.len() as u64 >= MAX_PRINTED => {
@@ -76,9 +83,6 @@ impl SourceProgram {
     fn run(&self, at: &Path, question: Vec<u8>, limit: Duration) -> std::io::Result<Vec<u8>> {
         let name = self.argv.first().map_or("", String::as_str);
         let own = self.variables.iter();
-        // What tells git of a repository is not about the user.
-        let own =
-            own.filter(|(name, _)| !name.starts_with("GIT_") || name.starts_with("GIT_CONFIG_"));
         let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
         HostProgram::new(at, name)
             .with_arguments(self.argv.iter().skip(1))
