@@ -218,7 +218,8 @@ fn is_test(path: &Path) -> bool {
         return false;
     };
     // A declaration of types is not run.
-    let script = SCRIPTS.contains(&ending) && !stem.ends_with(".d");
+    let declares = stem.rsplit('.').next() == Some("d");
+    let script = SCRIPTS.contains(&ending) && !declares;
     if !script && !SOURCES.contains(&ending) {
         return false;
     }
