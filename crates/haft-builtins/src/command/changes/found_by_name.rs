@@ -218,7 +218,8 @@ fn is_test(path: &Path) -> bool {
         return false;
     };
     // A declaration of types is not run.
-    let script = SCRIPTS.contains(&ending) && !stem.ends_with(".d");
+    let declares = matches!(stem.rsplit_once('.'), Some((_, "d")));
+    let script = SCRIPTS.contains(&ending) && !declares;
     if !script && !SOURCES.contains(&ending) {
         return false;
     }
@@ -291,7 +292,7 @@ mod tests {
                 "a.csproj.nuget.g.props project.assets.json",
                 "Debug/net8.0/a.AssemblyInfo.cs Debug/net8.0/.NETCoreApp,Version=v8.0.AssemblyAttributes.cs Debug/net8.0/a.dll",
             ),
-            ("test/out", "a.js", "a.txt"),
+            ("test/out", "a.js d.ts", "a.txt a.d.ts"),
             (
                 ".pytest_cache",
                 ".envrc",

@@ -139,6 +139,7 @@ pub(super) fn unasked() -> Vec<Row> {
 }
 
 /// Findings of an attack on which ignored files are applied unasked: each command was.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn attacks() -> Vec<Row> {
     let asked = |name, line, left| Row {
         settings: Settings {
