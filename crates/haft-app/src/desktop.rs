@@ -227,9 +227,12 @@ impl Desktop {
     async fn show(&self, notices: Vec<Notice>) {
         let inner = &self.0;
         let arguments = inner.program.arguments(&Notice::combine(notices));
+        let site = &inner.site;
+        let places = Places::declared([site.home.path().to_owned()], [site.workspace.clone()]);
+        let variables = places.own_variables(variables(&site.environment));
         let program = HostProgram::new(&inner.path, inner.program.name())
             .with_arguments(arguments)
-            .with_variables(variables(&inner.site.environment));
+            .with_variables(variables.iter().map(|(name, value)| (&**name, &**value)));
         let shown = tokio::task::spawn_blocking(move || program.run(PROGRAM_TIMEOUT)).await;
         let why = match shown {
             Ok(Ok(status)) if status.success() => return,

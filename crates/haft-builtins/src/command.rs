@@ -422,23 +422,20 @@ impl TypedTool for RunCommand {
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
             let failed = result.error.is_some();
-            let missed = failed.then(|| secrets::note(&unseen, &input, &data));
-            let notes = unseen_git.notes(&input, failed);
-            let notes = notes.into_iter().chain(missed.flatten());
+            let missed = secrets::note(&unseen, &input, &data).filter(|_| failed);
+            let notes = unseen_git.notes(&input, failed).into_iter().chain(missed);
             let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;
         }
         let (command, argv) = Commands::words(&input)?;
+        let shown = OutputCursors::new(cursor, screen);
         let new = NewTask {
             command,
             argv,
             started: started.clone(),
             asking,
-            shown: OutputCursors {
-                reported: cursor,
-                screen,
-            },
+            shown,
         };
         let task = self.0.tasks.keep(context, new)?;
         serving::name_task(started.membership.as_ref(), &task.id).await;

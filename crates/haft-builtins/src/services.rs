@@ -107,7 +107,7 @@ impl Services {
 
     /// Makes a command a member of its group, until the returned value is dropped or the command has ended.
     pub(crate) fn join(
-        group: Arc<ServiceGroup>,
+        group: &Arc<ServiceGroup>,
         running: &RunningCommand,
         label: ServiceLabel,
     ) -> Option<Membership> {

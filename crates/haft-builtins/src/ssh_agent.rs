@@ -111,10 +111,10 @@ const NAME: &str = "agent";
 
 /// Makes a folder that only this user can look into.
 fn new_folder() -> io::Result<PathBuf> {
-    let mut name = [0; 12];
+    let mut name = [0; 16];
     getrandom::fill(&mut name).map_err(io::Error::other)?;
-    let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
-    let folder = std::env::temp_dir().join(format!("haft-agent-{name}"));
+    let name = u128::from_ne_bytes(name);
+    let folder = std::env::temp_dir().join(format!("haft-agent-{name:032x}"));
     fs::DirBuilder::new().mode(0o700).create(&folder)?;
     Ok(folder)
 }

@@ -9,6 +9,7 @@ mod home;
 mod owner;
 mod private;
 pub(crate) mod toolchain;
+mod variables;
 mod way;
 
 use std::ffi::OsStr;

@@ -82,12 +82,12 @@ fn changes_folder(line: &str) -> bool {
 
 /// Whether a line is words alone, commands that all run after each other: joined by `&&`, where all succeed, or by `;` and new lines.
 fn is_followed(line: &str) -> bool {
-    let joined = line.contains("&&");
-    !line.contains(['(', ')', '{', '}', '`', '\'', '"', '\\', '$', '#'])
-        && !["||", "<<", ";;"].iter().any(|sign| line.contains(sign))
-        && !(joined && line.contains([';', '\n']))
-        && !line.replace("&&", "").contains(" &")
-        && !["pushd", "popd"].iter().any(|word| line.contains(word))
+    let is_mixed = line.contains("&&") && line.contains([';', '\n']);
+    let in_background = line.replace("&&", "").contains(" &");
+    let other = ["||", "<<", ";;", "pushd", "popd"];
+    let holds_other = line.contains(['(', ')', '{', '}', '`', '\'', '"', '\\', '$', '#'])
+        || other.iter().any(|sign| line.contains(sign));
+    !(is_mixed || in_background || holds_other)
 }
 
 /// Whether a line sends both its output and its errors elsewhere: `> log 2>&1`, `&> log`.

@@ -57,30 +57,10 @@ pub(crate) fn logins(at: &Site, settings: &Settings, places: &Places) -> Result<
     Ok(Logins::new(all))
 }
 
-/// Returns the user's variables for a program that runs outside of any jail: without what leads to files that tools may change, since programs
-/// are looked up there and settings read, and without what tells git of a repository or of settings besides the user's own.
+/// Returns the user's variables for the programs, without what tells git of a repository or of settings besides the user's own.
 fn own_variables(at: &Site, places: &Places) -> Vec<(String, String)> {
     let own = at.environment.iter();
-    let own = own.filter(|(name, _)| !name.starts_with("GIT_"));
-    own.filter_map(|(name, value)| {
-        if name == "PATH" {
-            let kept = value.split(':');
-            let kept = kept.filter(|part| part.starts_with('/') && !leads_to_change(part, places));
-            let kept: Vec<&str> = kept.collect();
-            return Some((name.to_owned(), kept.join(":")));
-        }
-        (!leads_to_change(value, places)).then(|| (name.to_owned(), value.to_owned()))
-    })
-    .collect()
-}
-
-/// Whether a text names a file or folder that tools may change or create.
-fn leads_to_change(text: &str, places: &Places) -> bool {
-    let mut paths = text.split(|c: char| c.is_whitespace() || ":=,;\"'!".contains(c));
-    paths.any(|path| {
-        let mut above = Path::new(path).ancestors();
-        path.starts_with('/') && above.any(|folder| places.may_change(folder))
-    })
+    places.own_variables(own.filter(|(name, _)| !name.starts_with("GIT_")))
 }
 
 /// Returns an error, as the rest of a sentence about git, if one of the user's credential helpers is a program that tools may change or create.
@@ -105,7 +85,7 @@ fn check_helpers(variables: &[(String, String)], places: &Places) -> Result<(), 
         }
         let home = home.as_deref().unwrap_or(Path::new("/")).to_string_lossy();
         let value = setting.value.replace("~/", &format!("{home}/"));
-        if leads_to_change(&value, places) {
+        if places.names_changeable(&value) {
             return Err(format!(
                 "is not asked: its helper `{}` is a file that commands may change",
                 setting.value

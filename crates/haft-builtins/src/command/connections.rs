@@ -3,7 +3,6 @@
 pub(super) mod judge;
 
 use std::collections::{BTreeSet, HashMap};
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -34,6 +34,12 @@ pub(crate) struct OutputCursors {
     pub(crate) screen: Cursor,
 }
 
+impl OutputCursors {
+    pub(crate) fn new(reported: Cursor, screen: Cursor) -> Self {
+        Self { reported, screen }
+    }
+}
+
 /// The output of both streams since a cursor, for a result.
 #[derive(Debug, Default)]
 pub(crate) struct NewOutput {

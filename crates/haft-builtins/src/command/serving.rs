@@ -44,7 +44,7 @@ impl Commands {
 impl PreparedGroup {
     /// Makes the command a member, if its loopback can be shared here.
     pub(super) fn join(self, running: &RunningCommand) -> Option<Arc<Membership>> {
-        Services::join(self.group, running, self.label).map(Arc::new)
+        Services::join(&self.group, running, self.label).map(Arc::new)
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use haft::clock;
 use haft_sandbox::{CommandStopper, JailLoopback, RunningCommand};
 use parking_lot::Mutex;
 use tokio::net::TcpListener;
@@ -56,19 +57,17 @@ pub(crate) struct Membership {
 impl Membership {
     /// Makes a command a member; `None` if its loopback cannot be shared here.
     pub(super) fn begin(
-        group: Arc<ServiceGroup>,
+        group: &Arc<ServiceGroup>,
         running: &RunningCommand,
         label: ServiceLabel,
     ) -> Option<Self> {
         let loopback = Arc::clone(running.loopback()?);
-        let began = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let began = clock::now() / 1_000_000_000;
         let record = ServiceRecord {
             run: label.run,
             command: label.command.chars().take(MAX_COMMAND).collect(),
             task: None,
-            began: i64::try_from(began.as_secs()).unwrap_or_default(),
+            began: i64::try_from(began).unwrap_or_default(),
             place: loopback.place().to_string(),
             group: String::new(),
             ports: Vec::new(),
@@ -76,7 +75,7 @@ impl Membership {
         };
         let file = RecordFile::new(group.folder(), loopback.place());
         let member = Arc::new(Member {
-            group: Arc::clone(&group),
+            group: Arc::clone(group),
             loopback,
             background: label.background,
             published: Mutex::new(Published { record, file }),

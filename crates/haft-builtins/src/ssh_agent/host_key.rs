@@ -29,7 +29,7 @@ fn verify(key: &[u8], data: &[u8], signature: &[u8]) -> Option<()> {
                 &ECDSA_P256_SHA256_FIXED,
                 32,
                 key,
-                SignedBytes { data, blob },
+                &SignedBytes { data, blob },
             )?;
         }
         b"ecdsa-sha2-nistp384" if algorithm == kind => {
@@ -37,7 +37,7 @@ fn verify(key: &[u8], data: &[u8], signature: &[u8]) -> Option<()> {
                 &ECDSA_P384_SHA384_FIXED,
                 48,
                 key,
-                SignedBytes { data, blob },
+                &SignedBytes { data, blob },
             )?;
         }
         b"ssh-rsa" => {
@@ -67,9 +67,9 @@ fn ecdsa(
     algorithm: &'static dyn VerificationAlgorithm,
     size: usize,
     mut key: WireReader<'_>,
-    signed: SignedBytes<'_>,
+    signed: &SignedBytes<'_>,
 ) -> Option<()> {
-    let SignedBytes { data, blob } = signed;
+    let SignedBytes { data, blob } = *signed;
     let _curve = key.string()?;
     let point = key.string()?;
     let mut numbers = WireReader(blob);

@@ -1,5 +1,6 @@
-//! `KnownHosts`: the servers' keys that the user has accepted (sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT").
+//! `KnownHosts`: the servers' keys that the user has accepted (sshd(8)).
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -53,7 +54,7 @@ impl KnownHosts {
         of_key.any(|line| line.names(&name))
     }
 
-    /// Returns the file that commands get: the same keys, with the names as hashes that tell nothing to whoever does not know them.
+    /// Returns the file that commands get: the same keys, with the names as hashes. Whoever tries a name, or every address, finds out whether it is one of them.
     pub(super) fn to_hashed(&self) -> Vec<u8> {
         let mut out = String::new();
         for line in self.0.iter().filter(|line| !line.revoked) {
@@ -66,7 +67,7 @@ impl KnownHosts {
                     plain.then(|| hash(name)).flatten()
                 };
                 if let Some(name) = hashed {
-                    out.push_str(&format!("{name} {} {key}\n", line.kind));
+                    let _ = writeln!(out, "{name} {} {key}", line.kind);
                 }
             }
         }

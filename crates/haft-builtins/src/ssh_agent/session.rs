@@ -187,7 +187,12 @@ impl AgentSession {
         let mut bound = self.bound.iter();
         let bound = bound.find(|one| one.session == session);
         let bound = bound.filter(|one| stated == Some(one.host_key.as_slice()));
-        let unknown = |about: String| Ok((vec!["ssh:?".to_owned()], about));
+        // Whoever agreed to one such session has agreed to no other.
+        let number = fingerprint(session);
+        let unknown = |about: String| {
+            let about = format!("{about}; its session is {number}");
+            Ok((vec!["ssh:?".to_owned()], about))
+        };
         let Some(bound) = bound else {
             return unknown(format!(
                 ", for `{user}` at a server that is not known: what is signed does not name its key (OpenSSH 8.9 and later do)"

@@ -203,8 +203,11 @@ async fn odd_indexes_are_applied_where_nothing_is_hidden(sandbox: &Sandbox) {
     }
 }
 
+/// What git on the host does in the repository at a path.
+type HostAction = fn(&Path);
+
 /// What git on the host does while a commit waits, and whether that changes what was shown.
-const MEANWHILE: &[(fn(&Path), bool)] = &[
+const MEANWHILE: &[(HostAction, bool)] = &[
     (
         |root| _ = host(root, "touch -d 2001-01-01 other && git status"),
         false,

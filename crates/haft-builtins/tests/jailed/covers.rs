@@ -79,6 +79,10 @@ pub(crate) async fn git_works_and_its_settings_stay(sandbox: &Sandbox) {
 }
 
 /// Empty files hold the places of protected names while a command works in the workspace directly; they are no files of the project.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the host's own git sets the scene"
+)]
 pub(crate) async fn git_adds_no_placeholder(sandbox: &Sandbox) {
     let scene = scene(sandbox);
     let made = "git init -q . && git config user.email a@b.c && git config user.name a";

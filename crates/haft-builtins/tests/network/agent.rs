@@ -407,7 +407,7 @@ async fn git_pushes_over_ssh_once_the_user_agreed(sandbox: &Sandbox, user: &User
     );
 }
 
-/// A server under a name that known_hosts gives another key: the program may accept it, but no rule for its name counts.
+/// A server under a name that `known_hosts` gives another key: the program may accept it, but no rule for its name counts.
 async fn a_server_that_known_hosts_has_not_is_not_known(
     sandbox: &Sandbox,
     user: &User,

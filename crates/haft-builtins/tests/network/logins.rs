@@ -307,6 +307,7 @@ H = b'Host: api.example.com\\r\\n'
 E = b'Connection: close\\r\\n\\r\\n'
 ";
 
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn what_is_no_plain_request_gets_no_login(sandbox: &Sandbox) {
     let (town, sources) = (echo().await, Sources::new());
     let program = sources.program(&format!("echo {TOKEN}"));
@@ -429,6 +430,10 @@ fn helper(log: &Path) -> String {
     )
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one push and one fetch, step by step"
+)]
 async fn git_pushes_and_fetches_after_one_request(sandbox: &Sandbox) {
     let (town, sources) = (Town::new(|_| Does::Sends(Vec::new())).await, Sources::new());
     let Some(server) = GitServer::new(&town, &format!("ann:{TOKEN}")).await else {

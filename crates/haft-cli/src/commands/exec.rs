@@ -59,19 +59,9 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     let agent = agent.map(|name| ExecSession::find(app, name, args.shell_state));
     let agent = agent.transpose()?;
     let options = RunOptions {
-        input: match &attended {
-            Some(terminal) => Some(terminal.input()),
-            None => input::stdin_data().filter(|_| !args.background),
-        },
         shell_report: agent.as_ref().and_then(ExecSession::shell_report),
-        on_terminal: attended.is_some(),
-        attends: args.background,
         progress: Some(Arc::clone(&output) as _),
-        wait: match args.wait {
-            None => ApprovalWait::Limit,
-            some => waits(Some(some), false),
-        },
-        ..RunOptions::new("call")
+        ..options(args, attended.as_ref())
     };
     let folder = folder(at)?;
     let call = match (&attended, &agent) {
@@ -117,6 +107,23 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     }
 }
 
+/// Returns how the run of a command works.
+fn options(args: &args::Exec, attended: Option<&Arc<AttendedTerminal>>) -> RunOptions {
+    RunOptions {
+        input: match attended {
+            Some(terminal) => Some(terminal.input()),
+            None => input::stdin_data().filter(|_| !args.background),
+        },
+        on_terminal: attended.is_some(),
+        attends: args.background,
+        wait: match args.wait {
+            None => ApprovalWait::Limit,
+            some => waits(Some(some), false),
+        },
+        ..RunOptions::new("call")
+    }
+}
+
 /// Keeps what the command's shell held for the agent's next command, and says what is not kept.
 fn keep_shell(at: &Invocation, agent: Option<&ExecSession>, outcome: &Outcome) {
     let lost = match agent.map(|agent| agent.keep_shell(outcome)) {
@@ -128,6 +135,7 @@ fn keep_shell(at: &Invocation, agent: Option<&ExecSession>, outcome: &Outcome) {
 }
 
 /// Ends this process after this time at the latest: whoever reads its output may have stopped, and every write then waits.
+#[expect(clippy::exit, reason = "main waits for a write that nothing ends")]
 fn end_within(time: Duration) {
     let started = std::thread::Builder::new()
         .name("end".to_owned())

@@ -36,31 +36,8 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     };
     let mut out = run(request, &arguments);
     let mut shown: &[&str] = if out.is_empty() { &[] } else { &IN_COMMAND };
-    for permission in &request.snapshot.permissions {
-        if let Effect::Sign { purpose, by } = &permission.effect {
-            out.push(login(purpose, &arguments));
-            out.push(field("by", &visible::line(by)));
-            shown = &IN_CONNECTION;
-        }
-        if let Effect::Connect {
-            url,
-            host,
-            leads_to,
-        } = &permission.effect
-        {
-            if request.tool.as_str() == CONNECT {
-                out.push(connection(url, host, &arguments));
-                shown = &IN_CONNECTION;
-            } else {
-                out.push(connect(url, host));
-                shown = &IN_ADDRESS;
-            }
-            out.extend(
-                leads_to
-                    .iter()
-                    .map(|to| field("at", &styled(YELLOW, &format!("{to}, a private address")))),
-            );
-        }
+    if let Some(known) = reached(request, &arguments, &mut out) {
+        shown = known;
     }
     if of_command(request)
         && let Some(line) = arguments.get("command").and_then(Value::as_str)
@@ -94,6 +71,42 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
         .lines()
         .map(str::to_owned)
         .collect()
+}
+
+/// Adds the places that a request is about, and the logins; returns the arguments that this shows.
+fn reached(
+    request: &ApprovalRequest,
+    arguments: &Map<String, Value>,
+    out: &mut Vec<String>,
+) -> Option<&'static [&'static str]> {
+    let mut shown: Option<&'static [&'static str]> = None;
+    for permission in &request.snapshot.permissions {
+        if let Effect::Sign { purpose, by } = &permission.effect {
+            out.push(login(purpose, arguments));
+            out.push(field("by", &visible::line(by)));
+            shown = Some(&IN_CONNECTION);
+        }
+        if let Effect::Connect {
+            url,
+            host,
+            leads_to,
+        } = &permission.effect
+        {
+            if request.tool.as_str() == CONNECT {
+                out.push(connection(url, host, arguments));
+                shown = Some(&IN_CONNECTION);
+            } else {
+                out.push(connect(url, host));
+                shown = Some(&IN_ADDRESS);
+            }
+            out.extend(
+                leads_to
+                    .iter()
+                    .map(|to| field("at", &styled(YELLOW, &format!("{to}, a private address")))),
+            );
+        }
+    }
+    shown
 }
 
 /// Returns the request's files and meanings without secrets. Each text is searched as it is and by itself, so that no

@@ -91,6 +91,7 @@ fn a_network_raises_the_risk_and_is_named_where_a_call_is_explained() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn settings_that_cannot_hold_are_told() {
     let lab = Lab::new();
     for (settings, say) in [

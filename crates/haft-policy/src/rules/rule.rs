@@ -214,14 +214,12 @@ fn of_port(selector: Selector, port: &str) -> RuleParts {
     let pattern = is_port
         .then(|| ParamPattern::parse(&format!("port:{port}")))
         .flatten();
-    match pattern {
-        Some(pattern) => (selector, Specifier::Param(pattern), None),
-        None => {
-            let why = format!("`{port}` is not a port");
-            let never = never(why, &expose_rule("3000"));
-            (selector, Specifier::Nothing, Some(never))
-        }
+    if let Some(pattern) = pattern {
+        return (selector, Specifier::Param(pattern), None);
     }
+    let why = format!("`{port}` is not a port");
+    let never = never(why, &expose_rule("3000"));
+    (selector, Specifier::Nothing, Some(never))
 }
 
 /// The content of a rule's text: selector, specifier, and why it never matches.

@@ -37,8 +37,8 @@ fn a_port_is_opened_by_a_rule_that_names_it_and_asked_about_otherwise() {
         (&["Expose(3000)"], &["Expose"], 3000, DENY),
     ] {
         let lists = Lists {
-            allow,
             deny,
+            allow,
             ..Lists::default()
         };
         for profile in [Profile::Workspace, Profile::Trusted] {

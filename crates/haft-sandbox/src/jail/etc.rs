@@ -254,12 +254,12 @@ fn only_changed_by(meta: &fs::Metadata, owner: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use md5::{Digest, Md5};
-
+    use super::shipped::md5_text;
     use super::{EtcFolders, LISTED, SystemFiles, broken_programs, decide, is_private};
 
     /// A system whose packages ship these files of `/etc`, with these texts.
@@ -268,12 +268,11 @@ mod tests {
         fs::create_dir_all(&etc).unwrap();
         let mut conffiles = String::from("Package: tool\nConffiles:\n");
         for (file, text) in shipped {
-            let digest = Md5::digest(text);
-            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = md5_text(text.as_bytes());
             let path = etc.join(file);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, text).unwrap();
-            conffiles += &format!(" {} {digest}\n", path.display());
+            let _ = writeln!(conffiles, " {} {digest}", path.display());
         }
         fs::write(root.join("status"), conffiles).unwrap();
         SystemFiles {
@@ -369,8 +368,7 @@ mod tests {
             |digest: &str| format!("{digest}  {}\n", system.etc.join("made/a.ini").display());
         fs::write(&system.ucf, line(digest)).unwrap();
         assert!(settings(&decide(&system)).is_empty());
-        let real = Md5::digest("a = 1\n");
-        let real: String = real.iter().map(|byte| format!("{byte:02x}")).collect();
+        let real = md5_text(b"a = 1\n");
         fs::write(&system.ucf, line(&real)).unwrap();
         assert_eq!(settings(&decide(&system)), ["made"]);
         // A list that others may change counts for nothing.

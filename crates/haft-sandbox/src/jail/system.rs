@@ -61,22 +61,7 @@ impl SystemList {
         let hidden = config.places.foreign().into_iter();
         list.entries
             .extend(hidden.map(|target| RootEntry::Hidden { target }));
-        let etc = etc::find();
-        for name in &etc.shown {
-            list.etc(name);
-        }
-        // Without a root of its own, a jail sees none of a folder in which something is closed.
-        let real = etc
-            .closed
-            .iter()
-            .filter_map(|file| file.canonicalize().ok());
-        for file in real {
-            list.bare.retain(|(folder, _)| !file.starts_with(folder));
-        }
-        let closed = etc.closed.into_iter();
-        list.entries
-            .extend(closed.map(|target| RootEntry::Hidden { target }));
-        (list.etc, list.etc_left_out) = (etc.shown, etc.left_out);
+        list.machine_settings();
         list.made_up();
         list.entries.extend(machine_files::fixed());
         for name in DEVICES {
@@ -147,6 +132,25 @@ impl SystemList {
                 .extend(parts.map(|part| (part, LandlockGrant::Execute)));
             self.bind(path.clone(), path, BindMode::ReadOnly);
         }
+    }
+
+    /// Adds what is shown of `/etc`.
+    fn machine_settings(&mut self) {
+        let etc = etc::find();
+        for name in &etc.shown {
+            self.etc(name);
+        }
+        // Without a root of its own, a jail sees none of a folder in which something is closed.
+        for file in &etc.closed {
+            let real = file.canonicalize();
+            let is_apart =
+                |folder: &Path| !real.as_ref().is_ok_and(|real| real.starts_with(folder));
+            self.bare.retain(|(folder, _)| is_apart(folder));
+        }
+        let closed = etc.closed.into_iter();
+        self.entries
+            .extend(closed.map(|target| RootEntry::Hidden { target }));
+        (self.etc, self.etc_left_out) = (etc.shown, etc.left_out);
     }
 
     /// Adds a file or folder of `/etc`, with its links resolved.

@@ -52,6 +52,9 @@ pub(crate) fn find_program(
             Some(Ok(program)) => {
                 let set = environment.iter();
                 let set = set.filter(|(name, _)| VARIABLES.contains(name));
+                // It may start others: `#!/usr/bin/env node`.
+                let set = places.own_variables(set);
+                let set = set.iter().map(|(name, value)| (&**name, &**value));
                 let output = HostProgram::new(&program, name)
                     .with_arguments(["--version"])
                     .with_variables(set)

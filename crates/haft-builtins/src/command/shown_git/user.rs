@@ -55,7 +55,7 @@ impl UserGit {
         let at = |files: &[(PathBuf, Vec<u8>)], name: &str| {
             files.iter().position(|(path, _)| path == Path::new(name))
         };
-        let patterns: String = paths.iter().map(|path| format!("\n/{path}")).collect();
+        let patterns = format!("\n/{}", paths.join("\n/"));
         if let Some(at) = at(&self.files, IGNORED) {
             self.files[at].1.extend(patterns.into_bytes());
             return;

@@ -58,11 +58,10 @@ impl LoginSecret {
             }
             LoginForm::Git => {
                 let member = |wanted: &str| {
-                    let pairs = text.lines().filter_map(|line| line.split_once('='));
+                    let mut pairs = text.lines().rev().filter_map(|line| line.split_once('='));
                     pairs
-                        .filter(|(name, _)| *name == wanted)
+                        .find(|(name, _)| *name == wanted)
                         .map(|(_, value)| value)
-                        .last()
                 };
                 let user = member("username").unwrap_or_default();
                 let password = member("password").unwrap_or_default();

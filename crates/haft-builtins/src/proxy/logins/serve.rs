@@ -235,14 +235,12 @@ impl CommandProxy {
                 Err(failed) => failed,
             };
             link.upstream = None;
-            match failed.take_message().filter(|_| !is_new) {
-                Some(unsent) => request = unsent,
-                None => {
-                    let host = strip_trailing_dot(target.host());
-                    let why = format!("{host}: {}", failed.error());
-                    return Err(ConnectionRefusal::Unreachable(why));
-                }
-            }
+            let Some(unsent) = failed.take_message().filter(|_| !is_new) else {
+                let host = strip_trailing_dot(target.host());
+                let why = format!("{host}: {}", failed.error());
+                return Err(ConnectionRefusal::Unreachable(why));
+            };
+            request = unsent;
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `SourceProgram`: the program of the host that prints a credential: started for one command, outside of the jail, never by a shell.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +104,7 @@ fn question(credential: &Credential, path: &str) -> Vec<u8> {
     let host = &credential.host;
     let mut question = format!("protocol=https\nhost={host}{port}\n");
     if let Some(repository) = repository(path) {
-        question.push_str(&format!("path={repository}\n"));
+        let _ = writeln!(question, "path={repository}");
     }
     question.push('\n');
     question.into_bytes()

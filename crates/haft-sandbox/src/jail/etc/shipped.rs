@@ -1,9 +1,10 @@
-//! Files of `/etc` that are exactly as a package of the system ships them: what everybody may know, and nobody's secret.
+//! Files of `/etc` that are exactly as a package of the system ships them: what everybody may know.
 //!
 //! `dpkg` notes the digest of each settings file that a package ships (`Conffiles` in its list of packages), and `ucf` the digest of those
 //! that a package makes when it is installed. What an administrator changed has another digest, and what one added has none.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -84,6 +85,15 @@ fn list(path: &Path, owner: u32) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Returns the MD5 digest of bytes as the lists have it.
+pub(super) fn md5_text(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in Md5::digest(bytes) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
 /// Whether every user may read the file, or list the folder.
 pub(super) fn is_for_everybody(meta: &Metadata) -> bool {
     let needed = if meta.is_dir() { 0o005 } else { 0o004 };
@@ -153,9 +163,7 @@ impl FolderCheck<'_> {
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         read.map_err(|error| self.about(path, &error.to_string()))?;
-        let digest = Md5::digest(&bytes);
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        if digest == *shipped {
+        if md5_text(&bytes) == *shipped {
             Ok(())
         } else {
             Err(self.about(path, "is not as its package ships it"))
