@@ -20,8 +20,7 @@ use self::listening::Listening;
 pub use self::listening::{ListeningPort, ListeningPorts};
 pub use self::place::{JailPlace, NoPlace};
 
-/// Maximum number of ports of a jail's loopback at which the host listens from the start.
-pub const MAX_START_PORTS: usize = 32;
+pub use crate::report::MAX_START_PORTS;
 
 /// What a command shares of its loopback with others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -16,7 +16,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::Interest;
 
 use crate::guard_event::GuardEvent;
-use crate::loopback::MAX_START_PORTS;
 use crate::outlet::MAX_OUTLET_PORTS;
 
 /// A step that failed; nothing of the command has run.
@@ -162,6 +161,9 @@ impl JailReport {
 pub(crate) fn tell(mut link: &UnixStream, report: &JailReport) {
     let _ = link.write_all(&report.encode());
 }
+
+/// Maximum number of ports of a jail's loopback at which the host listens from the start.
+pub const MAX_START_PORTS: usize = 32;
 
 /// Maximum number of descriptors that come with a report: an outlet's listeners at its ports, those for names, and its own; those of a
 /// shared loopback by two protocols, and its link; and a terminal. The kernel takes at most 253 (`SCM_MAX_FD`).

@@ -91,7 +91,7 @@ impl TypedTool for ExposePort {
             ToolError::unavailable("servers of commands are not shared in this program")
         })?;
         let found = self.find(services, &input, context).await?;
-        let Found { group, record } = found;
+        let ServingCommand { group, record } = found;
         let listed = blocking({
             let group = Arc::clone(&group);
             move |_| Ok(group.exposed())
@@ -118,7 +118,7 @@ impl TypedTool for ExposePort {
 }
 
 /// The command that serves a port, and its group.
-struct Found {
+struct ServingCommand {
     group: Arc<ServiceGroup>,
     record: ServiceRecord,
 }
@@ -130,7 +130,7 @@ impl ExposePort {
         services: &Services,
         input: &ExposePortInput,
         context: &CallContext,
-    ) -> Result<Found, ToolError> {
+    ) -> Result<ServingCommand, ToolError> {
         let run = match &input.run {
             Some(_) if context.origin() != Origin::Host => {
                 return Err(
@@ -157,7 +157,7 @@ impl ExposePort {
             .find(|record| record.serves(input.port))
             .cloned();
         let record = serving.ok_or_else(|| nothing_there(input.port, &records))?;
-        Ok(Found {
+        Ok(ServingCommand {
             group: services.group_of(&record, &self.0.sandbox),
             record,
         })

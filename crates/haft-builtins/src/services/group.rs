@@ -1,6 +1,7 @@
 //! `ServiceGroup`: the commands that reach each other's servers, and the ways into their networks.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,6 @@ use tokio::net::TcpStream;
 use tokio::sync::{OnceCell, Semaphore};
 
 use crate::services::exposed::ExposedPort;
-use crate::services::member::Member;
 use crate::services::record::{self, ServedPort, ServiceRecord};
 
 /// Maximum number of connections between the commands of a group in one process; more wait in the kernel.
@@ -27,9 +27,15 @@ pub(super) const FIRST_PORT: u16 = 1024;
 
 /// Where a port of the group leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct PortTarget {
     pub(super) jail: JailPlace,
     pub(super) served: ServedPort,
+}
+
+/// A command of a group, in the process that started it.
+pub(super) trait GroupMember: fmt::Debug + Send + Sync {
+    /// Makes known what it serves now. Blocks.
+    fn publish(&self);
 }
 
 /// A way into a jail, open once it was used.
@@ -41,7 +47,7 @@ pub struct ServiceGroup {
     folder: PathBuf,
     sandbox: Sandbox,
     /// The members in this process.
-    members: Mutex<Vec<Weak<Member>>>,
+    members: Mutex<Vec<Weak<dyn GroupMember>>>,
     doors: Mutex<HashMap<JailPlace, LazyDoor>>,
     pub(super) connections: Arc<Semaphore>,
 }
@@ -61,10 +67,10 @@ impl ServiceGroup {
         &self.folder
     }
 
-    pub(super) fn add(&self, member: &Arc<Member>) {
+    pub(super) fn add(&self, member: Weak<dyn GroupMember>) {
         let mut members = self.members.lock();
         members.retain(|member| member.strong_count() > 0);
-        members.push(Arc::downgrade(member));
+        members.push(member);
     }
 
     /// Returns the ports that a command reaches from its first moment. Members in this process are asked what they listen at now. Blocks.
@@ -86,7 +92,7 @@ impl ServiceGroup {
 
     /// Returns where the ports of the group lead that one of its members does not serve itself, ascending; where several serve one port, to
     /// the first that started. Blocks.
-    pub(super) fn targets(&self, except: Option<JailPlace>) -> BTreeMap<u16, Target> {
+    pub(super) fn targets(&self, except: Option<JailPlace>) -> BTreeMap<u16, PortTarget> {
         let records = self.records();
         self.forget_doors(&records);
         let mut targets = BTreeMap::new();
@@ -98,7 +104,7 @@ impl ServiceGroup {
                 if can_be_joined(served.port) {
                     targets
                         .entry(served.port)
-                        .or_insert(Target { jail, served });
+                        .or_insert(PortTarget { jail, served });
                 }
             }
         }
@@ -136,7 +142,7 @@ impl ServiceGroup {
 
     /// Connects to a server of a member, by the protocol that the client uses if the server has it; a server that has begun to serve by
     /// another one since is reached by that.
-    pub(super) async fn connect(&self, to: Target, by_v4: bool) -> io::Result<TcpStream> {
+    pub(super) async fn connect(&self, to: PortTarget, by_v4: bool) -> io::Result<TcpStream> {
         let cell = self.door(to.jail).await?;
         let door = cell.get().ok_or(io::ErrorKind::NotConnected)?;
         let v4 = if by_v4 { to.served.v4 } else { !to.served.v6 };
@@ -155,7 +161,7 @@ impl ServiceGroup {
     /// # Errors
     /// No command serves there any more.
     pub async fn reach(&self, jail: JailPlace, served: ServedPort) -> io::Result<TcpStream> {
-        self.connect(Target { jail, served }, true).await
+        self.connect(PortTarget { jail, served }, true).await
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use haft::clock;
@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
 use crate::services::ServiceLabel;
-use crate::services::group::{ServiceGroup, Target};
+use crate::services::group::{GroupMember, PortTarget, ServiceGroup};
 use crate::services::record::{RecordFile, ServiceRecord};
 use crate::services::relay::Relay;
 use crate::work::blocking;
@@ -83,7 +83,8 @@ impl Membership {
             taken: Mutex::default(),
             ready: AtomicBool::new(false),
         });
-        group.add(&member);
+        let weak: Weak<Member> = Arc::downgrade(&member);
+        group.add(weak);
         let task = tokio::spawn(serve(Arc::clone(&member), running.stopper()));
         Some(Self {
             member,
@@ -134,9 +135,8 @@ async fn serve(member: Arc<Member>, stopper: CommandStopper) {
 /// The record was removed: a person ends the command.
 struct Stopped;
 
-impl Member {
-    /// Makes known what it serves now. Blocks.
-    pub(super) fn publish(&self) {
+impl GroupMember for Member {
+    fn publish(&self) {
         if !self.ready.load(Ordering::Acquire) {
             return;
         }
@@ -153,7 +153,9 @@ impl Member {
             published.write();
         }
     }
+}
 
+impl Member {
     fn write(&self) {
         self.published.lock().write();
     }
@@ -206,14 +208,14 @@ impl Member {
         Ok(())
     }
 
-    async fn targets(&self) -> BTreeMap<u16, Target> {
+    async fn targets(&self) -> BTreeMap<u16, PortTarget> {
         let (group, own) = (Arc::clone(&self.group), self.loopback.place());
         let targets = blocking(move |_| Ok(group.targets(Some(own)))).await;
         targets.unwrap_or_default()
     }
 
     /// Drops what leads nowhere any more, or elsewhere.
-    fn drop_relays(&self, targets: &BTreeMap<u16, Target>) {
+    fn drop_relays(&self, targets: &BTreeMap<u16, PortTarget>) {
         let mut relays = self.relays.lock();
         relays.retain(|port, relay| {
             let target = targets.get(port);
@@ -231,7 +233,7 @@ impl Member {
         taken.contains_key(&port)
     }
 
-    async fn relay(&self, port: u16, target: Target) {
+    async fn relay(&self, port: u16, target: PortTarget) {
         let mut listeners = Vec::new();
         if let Ok(cell) = self.group.door(self.loopback.place()).await
             && let Some(door) = cell.get()

@@ -8,7 +8,7 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::services::group::{ServiceGroup, Target};
+use crate::services::group::{PortTarget, ServiceGroup};
 
 /// How long to stop accepting after an error, which means that this process lacks descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -16,13 +16,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Listens at one port and passes on what arrives; stops, with its connections, when dropped.
 #[derive(Debug)]
 pub(super) struct Relay {
-    target: Target,
+    target: PortTarget,
     tasks: Vec<AbortHandle>,
 }
 
 impl Relay {
     /// Holds the place of one that is about to listen.
-    pub(super) fn reserve(target: Target) -> Self {
+    pub(super) fn reserve(target: PortTarget) -> Self {
         Self {
             target,
             tasks: Vec::new(),
@@ -32,7 +32,7 @@ impl Relay {
     pub(super) fn start(
         group: &Arc<ServiceGroup>,
         listeners: Vec<TcpListener>,
-        target: Target,
+        target: PortTarget,
     ) -> Self {
         let serve = |listener| tokio::spawn(serve(Arc::clone(group), listener, target));
         let tasks = listeners.into_iter().map(serve);
@@ -42,7 +42,7 @@ impl Relay {
         }
     }
 
-    pub(super) fn target(&self) -> &Target {
+    pub(super) fn target(&self) -> &PortTarget {
         &self.target
     }
 }
@@ -55,7 +55,7 @@ impl Drop for Relay {
     }
 }
 
-async fn serve(group: Arc<ServiceGroup>, listener: TcpListener, target: Target) {
+async fn serve(group: Arc<ServiceGroup>, listener: TcpListener, target: PortTarget) {
     let mut served = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -78,7 +78,7 @@ async fn serve(group: Arc<ServiceGroup>, listener: TcpListener, target: Target) 
     }
 }
 
-async fn pass(group: &ServiceGroup, mut client: TcpStream, target: Target, by_v4: bool) {
+async fn pass(group: &ServiceGroup, mut client: TcpStream, target: PortTarget, by_v4: bool) {
     match group.connect(target, by_v4).await {
         Ok(mut server) => {
             // Either end may close or reset it at any time.
