@@ -17,7 +17,7 @@ pub(crate) const TESTS: &[Test] = &[
         "sv_4_a_command_gains_nothing_by_a_shared_loopback",
         nothing_gained,
     ),
-    ("sv_4_a_door_leads_into_one_jail_while_it_runs", one_jail),
+    ("sv_4_a_way_in_leads_into_one_jail_while_it_runs", one_jail),
     (
         "a_loopback_that_is_not_shared_has_no_door",
         only_where_shared,
