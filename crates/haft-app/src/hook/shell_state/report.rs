@@ -12,7 +12,11 @@ const MOST_NAMED: usize = 4;
 /// Maximum length of a name that a session keeps, in bytes.
 const LONGEST_NAME: usize = 256;
 /// Exported variables that every shell sets itself.
-const OF_EACH_SHELL: [&str; 7] = [
+const OF_EACH_SHELL: [&str; 10] = [
+    // What shells run by themselves: no later line would show it.
+    "BASH_ENV",
+    "ENV",
+    "PROMPT_COMMAND",
     "_",
     "SHLVL",
     "PWD",
