@@ -65,6 +65,9 @@ pub(crate) trait NestedExecutor: Send + Sync {
     /// Returns whether the host has its own approver.
     fn has_approver(&self) -> bool;
 
+    /// Returns whether a call of this session can get a decision: from an approver now, or from an operator who opens the inbox later.
+    fn can_get_decision(&self, session: &Session) -> bool;
+
     /// Returns the artifact store, if there is one.
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>>;
 

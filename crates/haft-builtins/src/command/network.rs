@@ -43,7 +43,7 @@ enum NetworkMode {
 
 impl CommandNetwork {
     /// Judges each connection when it is made, by `Network` rules and the user. The proxy's list decides nothing: a host that needs no
-    /// question has an allow rule. The executor needs [`tool`](Self::tool) for it.
+    /// question has an allow rule. The executor needs [`tools`](Self::tools) for it.
     pub fn ask(proxy: Proxy) -> Self {
         Self::of(NetworkMode::Ask(proxy, OpenCommands::default()))
     }
@@ -66,7 +66,7 @@ impl CommandNetwork {
     }
 
     /// Allows the hosts on this proxy's list and nothing else. A guard that asks because of what the run has read asks about these hosts,
-    /// too: the executor needs [`tool`](Self::tool) for it, or such a connection is refused.
+    /// too: the executor needs [`tools`](Self::tools) for it, or such a connection is refused.
     pub fn allow_list(proxy: Proxy) -> Self {
         Self::of(NetworkMode::AllowList(proxy, OpenCommands::default()))
     }

@@ -192,7 +192,7 @@ fn the_class_that_a_tool_declares_is_the_one_that_policies_know_beforehand() {
         assert_eq!(known.get(name), Some(class), "{name}");
     }
     // Tools that need the web or an image model, and the host's own, are made elsewhere.
-    let elsewhere = ["fetch_url", "view_image", "connect"];
+    let elsewhere = ["fetch_url", "view_image", "connect", "sign"];
     let missing = known.keys().filter(|name| !declared.contains_key(*name));
     let missing: Vec<&str> = missing
         .copied()

@@ -317,7 +317,7 @@ fn paths_when_a_person_reads_them_are_told_apart_everywhere() {
         "run.sh (mode)\n   1 -mode 0",
         "1 new empty folder: $'e\\nf'",
         "'a, b/.mcp.json' (new file)",
-        "why     Profile `workspace` requires approval to write 'a, b' (",
+        "why     'a, b/.mcp.json' is protected",
     ] {
         assert!(shown.contains(expect), "{expect}\n{shown}");
     }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{OpenOptionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
@@ -234,7 +234,7 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
         RootEntry::Link { target, to } => symlink(to, inside(target)),
         RootEntry::File { target, bytes } => {
             let target = inside(target);
-            if target.is_file() {
+            if is_of_the_host(&target)? {
                 return cover(&target, bytes);
             }
             fs::create_dir_all(target.parent().unwrap_or(Path::new(".")))?;
@@ -269,6 +269,14 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
             Ok(move_mount(&tree, "", CWD, target, flags)?)
         }
     }
+}
+
+/// Whether a file of the host was placed here earlier: it lies on another file system than the root.
+fn is_of_the_host(target: &Path) -> io::Result<bool> {
+    let Ok(placed) = fs::symlink_metadata(target) else {
+        return Ok(false);
+    };
+    Ok(placed.is_file() && placed.dev() != fs::metadata(".")?.dev())
 }
 
 /// Shows these bytes in place of a file of the host that was placed earlier.

@@ -38,9 +38,9 @@ impl CurrentRules {
         self.host.policy().effect_verdicts(&call)
     }
 
-    /// Returns true if someone can be asked about what the policy asks about.
+    /// Returns true if someone can be asked about what the policy asks about, now or by the inbox.
     pub fn can_ask(&self) -> bool {
-        self.host.has_approver()
+        self.host.can_get_decision(&self.session)
     }
 
     /// Returns the allow rules that would let one of the host's internal tools do this without asking: see [`Policy::suggest`].

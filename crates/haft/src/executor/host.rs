@@ -10,7 +10,7 @@ use crate::call::ToolCall;
 use crate::change::ChangeLog;
 use crate::context::{NestedExecutor, UserQuestion};
 use crate::error::ToolError;
-use crate::executor::{CallMode, ExecutorParts, IncomingCall, execute, question};
+use crate::executor::{CallMode, ExecutorParts, IncomingCall, ask, execute, question};
 use crate::future::BoxFuture;
 use crate::policy::{Policy, RuleText};
 use crate::result::Outcome;
@@ -45,6 +45,10 @@ impl NestedExecutor for ExecutorParts {
 
     fn has_approver(&self) -> bool {
         self.approver.is_some()
+    }
+
+    fn can_get_decision(&self, session: &Session) -> bool {
+        ask::can_get_decision(self, session)
     }
 
     fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {

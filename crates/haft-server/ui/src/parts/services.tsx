@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { errorText, post } from "../api";
 import { mayAct } from "../live";
-import type { ExposedPort, RunningService } from "../shapes";
+import type { ExposedPort, RunningService } from "../service-shapes";
 import { useReading } from "./reading";
 import { SafeText } from "./text";
 import { When } from "./when";
