@@ -118,7 +118,14 @@ fn a_line_that_only_changes_the_folder_stays_the_agents() {
     for ask in ["ask = \"agent\"\n", ""] {
         let lab = lab(&format!("{ask}[policy]\nprofile = \"trusted\"\n"));
         lab.file("sub/here.txt", "x");
-        for line in ["cd sub", "cd sub;", "cd sub/.", "cd sub && cd .."] {
+        let mut lines = vec!["cd sub", "cd sub;"];
+        // Judged outside of the jail, a way up is asked about.
+        lines.extend(if ask.is_empty() {
+            &[][..]
+        } else {
+            &["cd ..", "cd sub && cd .."]
+        });
+        for line in lines {
             let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash(line)));
             let input = &ran.json()["hookSpecificOutput"]["updatedInput"];
             assert!(input.is_null(), "{line}: {}", ran.stdout);
