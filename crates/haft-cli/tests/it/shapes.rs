@@ -15,6 +15,7 @@ fn members(value: &Value, names: &[&str]) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it compares whole lists")]
 fn tools_are_listed_whole_and_as_mcp_declares_them() {
     let lab = Lab::new();
     let tools = lab.run(&["tools", "--json"]).json();
