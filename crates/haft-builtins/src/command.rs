@@ -68,6 +68,7 @@ pub use packages::{REGISTRIES, packages_of};
 pub use said_notes::is_standing_note;
 pub use screen::CommandScreen;
 pub use surroundings::CommandSurroundings;
+pub use trusted::AUTHORITY_VARIABLES;
 pub use typed::TypedInput;
 pub use wait::{AwaitCommand, KillCommand};
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use haft_builtins::command::AUTHORITY_VARIABLES;
 use haft_sandbox::Places;
 
 use crate::environment::Environment;
@@ -18,18 +19,6 @@ const BUNDLE_FILES: &[&str] = &[
 ];
 /// The folders with certificates that every jail shows.
 const SHOWN_FOLDERS: &[&str] = &["/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pki", "/usr"];
-/// Variables that name a file of authorities: for OpenSSL and uv, Python's requests, pip, Node, cargo, git, curl, Deno.
-const VARIABLES: &[&str] = &[
-    "SSL_CERT_FILE",
-    "REQUESTS_CA_BUNDLE",
-    "PIP_CERT",
-    "NODE_EXTRA_CA_CERTS",
-    "CARGO_HTTP_CAINFO",
-    "GIT_SSL_CAINFO",
-    "CURL_CA_BUNDLE",
-    "DENO_CERT",
-];
-
 /// Returns the variables, and the files outside the system's folders that they name.
 pub(crate) fn variables(
     environment: &Environment,
@@ -49,13 +38,13 @@ pub(crate) fn variables(
         shown
     };
     let mut named = |name: &str| environment.folder(name).filter(|path| shown(path));
-    let own: Vec<_> = VARIABLES.iter().map(|name| named(name)).collect();
+    let own: Vec<_> = AUTHORITY_VARIABLES.iter().map(|name| named(name)).collect();
     let system = BUNDLE_FILES
         .iter()
         .map(PathBuf::from)
         .find(|path| path.is_file());
     let all = own[0].clone().or(system);
-    let chosen = VARIABLES.iter().zip(own);
+    let chosen = AUTHORITY_VARIABLES.iter().zip(own);
     let chosen = chosen.filter_map(|(name, own)| {
         let path = own.or_else(|| all.clone())?;
         Some(((*name).to_owned(), path.to_str()?.to_owned()))

@@ -25,7 +25,7 @@ const HELD: &str = r#"/usr/bin/env -0 || builtin printf 'failed\0'; builtin prin
 /// Prints the functions, the aliases, the traps and what the line left in the background.
 const MADE: &str = r#"builtin printf 'functions\0'; for _haft in $(builtin compgen -A function); do builtin declare -f "$_haft"; builtin printf '\0'; done; builtin printf 'aliases\0%s\0traps\0%s\0jobs\0%s\0end\0' "$(builtin alias -p)" "$3" "$(builtin jobs -p)""#;
 
-/// Has the shell of a command report to its standard input. False if the command is no line for a shell.
+/// Has the shell of a command report to its standard input. False if the command is not a line for a shell.
 pub(super) fn make_report(spec: &mut CommandSpec) -> bool {
     let Program::Shell(line) = &spec.program else {
         return false;

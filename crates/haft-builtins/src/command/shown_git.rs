@@ -164,7 +164,7 @@ fn only_looks(part: &CommandPart) -> bool {
 }
 
 /// Returns the paths, from the top of the work tree, that empty files hold while a command works in the workspace directly: this one, or
-/// another. They are no files of the project, so git is not to add them.
+/// another. They are not files of the project, so git is not to add them.
 fn held_places(workspace: &Workspace, is_direct: bool) -> Vec<String> {
     let root = workspace.root();
     let files = protected_guards().filter(|guard| !guard.folder);

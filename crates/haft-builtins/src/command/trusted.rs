@@ -16,8 +16,8 @@ const SYSTEM_LISTS: [&str; 2] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
 ];
-/// Variables that name a list of authorities, of programs that would not read the system's.
-const VARIABLES: [&str; 8] = [
+/// Variables that name a file of authorities: for OpenSSL and uv, Python's requests, pip, Node, cargo, git, curl, Deno.
+pub const AUTHORITY_VARIABLES: [&str; 8] = [
     "SSL_CERT_FILE",
     "REQUESTS_CA_BUNDLE",
     "PIP_CERT",
@@ -47,7 +47,7 @@ pub(super) fn trust(spec: &mut CommandSpec, own: &BTreeMap<String, String>, cert
             path_in_jail(&mut lists, source);
         }
     }
-    for name in VARIABLES {
+    for name in AUTHORITY_VARIABLES {
         let chosen = spec
             .env
             .get(OsStr::new(name))
@@ -94,7 +94,7 @@ fn path_in_jail(lists: &mut Vec<MadeList>, source: PathBuf) -> PathBuf {
     shown
 }
 
-/// Reads a list; `None` if it is no file, or too long for one.
+/// Reads a list; `None` if it is not a file, or too long.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let mut list = Vec::new();
     File::open(path)

@@ -78,7 +78,7 @@ pub(crate) async fn git_works_and_its_settings_stay(sandbox: &Sandbox) {
     assert_eq!(outcome.status.as_str(), "denied", "{outcome:?}");
 }
 
-/// Empty files hold the places of protected names while a command works in the workspace directly; they are no files of the project.
+/// Empty files hold the places of protected names while a command works in the workspace directly; they are not files of the project.
 #[expect(
     clippy::disallowed_methods,
     reason = "the host's own git sets the scene"

@@ -123,7 +123,7 @@ fn a_line_that_only_changes_the_folder_stays_the_agents() {
         lines.extend(if ask.is_empty() {
             &[][..]
         } else {
-            &["cd ..", "cd sub && cd .."]
+            &["cd ..", "cd sub && cd /etc"]
         });
         for line in lines {
             let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash(line)));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 
+use crate::memory::sockets::{HEADER, header};
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
@@ -17,7 +18,6 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const REQUEST_DUMP: u16 = 0x301;
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
-const HEADER: usize = 16;
 const IPV4: u8 = 2;
 const IPV6: u8 = 10;
 const TCP: u8 = 6;
@@ -119,15 +119,6 @@ fn request(family: u8) -> Vec<u8> {
     message.extend(LISTENS.to_ne_bytes());
     message.extend([0; 48]);
     message
-}
-
-/// Returns the length and the kind of the message at the start.
-fn header(bytes: &[u8]) -> Option<(usize, u16)> {
-    let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
-    let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
-    (HEADER..=bytes.len())
-        .contains(&length)
-        .then_some((length, kind))
 }
 
 /// Notes the port of a socket, if it is reached at the loopback's own addresses.

@@ -19,7 +19,8 @@ const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const REQUEST_DUMP: u16 = 0x301;
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
-const HEADER: usize = 16;
+/// Length of a netlink message's own header.
+pub(crate) const HEADER: usize = 16;
 /// The requested attributes of local sockets: their memory, queues, peers and names.
 const LOCAL_SHOWS: u32 = 0x20 | 0x10 | 0x04 | 0x01;
 /// The requested attributes of internet sockets: bit n - 1 is attribute n.
@@ -137,7 +138,7 @@ fn internet_request(family: u8, protocol: u8) -> Vec<u8> {
 }
 
 /// Returns the length and the kind of the message at the start.
-fn header(bytes: &[u8]) -> Option<(usize, u16)> {
+pub(crate) fn header(bytes: &[u8]) -> Option<(usize, u16)> {
     let length = u32::from_ne_bytes(*bytes.first_chunk()?) as usize;
     let kind = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
     (HEADER..=bytes.len())

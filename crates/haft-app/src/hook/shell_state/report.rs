@@ -64,7 +64,7 @@ struct HeldByShell {
     options: [String; 2],
     /// Variables that are arrays.
     arrays: BTreeSet<String>,
-    /// Variables whose values are no text.
+    /// Variables whose values are not text.
     unreadable: BTreeSet<String>,
 }
 

@@ -33,7 +33,8 @@ impl fmt::Debug for LoginSecret {
 impl LoginSecret {
     /// Reads what a program printed. The error says what is wrong with it, without any of it.
     pub(super) fn read(form: &LoginForm, printed: &[u8]) -> Result<Self, String> {
-        let text = std::str::from_utf8(printed).map_err(|_| "printed something that is no text")?;
+        let text =
+            std::str::from_utf8(printed).map_err(|_| "printed something that is not text")?;
         match form {
             LoginForm::Header {
                 name,
