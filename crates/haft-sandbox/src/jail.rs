@@ -137,7 +137,7 @@ pub(crate) async fn start(
 /// What all jails of one sandbox use on this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    pub(crate) system: SystemList,
+    pub(crate) system: Arc<SystemList>,
     groups: Option<ControlGroups>,
     spare: Arc<SpareSupervisor>,
 }
@@ -147,8 +147,17 @@ impl Machine {
     /// created.
     pub(crate) fn find(config: &Config) -> Self {
         Self {
-            system: SystemList::find(config),
+            system: Arc::new(SystemList::find(config)),
             groups: config.cgroups.then(ControlGroups::find).flatten(),
+            spare: Arc::default(),
+        }
+    }
+
+    /// Returns the same without the supervisor that is kept ready: the commands of the other runtime are not counted with this one's.
+    pub(crate) fn for_other_runtime(&self) -> Self {
+        Self {
+            system: Arc::clone(&self.system),
+            groups: self.groups.clone(),
             spare: Arc::default(),
         }
     }

@@ -83,6 +83,7 @@ pub use crate::outlet::{
 pub use crate::output::{
     Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Follower, Log, SPOOLED, Spool, TextChunk,
 };
+pub use crate::places::owner::{check_owner, check_owner_of_entry};
 pub use crate::places::{PathRefusal, Places};
 pub use crate::program_pages::release_program_pages;
 use crate::running::StartedCommand;
@@ -243,11 +244,25 @@ struct Inner {
     config: Config,
     machine: OnceLock<Machine>,
     probe: OnceCell<Probe>,
+    /// The sandbox that learns what this one's probe finds: the one that it is for another runtime.
+    origin: Option<Arc<Inner>>,
 }
 
 impl Inner {
     fn machine(&self) -> &Machine {
-        self.machine.get_or_init(|| Machine::find(&self.config))
+        self.machine.get_or_init(|| match &self.origin {
+            Some(origin) => origin.machine().for_other_runtime(),
+            None => Machine::find(&self.config),
+        })
+    }
+
+    async fn probe(&self) -> Probe {
+        let found = jail::probe(&self.config, self.machine()).await;
+        if let Some(origin) = &self.origin {
+            // Fails if it knows already, or is probing itself.
+            let _ = origin.probe.set(found.clone());
+        }
+        found
     }
 }
 
@@ -260,18 +275,25 @@ impl Sandbox {
                 config,
                 machine: OnceLock::new(),
                 probe: OnceCell::new(),
+                origin: None,
             }),
         }
     }
 
     /// Returns this sandbox for use in another tokio runtime: it does not wait for a probe that a task of the current runtime is running.
-    /// If the current runtime waits for the other one, that probe would never finish.
+    /// If the current runtime waits for the other one, that probe would never finish. What is found in the other runtime holds for both.
     #[must_use]
     pub fn for_other_runtime(&self) -> Self {
         if self.inner.probe.initialized() {
-            self.clone()
-        } else {
-            Self::new(self.inner.config.clone())
+            return self.clone();
+        }
+        Self {
+            inner: Arc::new(Inner {
+                config: self.inner.config.clone(),
+                machine: OnceLock::new(),
+                probe: OnceCell::new(),
+                origin: Some(Arc::clone(&self.inner)),
+            }),
         }
     }
 
@@ -282,10 +304,7 @@ impl Sandbox {
 
     /// Returns what the machine provides, found by running a child that does nothing in the jail; probes only once.
     pub async fn probe(&self) -> &Probe {
-        self.inner
-            .probe
-            .get_or_init(|| jail::probe(&self.inner.config, self.inner.machine()))
-            .await
+        self.inner.probe.get_or_init(|| self.inner.probe()).await
     }
 
     /// Returns the folders of settings in `/etc`, of packages of the system, that no jail shows: something in each may be secret.

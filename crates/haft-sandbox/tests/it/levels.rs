@@ -248,5 +248,16 @@ fn other_runtime() {
         let tried = std::thread::spawn(move || wait(async { other.probe().await.strength }));
         let strength = tried.join().unwrap();
         assert_eq!(probing.await.strength, strength);
+        // What the other has found holds for this one, which need not probe.
+        let sandbox = Sandbox::new(Config::default());
+        let other = sandbox.for_other_runtime();
+        let found = std::thread::spawn(move || wait(async { other.probe().await.clone() }));
+        let found = found.join().unwrap();
+        let mut known = std::pin::pin!(sandbox.probe());
+        std::future::poll_fn(|context| {
+            assert_eq!(known.as_mut().poll(context), std::task::Poll::Ready(&found));
+            std::task::Poll::Ready(())
+        })
+        .await;
     });
 }
