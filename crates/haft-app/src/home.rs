@@ -1,5 +1,7 @@
 //! `Home`: haft's own state folder, accessible only to its owner.
 
+mod owner;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -46,7 +48,8 @@ impl Home {
     /// Locates the folder: `--home`, `$HAFT_HOME`, `$XDG_STATE_HOME/haft` or `~/.local/state/haft`. Does not create it.
     ///
     /// # Errors
-    /// A [`Problem`] if neither the option nor the environment names a folder.
+    /// A [`Problem`] if neither the option nor the environment names a folder, or if another user could change what is in it: rules,
+    /// tokens and decisions of that user would count.
     pub fn locate(option: Option<&Path>, environment: &Environment) -> Result<Self, Problem> {
         let given = option
             .map(Path::to_owned)
@@ -67,6 +70,7 @@ impl Home {
             Problem::settings(format!("cannot find the state folder: {e}"))
                 .at(SourceLocation::file(&path))
         })?;
+        owner::check(&absolute)?;
         Ok(Self {
             path: absolute,
             _temporary: None,

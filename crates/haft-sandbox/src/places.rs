@@ -6,7 +6,7 @@
 
 mod foreign;
 mod home;
-mod owner;
+pub(crate) mod owner;
 mod private;
 pub(crate) mod toolchain;
 mod variables;
@@ -218,7 +218,7 @@ impl Places {
         } else if real != path || !is_part(prefix, &real) {
             return Err(refuse(&"is not part of an interpreter's installation"));
         }
-        owner::check(&real).map_err(|why| refuse(&why))?;
+        owner::check_owner(&real).map_err(|why| refuse(&why))?;
         Ok(real)
     }
 
@@ -254,7 +254,7 @@ impl Places {
                 &"lies outside the system's folders, and the host has not declared what tools may change",
             ));
         }
-        owner::check(&real).map_err(|why| refuse(&why))?;
+        owner::check_owner(&real).map_err(|why| refuse(&why))?;
         Ok(real)
     }
 
