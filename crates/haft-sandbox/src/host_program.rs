@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use crate::hidden_paths::HiddenPaths;
+use crate::places::Places;
 use crate::spawn::{self, ResolvedCommand};
 use crate::sys::keep_from_programs;
 
@@ -29,8 +31,8 @@ pub struct HostProgram {
     env: BTreeMap<OsString, OsString>,
     folder: PathBuf,
     log: Option<File>,
-    /// What it reads, if it is asked for something that only it knows: then it has no terminal either.
-    question: Option<Vec<u8>>,
+    /// What it reads, and what is hidden from it, if it is asked for something that only it knows: then it has no terminal either.
+    question: Option<(Vec<u8>, Vec<PathBuf>)>,
 }
 
 impl HostProgram {
@@ -87,10 +89,11 @@ impl HostProgram {
         self
     }
 
-    /// Has it read these bytes, then the end, in a session of its own: it finds no terminal to ask a user at.
+    /// Has it read these bytes, then the end, in a session of its own: it finds no terminal to ask a user at. Nor does it find what tools
+    /// may change: there is an empty folder for it. It is not started where the kernel cannot do that.
     #[must_use]
-    pub fn with_question(mut self, question: impl Into<Vec<u8>>) -> Self {
-        self.question = Some(question.into());
+    pub fn with_question(mut self, question: impl Into<Vec<u8>>, places: &Places) -> Self {
+        self.question = Some((question.into(), places.changeable().to_vec()));
         self
     }
 
@@ -183,8 +186,9 @@ impl HostProgram {
         // A long-running program would keep open what haft's own caller had open: a lock, or a pipe whose reader waits for it to
         // close. Linux before 5.11 does not support this.
         let _ = keep_from_programs(3);
-        if let Some(question) = self.question {
-            return start.spawn_in_session(spawn::memory_file(&question)?.into(), stdout);
+        if let Some((question, changeable)) = self.question {
+            let hidden = HiddenPaths::new(&changeable)?;
+            return start.spawn_apart(spawn::memory_file(&question)?.into(), stdout, hidden);
         }
         let log = self.log.map_or_else(Stdio::null, Stdio::from);
         start.spawn(Stdio::null(), stdout, log)
@@ -304,12 +308,42 @@ mod tests {
     fn a_program_that_is_asked_reads_the_question_and_has_no_terminal() {
         let asked = shell("cat; (: </dev/tty) 2>/dev/null && echo terminal; ps -o sid= -p $$ | tr -d ' '; echo $$")
             .with_variables([("PATH", "/usr/bin:/bin")])
-            .with_question("host=example.com\n");
+            .with_question("host=example.com\n", &Places::default());
         let output = String::from_utf8(asked.output(LONG, 100).unwrap()).unwrap();
         let lines: Vec<&str> = output.lines().collect();
         assert_eq!(lines[0], "host=example.com");
         assert_eq!(lines.len(), 3, "{output}");
         assert_eq!(lines[1], lines[2], "{output}");
+    }
+
+    #[test]
+    fn a_program_that_is_asked_finds_nothing_that_tools_may_change() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let work = root.join("my work");
+        fs::create_dir_all(work.join("bin")).unwrap();
+        fs::write(work.join("bin/tell"), "#!/bin/sh\necho escaped\n").unwrap();
+        fs::set_permissions(work.join("bin/tell"), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(root.join("one"), "escaped\n").unwrap();
+        fs::write(root.join("other"), "kept\n").unwrap();
+        std::os::unix::fs::symlink(work.join("bin/tell"), root.join("link")).unwrap();
+        let changeable = [work, root.join("one"), root.join("missing")];
+        let places = Places::declared([root.join("state")], changeable);
+        let script = "cd \"$ROOT\"; ./link; tell; sh './my work/bin/tell'; cat one other; ls -A 'my work'; touch other 'my work/x'; id -u";
+        let asked = HostProgram::new(Path::new("/bin/sh"), "sh")
+            .with_arguments(["-c", script])
+            .with_variables([
+                ("ROOT", root.to_str().unwrap()),
+                (
+                    "PATH",
+                    &format!("{0}/my work/bin:/usr/bin:/bin", root.display()),
+                ),
+            ])
+            .with_question("", &places);
+        let output = String::from_utf8(asked.output(LONG, 100).unwrap()).unwrap();
+        let user = rustix::process::getuid().as_raw();
+        assert_eq!(output, format!("kept\n{user}\n"));
+        assert!(root.join("my work/bin/tell").exists());
     }
 
     #[test]

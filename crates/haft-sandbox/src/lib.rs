@@ -31,6 +31,7 @@ mod jail;
 mod large_blocks;
 mod guard_event;
 mod held_places;
+mod hidden_paths;
 mod host_program;
 mod lockdown;
 mod loopback;

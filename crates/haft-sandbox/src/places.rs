@@ -159,10 +159,15 @@ impl Places {
         self
     }
 
-    /// Returns whether tools may change the file at a path, or which file the path leads to: it, or a symbolic link on the way to it,
-    /// lies in a folder that tools may change.
+    /// Returns the canonical paths of the folders and files that tools may change; what is not there yet is among them.
+    pub fn changeable(&self) -> &[PathBuf] {
+        &self.writable
+    }
+
+    /// Returns whether tools may change or create the file at a path, or which file the path leads to: it, or a symbolic link on the way
+    /// to it, lies in a folder that tools may change.
     pub fn may_change(&self, path: &Path) -> bool {
-        let way = way::to(path).unwrap_or_default();
+        let way = way::as_far_as_it_leads(path);
         self.is_writable(path) || way.iter().any(|path| self.is_writable(path))
     }
 

@@ -1,6 +1,6 @@
 //! The only place that starts a process.
 //!
-//! There is never a `pre_exec` hook, and the program is always a path: so the standard library uses
+//! The program is always a path, and only programs that are asked for something have a `pre_exec` hook: so the standard library uses
 //! `posix_spawn`, whose cost does not grow with this process's memory, and no code of ours runs between
 //! fork and exec. The supervisor does everything else that a jailed command needs, after its own exec.
 
@@ -12,6 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::hidden_paths::HiddenPaths;
 use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 
 /// A command whose program has been found.
@@ -31,15 +32,23 @@ impl ResolvedCommand<'_> {
         command.stdin(stdin).stdout(stdout).stderr(stderr).spawn()
     }
 
-    /// Starts it as the leader of a session of its own: it has no terminal to ask at.
+    /// Starts it as the leader of a session of its own: it has no terminal to ask at. These paths are hidden from it.
     #[expect(
         unsafe_code,
-        reason = "there is no safe way to start a program in a session of its own"
+        reason = "there is no safe way to start a program in a session and namespaces of its own"
     )]
-    pub(crate) fn spawn_in_session(&self, stdin: Stdio, stdout: Stdio) -> io::Result<Child> {
+    pub(crate) fn spawn_apart(
+        &self,
+        stdin: Stdio,
+        stdout: Stdio,
+        hidden: HiddenPaths,
+    ) -> io::Result<Child> {
         let mut command = self.command();
-        let leave = || rustix::process::setsid().map(drop).map_err(io::Error::from);
-        // SAFETY: between fork and exec only setsid(2) is called, which allocates nothing and takes no lock.
+        let leave = move || {
+            rustix::process::setsid()?;
+            hidden.hide()
+        };
+        // SAFETY: between fork and exec only system calls are made; nothing is allocated, and no lock is taken.
         unsafe { command.pre_exec(leave) };
         command
             .stdin(stdin)

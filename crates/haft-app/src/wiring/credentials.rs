@@ -1,12 +1,9 @@
 //! The host's logins for commands, from settings (`network.credentials.NAME`): which host, which header, which program prints the value.
 
 use std::collections::BTreeSet;
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::ffi::OsStr;
 
-use haft::workspace::git_settings::GitSettingsReader;
-use haft_builtins::proxy::logins::{Credential, LoginForm, Logins, SourceCheck, SourceProgram};
+use haft_builtins::proxy::logins::{Credential, LoginForm, Logins, SourceProgram};
 use haft_sandbox::Places;
 
 use crate::config::Settings;
@@ -58,41 +55,11 @@ pub(crate) fn logins(at: &Site, settings: &Settings, places: &Places) -> Result<
 }
 
 /// Returns the user's variables for the programs, without what tells git of a repository or of settings besides the user's own.
-fn own_variables(at: &Site, places: &Places) -> Vec<(String, String)> {
+fn own_variables(at: &Site) -> Vec<(String, String)> {
     let own = at.environment.iter();
-    places.own_variables(own.filter(|(name, _)| !name.starts_with("GIT_")))
-}
-
-/// Returns an error, as the rest of a sentence about git, if one of the user's credential helpers is a program that tools may change or create.
-fn check_helpers(variables: &[(String, String)], places: &Places) -> Result<(), String> {
-    let variable = |name: &str| {
-        let mut all = variables.iter();
-        all.find(|(known, _)| known == name)
-            .map(|(_, value)| OsString::from(value))
-    };
-    let home = variable("HOME").map(PathBuf::from);
-    let mut reader = GitSettingsReader::of_everything(home.as_deref());
-    reader.read_user(&variable);
-    if let Some(why) = reader.unread() {
-        return Err(format!(
-            "is not asked: not all of your git settings can be read ({why})"
-        ));
-    }
-    for found in reader.settings() {
-        let setting = &found.setting;
-        if setting.section != "credential" || setting.key != "helper" {
-            continue;
-        }
-        let home = home.as_deref().unwrap_or(Path::new("/")).to_string_lossy();
-        let value = setting.value.replace("~/", &format!("{home}/"));
-        if places.names_changeable(&value) {
-            return Err(format!(
-                "is not asked: its helper `{}` is a file that commands may change",
-                setting.value
-            ));
-        }
-    }
-    Ok(())
+    let own = own.filter(|(name, _)| !name.starts_with("GIT_"));
+    own.map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
 }
 
 /// The settings of one credential.
@@ -137,11 +104,6 @@ impl CredentialEntry<'_> {
             Some(found) => found.map_err(|refused| format!("is not started: {refused}")),
             None => Err("is not installed".to_owned()),
         };
-        let variables = own_variables(at, places);
-        let check = (source == "git").then(|| {
-            let (variables, places) = (variables.clone(), places.clone());
-            Arc::new(move || check_helpers(&variables, &places)) as SourceCheck
-        });
         Ok(Credential {
             name: self.name.to_owned(),
             host,
@@ -150,8 +112,8 @@ impl CredentialEntry<'_> {
             program: SourceProgram {
                 path,
                 argv,
-                variables,
-                check,
+                variables: own_variables(at),
+                places: places.clone(),
             },
         })
     }

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 pub(super) use self::authority::Authority;
 pub(super) use self::secret::LoginSecret;
-pub use self::source::{SourceCheck, SourceProgram};
+pub use self::source::SourceProgram;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::strip_trailing_dot;
 use crate::web::target::WebUrl;

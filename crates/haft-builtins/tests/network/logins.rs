@@ -12,7 +12,7 @@ use haft_builtins::command::CommandNetwork;
 use haft_builtins::proxy::logins::{Credential, LoginForm, Logins, SourceProgram};
 use haft_builtins::proxy::{AllowList, Proxy};
 use haft_builtins::web::network::Network;
-use haft_sandbox::Sandbox;
+use haft_sandbox::{Places, Sandbox};
 
 use crate::ask::{allowing, next, with_people, yes};
 use crate::git_server::GitServer;
@@ -59,7 +59,7 @@ impl Sources {
             path: Ok(path),
             argv: vec!["keeper".into(), "print".into()],
             variables: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
-            check: None,
+            places: Places::default(),
         }
     }
 

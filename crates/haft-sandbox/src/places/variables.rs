@@ -1,6 +1,6 @@
 //! The user's variables for a program that runs outside of any jail.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Places;
 
@@ -16,7 +16,7 @@ impl Places {
             if name == "PATH" {
                 let kept = value.split(':');
                 let kept =
-                    kept.filter(|part| part.starts_with('/') && !self.names_changeable(part));
+                    kept.filter(|part| part.starts_with('/') && !self.may_change(Path::new(part)));
                 let kept: Vec<&str> = kept.collect();
                 return Some((name.to_owned(), kept.join(":")));
             }
@@ -25,13 +25,28 @@ impl Places {
         .collect()
     }
 
-    /// Whether a text names, by an absolute path, a file or folder that tools may change or create.
-    pub fn names_changeable(&self, text: &str) -> bool {
-        let mut paths = text.split(|c: char| c.is_whitespace() || ":=,;\"'!".contains(c));
-        paths.any(|path| {
-            let mut above = Path::new(path).ancestors();
-            path.starts_with('/') && above.any(|folder| self.may_change(folder))
-        })
+    /// Whether a text names, by an absolute path, a file or folder that tools may change or create: such a folder's own name stands somewhere
+    /// in it, whatever stands around it, or a path leads there over links. A path may have any characters, and begin after any (`-I/w/lib`).
+    fn names_changeable(&self, text: &str) -> bool {
+        let has = |folder: &PathBuf| folder.to_str().is_some_and(|name| text.contains(name));
+        let ends = |c: char| c.is_whitespace() || ":=,;\"'!".contains(c);
+        let mut words = text.split_inclusive(ends).scan(0, |at, word| {
+            let begin = *at;
+            *at += word.len();
+            Some((begin, word))
+        });
+        self.changeable().iter().any(has)
+            || words.any(|(at, word)| {
+                let slash = word.find('/');
+                let paths = slash.and_then(|slash| {
+                    Some([
+                        word.get(slash..)?.trim_end_matches(ends),
+                        text.get(at + slash..)?,
+                    ])
+                });
+                let mut paths = paths.into_iter().flatten();
+                paths.any(|path| self.may_change(Path::new(path)))
+            })
     }
 }
 
@@ -44,11 +59,15 @@ mod tests {
     #[test]
     fn a_variable_that_leads_to_what_tools_may_change_is_left_out() {
         let folder = tempfile::tempdir().unwrap();
-        let workspace = folder.path().canonicalize().unwrap().join("w");
+        let folder = folder.path().canonicalize().unwrap();
+        let workspace = folder.join("my w=1");
         std::fs::create_dir_all(workspace.join("bin")).unwrap();
+        std::os::unix::fs::symlink(&workspace, folder.join("a link")).unwrap();
+        let link = folder.join("a link");
+        let link = link.display();
         let places = Places::declared([PathBuf::from("/nonexistent")], [workspace.clone()]);
         let at = workspace.display();
-        let path = format!("{at}/bin:/usr/bin:.:bin:{at}/.venv/bin:/bin");
+        let path = format!("{at}/bin:/usr/bin:.:bin:{at}/.venv/bin:{link}/bin:/bin");
         let values = [
             ("PATH", &*path),
             ("HOME", "/home/ann"),
@@ -58,6 +77,9 @@ mod tests {
             ("LD_PRELOAD", &*format!("/usr/lib/x.so {at}/y.so")),
             ("NODE_OPTIONS", &*format!("--require={at}/x.js")),
             ("PYTHONPATH", &*format!("/opt/x:{at}")),
+            ("RUBYOPT", &*format!("-I{at}/lib -rx")),
+            ("BY_LINK", &*format!("-I{link}/lib")),
+            ("URL", "https://example.com/a/b?c=/d"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let given = values.iter().map(|(name, value)| (&**name, &**value));
@@ -72,7 +94,8 @@ mod tests {
                 "PATH=/usr/bin:/bin",
                 "HOME=/home/ann",
                 "LANG=C.UTF-8",
-                "EMPTY="
+                "EMPTY=",
+                "URL=https://example.com/a/b?c=/d"
             ]
         );
     }

@@ -10,8 +10,23 @@ const LINKS: usize = 40;
 /// Returns every path that is examined from `path` to the file it names, the file itself last: a process that can
 /// change one of them decides which file the path refers to.
 pub(super) fn to(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let path = std::path::absolute(path)?;
     let mut passed = Vec::new();
+    walk(path, &mut passed)?.map_or(Ok(passed), Err)
+}
+
+/// Returns the same for a path that may lead to nothing, or in a circle: as far as it leads, and then as it is written. Whoever can create
+/// what is missing decides, too.
+pub(super) fn as_far_as_it_leads(path: &Path) -> Vec<PathBuf> {
+    let mut passed = Vec::new();
+    // What cannot be followed further is what was passed.
+    let _ = walk(path, &mut passed);
+    passed
+}
+
+/// Adds every path that is passed; returns the first error of one that is not there.
+fn walk(path: &Path, passed: &mut Vec<PathBuf>) -> io::Result<Option<io::Error>> {
+    let path = std::path::absolute(path)?;
+    let mut missing = None;
     let mut todo: Vec<_> = path.components().rev().map(own).collect();
     let mut at = PathBuf::from("/");
     let mut links = 0;
@@ -28,10 +43,14 @@ pub(super) fn to(path: &Path) -> io::Result<Vec<PathBuf>> {
             }
             _ => continue,
         }
-        let is_link = fs::symlink_metadata(&at)?.is_symlink();
         passed.push(at.clone());
-        if !is_link {
-            continue;
+        match fs::symlink_metadata(&at) {
+            Ok(meta) if meta.is_symlink() => {}
+            Ok(_) => continue,
+            Err(error) => {
+                missing.get_or_insert(error);
+                continue;
+            }
         }
         links += 1;
         if links > LINKS {
@@ -43,7 +62,7 @@ pub(super) fn to(path: &Path) -> io::Result<Vec<PathBuf>> {
     }
     // A link at the end of the path was pushed before its target.
     passed.push(at);
-    Ok(passed)
+    Ok(missing)
 }
 
 fn own(component: Component<'_>) -> PathBuf {
@@ -80,7 +99,7 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
 
-    use super::{resolved, to};
+    use super::{as_far_as_it_leads, resolved, to};
 
     #[test]
     fn every_path_on_the_way_is_named() {
@@ -99,6 +118,15 @@ mod tests {
         symlink("loop", root.join("loop")).unwrap();
         assert!(to(&root.join("loop")).is_err());
         assert!(to(&root.join("absent")).is_err());
+        symlink(root.join("real/new"), root.join("dangling")).unwrap();
+        for (path, passed) in [
+            ("dangling/x", "real/new/x"),
+            ("absent/../a/b/tool", "real/bin/tool"),
+            ("loop/x", "loop"),
+        ] {
+            let way = as_far_as_it_leads(&root.join(path));
+            assert!(way.contains(&root.join(passed)), "{path}: {way:?}");
+        }
         assert_eq!(to(Path::new("/")).unwrap(), [PathBuf::from("/")]);
     }
 

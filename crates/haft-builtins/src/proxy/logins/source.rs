@@ -2,10 +2,9 @@
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use haft_sandbox::HostProgram;
+use haft_sandbox::{HostProgram, Places};
 
 use super::{Credential, HTTPS, LoginForm};
 
@@ -20,9 +19,6 @@ const QUIET: [(&str, &str); 5] = [
     ("GH_PROMPT_DISABLED", "1"),
 ];
 
-/// Returns why the program is not to be started now, as the rest of a sentence about it.
-pub type SourceCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
-
 /// A program of this machine, with its arguments and variables.
 #[derive(Clone)]
 pub struct SourceProgram {
@@ -30,10 +26,10 @@ pub struct SourceProgram {
     pub path: Result<PathBuf, String>,
     /// Its name and its arguments.
     pub argv: Vec<String>,
-    /// Its variables: those of the user that lead to nothing that tools may change.
+    /// Its variables: the user's own.
     pub variables: Vec<(String, String)>,
-    /// What is looked at before each start.
-    pub check: Option<SourceCheck>,
+    /// What it does not find: what tools may change.
+    pub places: Places,
 }
 
 impl fmt::Debug for SourceProgram {
@@ -61,7 +57,6 @@ impl SourceProgram {
     ) -> Result<Vec<u8>, String> {
         let (program, question) = (self.clone(), question(credential, path));
         let at = self.path.clone()?;
-        self.check.as_ref().map_or(Ok(()), |check| check())?;
         let asked = tokio::task::spawn_blocking(move || program.run(&at, question, limit));
         match asked.await {
             Ok(Ok(printed)) if printed.len() as u64 >= MAX_PRINTED => {
@@ -73,7 +68,7 @@ impl SourceProgram {
                 limit.as_secs()
             )),
             Ok(Err(error)) => Err(format!(
-                "gave no credential: {error}; run it once in a terminal to log in"
+                "gave no credential: {error}; run it once in a terminal to log in (started by haft, it finds no file that commands may change)"
             )),
             Err(_) => Err("could not be started".to_owned()),
         }
@@ -87,7 +82,7 @@ impl SourceProgram {
         HostProgram::new(at, name)
             .with_arguments(self.argv.iter().skip(1))
             .with_variables(own.chain(QUIET))
-            .with_question(question)
+            .with_question(question, &self.places)
             .output(limit, MAX_PRINTED)
     }
 }
