@@ -52,8 +52,8 @@ const VARIABLES: &[&str] = &[
 /// Whether desktop notices are shown, and by which program.
 #[derive(Debug, Clone)]
 pub(crate) enum DesktopState {
-    /// This program shows them.
-    Shown(NoticeProgram, PathBuf),
+    /// This program shows them; it finds nothing that tools may change.
+    Shown(NoticeProgram, PathBuf, Places),
     /// The settings turn them off.
     Off,
     /// This machine has no desktop.
@@ -76,7 +76,7 @@ impl DesktopState {
         }
         let path = at.environment.get("PATH").unwrap_or_default();
         match places.program(program.name(), OsStr::new(path)) {
-            Some(Ok(path)) => Self::Shown(program, path),
+            Some(Ok(path)) => Self::Shown(program, path, places.clone()),
             Some(Err(refused)) => Self::Refused(refused.to_string()),
             None => Self::NoProgram(program.name()),
         }
@@ -90,6 +90,7 @@ pub(crate) struct Desktop(Arc<Inner>);
 struct Inner {
     program: NoticeProgram,
     path: PathBuf,
+    places: Places,
     site: Site,
     inbox: Arc<dyn WaitingCalls>,
     redactor: Redactor,
@@ -125,12 +126,13 @@ impl Desktop {
         inbox: &Arc<dyn WaitingCalls>,
         redactor: Redactor,
     ) -> Option<Self> {
-        let DesktopState::Shown(program, path) = state else {
+        let DesktopState::Shown(program, path, places) = state else {
             return None;
         };
         Some(Self(Arc::new(Inner {
             program: *program,
             path: path.clone(),
+            places: places.clone(),
             site: site.clone(),
             inbox: Arc::clone(inbox),
             redactor,
@@ -227,9 +229,9 @@ impl Desktop {
     async fn show(&self, notices: Vec<Notice>) {
         let inner = &self.0;
         let arguments = inner.program.arguments(&Notice::combine(notices));
-        let site = &inner.site;
-        let places = Places::declared([site.home.path().to_owned()], [site.workspace.clone()]);
-        let variables = places.own_variables(variables(&site.environment));
+        let variables = inner
+            .places
+            .own_variables(variables(&inner.site.environment));
         let program = HostProgram::new(&inner.path, inner.program.name())
             .with_arguments(arguments)
             .with_variables(variables.iter().map(|(name, value)| (&**name, &**value)));

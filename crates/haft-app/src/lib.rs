@@ -49,6 +49,7 @@ pub mod access;
 pub mod agent;
 pub mod app;
 pub mod argument;
+pub mod changeable;
 pub mod config;
 pub mod coverage;
 pub mod decide;

@@ -4,6 +4,7 @@ use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
 
 use haft::approval::Approver;
+use haft_app::changeable::changeable;
 use haft_app::clients::text_of;
 use haft_app::config::{FILE_NAME, Settings};
 use haft_app::environment::Environment;
@@ -13,6 +14,7 @@ use haft_app::problem::Problem;
 use haft_app::reload::LoadSettings;
 use haft_app::site::{Overrides, Site};
 use haft_app::trust::{TrustChoice, TrustStore, trust_command};
+use haft_sandbox::Places;
 
 use crate::args::GlobalOptions;
 use crate::screen::{Screen, visible};
@@ -77,6 +79,16 @@ impl Invocation {
     pub(crate) fn settings_unasked(&self) -> Result<Settings, Problem> {
         let trusted = self.options.trust || self.site.trust()?.trusts(&self.site.workspace);
         Ok(self.warned(self.resolve(trusted)?))
+    }
+
+    /// Returns what is haft's own and what tools may change, from which no program is started. If the settings do not load, only
+    /// programs of the system are started.
+    pub(crate) fn places(&self) -> Places {
+        let settings = self.settings_with(&[]);
+        settings.map_or_else(
+            |_| Places::default(),
+            |settings| changeable(&self.site, &settings),
+        )
     }
 
     /// Reads all settings with additional options after the typed ones; does not ask or print anything.

@@ -193,7 +193,7 @@ impl PathCheck<'_> {
         Ok(paths)
     }
 
-    /// Returns the folder in haft's own `PATH`, or of haft itself, that commands could change along with this one.
+    /// Returns the folder in haft's own `PATH`, or of haft itself, that commands could change, or create, along with this one.
     fn programs_in(&self, real: &Path) -> Option<PathBuf> {
         if !self.changed {
             return None;
@@ -202,10 +202,8 @@ impl PathCheck<'_> {
         let own = own_program();
         let own = own.as_deref().and_then(Path::parent).map(Path::to_owned);
         let mut folders = std::env::split_paths(path).chain(own);
-        folders.find(|folder| {
-            let folder = folder.canonicalize().ok();
-            folder.is_some_and(|folder| folder.starts_with(real))
-        })
+        let changed = Places::declared([], [real.to_owned()]);
+        folders.find(|folder| changed.may_change(folder))
     }
 
     fn path(&self, written: &str, source: &ValueOrigin) -> Result<PathBuf, Problem> {
@@ -234,16 +232,32 @@ impl PathCheck<'_> {
 /// Returns the configured paths that this machine does not have.
 pub(crate) fn absent(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let keys = ["sandbox.read", "sandbox.write", "sandbox.path"];
-    let items = keys.iter().flat_map(|key| settings.items(key));
-    let home = at.environment.folder("HOME");
-    let paths = items.filter_map(|(value, _)| {
-        let text = value.as_str()?;
-        Some(match (text.strip_prefix("~/"), &home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => PathBuf::from(text),
-        })
-    });
+    let paths = keys.iter().flat_map(|key| as_named(at, settings, key));
     paths.filter(|path| !path.exists()).collect()
+}
+
+/// Returns the folders of `sandbox.write`, unchecked.
+pub(crate) fn written_as_named(at: &Site, settings: &Settings) -> Vec<PathBuf> {
+    as_named(at, settings, "sandbox.write").collect()
+}
+
+/// Returns the paths of a list.
+fn as_named<'s>(
+    at: &Site,
+    settings: &'s Settings,
+    key: &'s str,
+) -> impl Iterator<Item = PathBuf> + use<'s> {
+    let home = at.environment.folder("HOME");
+    settings
+        .items(key)
+        .into_iter()
+        .filter_map(move |(value, _)| {
+            let text = value.as_str()?;
+            Some(match (text.strip_prefix("~/"), &home) {
+                (Some(rest), Some(home)) => home.join(rest),
+                _ => PathBuf::from(text),
+            })
+        })
 }
 
 fn variables(settings: &Settings) -> Result<BTreeMap<String, String>, Problem> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft_app::problem::Problem;
 use haft_app::running::background::{self, ConsoleRequest, ReachedServer};
-use haft_sandbox::{HostProgram, Places};
+use haft_sandbox::HostProgram;
 use serde_json::json;
 
 use crate::args;
@@ -109,7 +109,7 @@ fn opener(at: &Invocation) -> Result<Vec<(&'static str, PathBuf)>, String> {
     if !cfg!(target_os = "macos") && !screen.into_iter().any(set) {
         return Err("there is no desktop session here".to_owned());
     }
-    let places = own_places(at);
+    let places = at.places();
     let path = OsStr::new(environment.get("PATH").unwrap_or_default());
     let mut why = format!("none of {} is on PATH", OPENERS.join(", "));
     let mut openers = Vec::new();
@@ -127,17 +127,11 @@ fn opener(at: &Invocation) -> Result<Vec<(&'static str, PathBuf)>, String> {
     }
 }
 
-/// What tools may change, and what is haft's own.
-fn own_places(at: &Invocation) -> Places {
-    let home = at.site.home.path().to_owned();
-    Places::declared([home], [at.site.workspace.clone()])
-}
-
 /// Opens a link with the first of these programs that works; or returns why none did.
 fn open(at: &Invocation, openers: &[(&str, PathBuf)], link: &str) -> Result<bool, String> {
     let mut why = String::new();
     // Openers are scripts that look for browsers.
-    let variables = own_places(at).own_variables(at.site.environment.iter());
+    let variables = at.places().own_variables(at.site.environment.iter());
     for (name, program) in openers {
         let started = HostProgram::new(program, name)
             .with_arguments([link])

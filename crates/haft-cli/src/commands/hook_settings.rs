@@ -11,7 +11,6 @@ use haft_app::hook_settings::{
 use haft_app::nearest::nearest;
 use haft_app::problem::Problem;
 use haft_hook::Agent;
-use haft_sandbox::Places;
 use serde_json::{Value, json};
 
 use crate::args::{Hook, HookAction, HookFiles};
@@ -59,12 +58,6 @@ pub(crate) fn agent(name: &str) -> Result<Agent, Problem> {
             names.join(", ")
         ))
     })
-}
-
-/// Returns the folders that tools may change. haft starts no agent's program from there.
-fn places(at: &Invocation) -> Places {
-    let home = at.site.home.path().to_owned();
-    Places::declared([home], [at.site.workspace.clone()])
 }
 
 /// Returns this program as an entry names it. In the files of a project, which others share, that is its name if the user's `PATH` leads to
@@ -132,7 +125,7 @@ fn agents(
     if let Some(name) = &typed.agent {
         return Ok(vec![agent(name)?]);
     }
-    let all = hook_settings::status::all(at.site.setup(), &places(at)).into_iter();
+    let all = hook_settings::status::all(at.site.setup(), &at.places()).into_iter();
     Ok(all
         .filter(fits)
         .filter_map(|status| Agent::from_name(status.agent))
@@ -249,13 +242,13 @@ pub(crate) fn say_put(at: &Invocation, typed: &HookFiles, done: &HookInstall) {
 
 /// Says in one line whether an agent is governed, and what is not.
 pub(crate) fn say_governed(at: &Invocation, agent: Agent) {
-    let status = hook_settings::status::status(agent, at.site.setup(), &places(at));
+    let status = hook_settings::status::status(agent, at.site.setup(), &at.places());
     at.screen.say(&governed::line(&status));
 }
 
 /// Returns whether an agent is governed: `yes`, `partly` or `no`.
 pub(crate) fn governed_word(at: &Invocation, agent: Agent) -> Value {
-    let status = hook_settings::status::status(agent, at.site.setup(), &places(at));
+    let status = hook_settings::status::status(agent, at.site.setup(), &at.places());
     json!(status.governed)
 }
 

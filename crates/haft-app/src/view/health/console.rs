@@ -41,7 +41,7 @@ fn console(app: &App, server: Option<&RunningServer>) -> HealthCheck {
 fn notices(state: &DesktopState) -> HealthCheck {
     let none = "none: ";
     match state {
-        DesktopState::Shown(_, path) => {
+        DesktopState::Shown(_, path, _) => {
             check("notices", true, format!("by {}", path.display()), "")
         }
         DesktopState::Off => check("notices", true, format!("{none}console.notify = never"), ""),

@@ -6,7 +6,6 @@ use haft_app::hook_settings::status::{AgentStatus, HookCoverage};
 use haft_app::problem::Problem;
 use haft_hook::Agent;
 
-use crate::commands::hook_settings::places;
 use crate::commands::runtime;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, GREEN, YELLOW, styled, visible};
@@ -27,7 +26,7 @@ pub(super) fn wrap(
     let settings = at.settings_with(&[])?;
     let runtime =
         runtime(false).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
-    let wrapped = wrap_setting::wrap(&at.site, &settings, places(at), dry_run);
+    let wrapped = wrap_setting::wrap(&at.site, &settings, at.places(), dry_run);
     runtime.block_on(wrapped).map(Some)
 }
 

@@ -6,14 +6,14 @@ use haft::plural::counted;
 use haft_app::hook_settings::status::{self, AgentStatus, HookCoverage};
 
 use crate::commands::ExitResult;
-use crate::commands::hook_settings::{agent, places};
+use crate::commands::hook_settings::agent;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, GREEN, YELLOW, styled, visible};
 
 /// Prints the status of one agent, or of all.
 pub(super) fn run(at: &Invocation, name: Option<&str>) -> ExitResult {
-    let places = places(at);
+    let places = at.places();
     let all = match name {
         Some(name) => vec![status::status(agent(name)?, at.site.setup(), &places)],
         None => status::all(at.site.setup(), &places),
