@@ -8,11 +8,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::hidden_paths::HiddenPaths;
@@ -117,26 +119,17 @@ impl HostProgram {
         }
     }
 
-    /// Runs it until it exits, at most for `limit`, and returns the first `most` bytes of its standard output. Blocks.
+    /// Runs it until it exits, at most for `limit`, and returns the first `most` bytes of its standard output until then: what it started may
+    /// hold the pipe open for longer. Blocks.
     ///
     /// # Errors
     /// If it cannot be started, took too long, or failed.
-    pub fn output(self, limit: Duration, most: u64) -> io::Result<Vec<u8>> {
+    pub fn output(self, limit: Duration, most: usize) -> io::Result<Vec<u8>> {
         let mut child = self.spawn_with(Stdio::piped())?;
         let until = Instant::now() + limit;
-        let (send, output) = sync_channel(1);
-        if let Some(pipe) = child.stdout.take() {
-            thread::Builder::new()
-                .name("haft-output".to_owned())
-                .spawn(move || {
-                    let mut bytes = Vec::new();
-                    let read = pipe.take(most).read_to_end(&mut bytes).map(|_| bytes);
-                    // After a timeout there is no receiver.
-                    let _ = send.send(read);
-                })?;
-        }
+        let mut output = PipedOutput::of(&mut child, most)?;
         while !has_ended(&child)? && Instant::now() < until {
-            thread::sleep(LOOK);
+            output.read_for(LOOK)?;
         }
         let is_late = !has_ended(&child)?;
         // Its child processes may hold the pipe open. Until it is reaped, its process ID is its group's.
@@ -147,9 +140,8 @@ impl HostProgram {
         if !status.success() {
             return Err(io::Error::other(format!("it failed ({status})")));
         }
-        let left = until.saturating_duration_since(Instant::now()).max(LOOK);
-        let read = output.recv_timeout(left);
-        read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?
+        output.read_for(Duration::ZERO)?;
+        Ok(output.bytes)
     }
 
     /// Starts it and leaves it running, even after this process exits.
@@ -192,6 +184,48 @@ impl HostProgram {
         }
         let log = self.log.map_or_else(Stdio::null, Stdio::from);
         start.spawn(Stdio::null(), stdout, log)
+    }
+}
+
+/// What is read of a child's standard output, never waiting for more than is there.
+#[derive(Debug)]
+struct PipedOutput {
+    /// Closed once enough was read: the child's next write fails.
+    pipe: Option<ChildStdout>,
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl PipedOutput {
+    fn of(child: &mut Child, most: usize) -> io::Result<Self> {
+        let pipe = child.stdout.take();
+        if let Some(pipe) = &pipe {
+            fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;
+        }
+        Ok(Self {
+            pipe,
+            bytes: Vec::new(),
+            most,
+        })
+    }
+
+    /// Reads what is there, or comes within this time.
+    fn read_for(&mut self, time: Duration) -> io::Result<()> {
+        let Some(pipe) = &mut self.pipe else {
+            thread::sleep(time);
+            return Ok(());
+        };
+        let time = Timespec::try_from(time).map_err(|_| io::ErrorKind::InvalidInput)?;
+        poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&time))?;
+        let left = (self.most - self.bytes.len()) as u64;
+        match pipe.take(left).read_to_end(&mut self.bytes) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error),
+            Ok(_) => {
+                self.pipe = None;
+                Ok(())
+            }
+        }
     }
 }
 
@@ -288,8 +322,12 @@ mod tests {
     fn what_a_program_prints_is_read_up_to_a_limit() {
         let output = |script: &str| shell(script).output(LONG, 9);
         assert_eq!(output("echo 2.1.332; echo more >&2").unwrap(), b"2.1.332\n");
-        // It must not wait for child processes, nor for a program that never stops printing.
+        // It must not wait for child processes, also of another session, nor for a program that never stops printing.
         assert_eq!(output("echo 1; /bin/sleep 1000 &").unwrap(), b"1\n");
+        assert_eq!(
+            output("/usr/bin/setsid /bin/sleep 2 & echo 1").unwrap(),
+            b"1\n"
+        );
         assert_eq!(
             output("yes 1234 | head -c 100000; true").unwrap(),
             b"1234\n1234"

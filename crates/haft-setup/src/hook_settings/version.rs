@@ -14,7 +14,7 @@ use crate::programs;
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Maximum number of bytes that are read of it.
-const MOST: u64 = 4096;
+const MOST: usize = 4096;
 
 /// The user's variables that such a program gets.
 const VARIABLES: [&str; 8] = [
