@@ -54,6 +54,23 @@ impl KnownHosts {
         of_key.any(|line| line.names(&name))
     }
 
+    /// Whether the user has accepted any key for the host.
+    pub(super) fn knows(&self, host: &str, port: u16) -> bool {
+        let name = name_of(host, port);
+        self.0.iter().any(|line| !line.revoked && line.names(&name))
+    }
+
+    /// Whether a host that is none of these has this key, too.
+    pub(super) fn is_of_others(&self, key: &[u8], hosts: &[(String, u16)]) -> bool {
+        let names: Vec<String> = hosts
+            .iter()
+            .map(|(host, port)| name_of(host, *port))
+            .collect();
+        let of_key = self.0.iter().filter(|line| line.key == key);
+        let mut written = of_key.flat_map(|line| line.names.split(','));
+        written.any(|own| !names.iter().any(|name| is_name_of(own, name)))
+    }
+
     /// Returns the file that commands get: the same keys, with the names as hashes. Whoever tries a name, or every address, finds out whether it is one of them.
     pub(super) fn to_hashed(&self) -> Vec<u8> {
         let mut out = String::new();
@@ -98,12 +115,15 @@ impl KnownHost {
 
     /// Whether the line names this host. Patterns count for nothing: no name of one host could be derived from them.
     fn names(&self, name: &str) -> bool {
-        self.names
-            .split(',')
-            .any(|own| match own.strip_prefix(HASHED) {
-                Some(hashed) => is_hash_of(hashed, name).unwrap_or(false),
-                None => own.eq_ignore_ascii_case(name),
-            })
+        self.names.split(',').any(|own| is_name_of(own, name))
+    }
+}
+
+/// Whether a name as written, or its hash, is this one.
+fn is_name_of(written: &str, name: &str) -> bool {
+    match written.strip_prefix(HASHED) {
+        Some(hashed) => is_hash_of(hashed, name).unwrap_or(false),
+        None => written.eq_ignore_ascii_case(name),
     }
 }
 
@@ -177,7 +197,15 @@ mod tests {
         let text = fs::read_to_string(&hashed_file).unwrap();
         assert!(!text.contains("example"), "{text}");
         let hashed = KnownHosts::read(&[hashed_file]);
+        let all = |names: &[&str]| -> Vec<(String, u16)> {
+            names.iter().map(|name| ((*name).to_owned(), 22)).collect()
+        };
+        let both = all(&["example.com", "192.0.2.1"]);
+        // A pattern may stand for any host; the file that commands get has none.
+        assert!(known.is_of_others(b"one", &both) && !hashed.is_of_others(b"one", &both));
+        assert!(hashed.is_of_others(b"one", &all(&["example.com"])));
         for known in [&known, &hashed] {
+            assert!(known.knows("192.0.2.1", 22) && !known.knows("192.0.2.1", 2222));
             for (host, port, key, expect) in [
                 ("example.com", 22, "one", true),
                 ("EXAMPLE.com", 22, "one", true),

@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::CommandAgent;
 use super::host_key::has_signed;
+use super::known_hosts::KnownHosts;
 use super::signed::SignedData;
 use super::wire::WireReader;
 use crate::proxy::logins::LoginUse;
@@ -43,8 +44,9 @@ const SIGN_RESPONSE: u8 = 14;
 const EXTENSION: u8 = 27;
 /// The extension by which a client says which server a session is with (OpenSSH, `PROTOCOL.agent`).
 const SESSION_BIND: &[u8] = b"session-bind@openssh.com";
-/// The port of SSH (IANA).
+/// The port of SSH (IANA), and those of the web.
 const SSH: u16 = 22;
+const WEB: [u16; 2] = [80, 443];
 
 /// A session that its server has signed.
 #[derive(Debug)]
@@ -171,14 +173,15 @@ impl AgentSession {
                 "nothing is signed for a server to which the agent is forwarded".to_owned(),
             );
         }
-        let (session, user, stated) = match SignedData::read(data, key) {
+        let (session, user, certified, stated) = match SignedData::read(data, key) {
             SignedData::Git => return Ok((vec!["git".to_owned()], String::new())),
             SignedData::Other(what) => return Err(format!("{what} is not signed for a command")),
             SignedData::Login {
                 session,
                 user,
+                certified,
                 host_key,
-            } => (session, user, host_key),
+            } => (session, user, certified, host_key),
         };
         let is_name = |c: char| c.is_ascii_alphanumeric() || "._@%+-".contains(c);
         if user.is_empty() || user.len() > MAX_USER || !user.chars().all(is_name) {
@@ -199,25 +202,34 @@ impl AgentSession {
             ));
         };
         let server = fingerprint(&bound.host_key);
-        let places = self.agent.judge.places().into_iter();
-        let named =
-            places.filter(|(host, port)| self.agent.known.has(host, *port, &bound.host_key));
-        let (addresses, mut named): (Vec<_>, Vec<_>) =
-            named.partition(|(host, _)| host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok());
-        // A name says more than its address.
-        if named.is_empty() {
-            named = addresses;
-        }
+        let known = &self.agent.known;
+        let places = self.agent.judge.places();
+        let unknown_place = places
+            .iter()
+            .any(|(host, port)| may_be_any_server(known, host, *port));
+        let named = places.into_iter();
+        let named = named.filter(|(host, port)| known.has(host, *port, &bound.host_key));
+        let named: Vec<(String, u16)> = named.collect();
         if named.is_empty() {
             return unknown(format!(
                 ", for `{user}` at a server with the key {server}, which known_hosts has for no host that the command connected to"
+            ));
+        }
+        if unknown_place && known.is_of_others(&bound.host_key, &named) {
+            return unknown(format!(
+                ", for `{user}` at a server with the key {server}, which known_hosts has for several hosts: the command has also connected to one that it does not have"
             ));
         }
         let purposes = named.into_iter().map(|(host, port)| match port {
             SSH => format!("ssh:{host}"),
             port => format!("ssh:{host}:{port}"),
         });
-        Ok((purposes.collect(), format!(", as `{user}`")))
+        let certificate = if certified {
+            ", with its certificate"
+        } else {
+            ""
+        };
+        Ok((purposes.collect(), format!("{certificate}, as `{user}`")))
     }
 
     /// Returns the comment of a key of the agent; `None` if it has no such key.
@@ -249,6 +261,13 @@ impl AgentSession {
         };
         timeout(PATIENCE, exchange).await.ok()?.ok()
     }
+}
+
+/// Whether the server at a place to which a command connected could have the key of any host: known_hosts does not have the place. A name at a
+/// port of the web counts for none.
+fn may_be_any_server(known: &KnownHosts, host: &str, port: u16) -> bool {
+    let by_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    (by_address || !WEB.contains(&port)) && !known.knows(host, port)
 }
 
 /// Returns a key's fingerprint as `ssh-keygen -l` shows it.

@@ -6,6 +6,8 @@ use super::wire::WireReader;
 const USERAUTH_REQUEST: u8 = 50;
 /// The method that also states the server's key (OpenSSH, `PROTOCOL`).
 const HOST_BOUND: &[u8] = b"publickey-hostbound-v00@openssh.com";
+/// Ends the kind of a certificate.
+const CERTIFICATE: &[u8] = b"-cert-v01@openssh.com";
 /// Begins the data of a file's signature.
 const FILE_MARK: &[u8] = b"SSHSIG";
 /// The namespace of git's signatures.
@@ -18,6 +20,8 @@ pub(super) enum SignedData<'a> {
     Login {
         session: &'a [u8],
         user: String,
+        /// Whether the user shows a certificate of the key.
+        certified: bool,
         /// The server's key, if the data states it.
         host_key: Option<&'a [u8]>,
     },
@@ -59,7 +63,9 @@ fn read_login<'a>(data: &'a [u8], key: &[u8]) -> Option<SignedData<'a>> {
         return None;
     }
     let _algorithm = reader.string()?;
-    if reader.string()? != key {
+    let shown = reader.string()?;
+    let certified = is_certificate_of(shown, key);
+    if shown != key && !certified {
         return None;
     }
     let host_key = if method == HOST_BOUND {
@@ -70,8 +76,22 @@ fn read_login<'a>(data: &'a [u8], key: &[u8]) -> Option<SignedData<'a>> {
     reader.is_empty().then_some(SignedData::Login {
         session,
         user,
+        certified,
         host_key,
     })
+}
+
+/// Whether this is a certificate of the key, which OpenSSH has the key itself sign for (`PROTOCOL.certkeys`): after a kind and a nonce it has
+/// what the key has after its own kind.
+fn is_certificate_of(shown: &[u8], key: &[u8]) -> bool {
+    let (mut shown, mut key) = (WireReader(shown), WireReader(key));
+    let (Some(certificate), Some(_nonce), Some(kind)) =
+        (shown.string(), shown.string(), key.string())
+    else {
+        return false;
+    };
+    let kind = kind.strip_suffix(b"@openssh.com").unwrap_or(kind);
+    certificate == [kind, CERTIFICATE].concat() && !key.is_empty() && shown.0.starts_with(key.0)
 }
 
 #[cfg(test)]
@@ -96,12 +116,47 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_is_of_the_key_that_it_names() {
+        let blob = |parts: &[&str]| {
+            let parts = parts.iter().map(|part| string(part.as_bytes()));
+            parts.flatten().collect::<Vec<u8>>()
+        };
+        let (plain, sk) = ("ssh-ed25519", "sk-ssh-ed25519@openssh.com");
+        let certificate = "ssh-ed25519-cert-v01@openssh.com";
+        for (shown, key, expect) in [
+            (
+                &[certificate, "nonce", "point", "more"][..],
+                &[plain, "point"][..],
+                true,
+            ),
+            (
+                &["sk-ssh-ed25519-cert-v01@openssh.com", "n", "point", "app"],
+                &[sk, "point", "app"],
+                true,
+            ),
+            (&[certificate, "nonce", "other"], &[plain, "point"], false),
+            (
+                &["ssh-rsa-cert-v01@openssh.com", "nonce", "point"],
+                &[plain, "point"],
+                false,
+            ),
+            (&[certificate, "nonce", "points"], &[plain, "point"], false),
+            (&[certificate, "nonce", "point"], &[plain], false),
+            (&[plain, "point"], &[plain, "point"], false),
+        ] {
+            let found = super::is_certificate_of(&blob(shown), &blob(key));
+            assert_eq!(found, expect, "{shown:?} of {key:?}");
+        }
+    }
+
+    #[test]
     fn logins_and_commits_are_known_and_nothing_else_is_signed() {
         let bound = "publickey-hostbound-v00@openssh.com";
         let host = string(b"host key");
         let of = |host_key| SignedData::Login {
             session: b"session",
             user: "git".into(),
+            certified: false,
             host_key,
         };
         let other = |why: &str| SignedData::Other(why.to_owned());
