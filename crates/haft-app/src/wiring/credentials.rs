@@ -14,12 +14,10 @@ use crate::site::Site;
 const TABLE: [&str; 2] = ["network", "credentials"];
 /// The header of a credential that names none.
 const BEARER: &str = "Authorization: Bearer {}";
-/// The host, the header and the command of GitHub's own program.
-const GH: (&str, &str, [&str; 3]) = (
-    "api.github.com",
-    "Authorization: token {}",
-    ["gh", "auth", "token"],
-);
+/// The host and the header of GitHub's own program, its command, and the name by which it knows that host.
+const GH: (&str, &str) = ("api.github.com", "Authorization: token {}");
+const GH_TOKEN: [&str; 4] = ["gh", "auth", "token", "--hostname"];
+const GH_NAME: &str = "github.com";
 
 /// Returns the logins.
 pub(crate) fn logins(at: &Site, settings: &Settings, places: &Places) -> Result<Logins, Problem> {
@@ -84,7 +82,11 @@ impl CredentialEntry<'_> {
         let words = self.words();
         let argv: Vec<String> = match source {
             "git" => ["git", "credential", "fill"].map(str::to_owned).into(),
-            "gh" => GH.2.map(str::to_owned).into(),
+            "gh" => {
+                let name = if host == GH.0 { GH_NAME } else { &host };
+                let words = GH_TOKEN.into_iter().chain([name]);
+                words.map(str::to_owned).collect()
+            }
             _ => words.clone(),
         };
         if source != "command" && !words.is_empty() {
@@ -94,6 +96,10 @@ impl CredentialEntry<'_> {
         }
         let Some(program) = argv.first() else {
             return Err(self.wrong("has no `command` that prints it"));
+        };
+        let shown = match source {
+            "command" => format!("{program} …"),
+            _ => argv.join(" "),
         };
         let form = match source {
             "git" => LoginForm::Git,
@@ -111,6 +117,7 @@ impl CredentialEntry<'_> {
             form,
             program: SourceProgram {
                 path,
+                shown,
                 argv,
                 variables: own_variables(at),
                 places: places.clone(),

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::header::{AUTHORIZATION, HeaderName};
-use tokio::sync::{Mutex, OnceCell};
+use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 
 pub(super) use self::authority::Authority;
 pub(super) use self::secret::LoginSecret;
@@ -144,7 +145,7 @@ impl Credential {
                 "network.credentials.{}: the header {} with what `{}` prints",
                 self.name,
                 self.form.header_name(),
-                self.program
+                self.program.shown
             ),
         }
     }
@@ -224,47 +225,73 @@ impl Logins {
 #[derive(Debug, Default)]
 pub(super) struct CommandLogins {
     pub(super) logins: Logins,
-    values: Mutex<HashMap<String, Arc<LoginSecret>>>,
+    used: Mutex<HashMap<UsedName, Arc<UsedCredential>>>,
+}
+
+/// The name of a credential in the settings, and the repository that git's is for: another one may have another login.
+type UsedName = (String, Option<String>);
+
+/// A credential that a command needed.
+#[derive(Debug, Default)]
+struct UsedCredential {
+    /// What its program gave, or why it gave nothing: it is asked once, as asking may open a window or need a touch.
+    value: OnceCell<Result<Arc<LoginSecret>, String>>,
 }
 
 impl CommandLogins {
     pub(super) fn new(logins: Logins) -> Self {
         Self {
             logins,
-            values: Mutex::default(),
+            used: Mutex::default(),
         }
     }
 
-    /// Returns true if the command has used a credential.
-    pub(super) async fn is_used(&self, credential: &Credential) -> bool {
-        self.values.lock().await.contains_key(&credential.name)
+    /// Notes that the host wants to know who asks: later requests have the credential at once.
+    pub(super) fn need(&self, credential: &Credential, path: &str) {
+        self.used(credential, path);
     }
 
-    /// Returns the value of a credential; its program is asked once.
+    /// Returns true if the command has needed a credential.
+    pub(super) fn is_needed(&self, credential: &Credential) -> bool {
+        self.used
+            .lock()
+            .keys()
+            .any(|(name, _)| *name == credential.name)
+    }
+
+    fn used(&self, credential: &Credential, path: &str) -> Arc<UsedCredential> {
+        let repository = match credential.form {
+            LoginForm::Git => source::repository(path).map(str::to_owned),
+            LoginForm::Header { .. } => None,
+        };
+        let mut used = self.used.lock();
+        Arc::clone(
+            used.entry((credential.name.clone(), repository))
+                .or_default(),
+        )
+    }
+
+    /// Returns the value of a credential for a request with this path; its program is asked once, for each repository of git's. The program of
+    /// another does not wait for it.
     pub(super) async fn secret(
         &self,
         credential: &Credential,
         path: &str,
     ) -> Result<Arc<LoginSecret>, ConnectionRefusal> {
-        let mut values = self.values.lock().await;
-        if let Some(known) = values.get(&credential.name) {
-            return Ok(Arc::clone(known));
-        }
-        let printed = credential
-            .program
-            .ask(credential, path, SOURCE_TIMEOUT)
-            .await;
-        let secret = printed.and_then(|printed| LoginSecret::read(&credential.form, &printed));
-        let secret = secret.map_err(|why| ConnectionRefusal::Login {
+        let used = self.used(credential, path);
+        let asked = used.value.get_or_init(async || {
+            let program = &credential.program;
+            let printed = program.ask(credential, path, SOURCE_TIMEOUT).await?;
+            LoginSecret::read(&credential.form, &printed).map(Arc::new)
+        });
+        // The command reads this: of the program's words, which may hold anything, only the name of the setting.
+        asked.await.clone().map_err(|why| ConnectionRefusal::Login {
             host: credential.host.clone(),
             why: format!(
-                "network.credentials.{}: `{}` {why}",
-                credential.name, credential.program
+                "the program of network.credentials.{} {why}",
+                credential.name
             ),
-        })?;
-        let secret = Arc::new(secret);
-        values.insert(credential.name.clone(), Arc::clone(&secret));
-        Ok(secret)
+        })
     }
 }
 

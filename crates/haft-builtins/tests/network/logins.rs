@@ -58,6 +58,7 @@ impl Sources {
         SourceProgram {
             path: Ok(path),
             argv: vec!["keeper".into(), "print".into()],
+            shown: "keeper …".into(),
             variables: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
             places: Places::default(),
         }
@@ -134,7 +135,7 @@ async fn a_login_is_used_once_the_user_agreed(sandbox: &Sandbox) {
         assert_eq!(purpose, "https:api.example.com");
         assert_eq!(
             by,
-            "network.credentials.api: the header authorization with what `keeper print` prints"
+            "network.credentials.api: the header authorization with what `keeper …` prints"
         );
         assert_eq!(fs::read_to_string(sources.log()).ok(), None);
         pending.decide(yes());
@@ -252,7 +253,10 @@ async fn a_login_that_cannot_be_had_is_a_clear_error(sandbox: &Sandbox) {
         let proxy = proxy(
             Arc::clone(&town) as _,
             &town,
-            credential(sources.program(script)),
+            credential(sources.program(&format!(
+                "echo started >> {}\n{script}",
+                sources.log().display()
+            ))),
         );
         let scene = scene(
             sandbox,
@@ -261,9 +265,11 @@ async fn a_login_that_cannot_be_had_is_a_clear_error(sandbox: &Sandbox) {
         );
         let seen = scene
             .line(&format!(
-                "curl -sSi --suppress-connect-headers https://{HOST}/a"
+                "for i in 1 2; do curl -sSi --suppress-connect-headers https://{HOST}/a; done"
             ))
             .await;
+        let started = fs::read_to_string(sources.log()).unwrap();
+        assert_eq!(started, "started\n", "{script}");
         let out = stdout(&seen);
         assert!(
             out.starts_with("HTTP/1.1 502 Bad Gateway"),
@@ -271,7 +277,7 @@ async fn a_login_that_cannot_be_had_is_a_clear_error(sandbox: &Sandbox) {
             seen.shown
         );
         let says =
-            format!("haft: no login for {HOST}: network.credentials.api: `keeper print` {says}");
+            format!("haft: no login for {HOST}: the program of network.credentials.api {says}");
         assert!(out.contains(&says), "{script}: {out}");
         let refused = seen.data["network_refused"][0].as_str().unwrap();
         assert!(refused.starts_with("no login for"), "{refused}");
@@ -283,7 +289,7 @@ async fn a_login_that_cannot_be_had_is_a_clear_error(sandbox: &Sandbox) {
     let scene = scene(sandbox, proxy, allowing(&["Network", "Sign"]));
     let seen = scene.line(&format!("curl -sS https://{HOST}/a")).await;
     assert!(
-        stdout(&seen).contains("`keeper print` is not installed"),
+        stdout(&seen).contains("the program of network.credentials.api is not installed"),
         "{}",
         seen.shown
     );
@@ -502,4 +508,16 @@ async fn git_pushes_and_fetches_after_one_request(sandbox: &Sandbox) {
     let (seen, ()) = tokio::join!(line, people);
     assert!(stdout(&seen).starts_with("x\n"), "{}", seen.shown);
     assert!(!seen.shown.contains(TOKEN), "{}", seen.shown);
+    // So does a request with a body, as git-lfs begins with one.
+    let line = script(format!(
+        "curl -sS -o answer -w '%{{http_code}}' -H 'content-type: application/x-git-upload-pack-request' -d 0000 {url}/private.git/git-upload-pack"
+    ));
+    let people = async {
+        next(&mut requests, "git.example.com:443")
+            .await
+            .decide(yes());
+        requests.next().await.unwrap().decide(yes());
+    };
+    let (seen, ()) = tokio::join!(line, people);
+    assert_eq!(stdout(&seen), "200", "{}", seen.shown);
 }

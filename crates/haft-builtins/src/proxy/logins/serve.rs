@@ -4,11 +4,11 @@
 //! redirect is the command's to follow: to another host it leaves without the header.
 
 use std::convert::Infallible;
-use std::io::Cursor;
+use std::io::{self, Cursor};
 use std::sync::Arc;
 
 use haft_http::connection::{self, Driver};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::header::{
@@ -19,6 +19,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -30,8 +31,7 @@ use crate::proxy::forward::remove_hop_headers;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::tunnel::HelloNames;
 use crate::proxy::{
-    CommandProxy, MAX_HEAD, ProxyBody, STEP_TIMEOUT, empty, refusal_of, same_host,
-    strip_trailing_dot,
+    CommandProxy, MAX_HEAD, ProxyBody, STEP_TIMEOUT, refusal_of, same_host, strip_trailing_dot,
 };
 use crate::web::target::WebUrl;
 
@@ -46,6 +46,9 @@ struct HostLink {
     /// The value that goes into requests, once its use was approved.
     secret: Option<Arc<LoginSecret>>,
 }
+
+/// Maximum size of a body that is kept until the host has said whether it wants to know who asks, in bytes.
+const MAX_KEPT: u64 = 1 << 20;
 
 /// A request that can still be sent.
 struct LoginRequest {
@@ -79,7 +82,7 @@ impl CommandProxy {
         let accepted = timeout(STEP_TIMEOUT, TlsAcceptor::from(server).accept(client)).await;
         let client = match accepted {
             Ok(Ok(client)) => client,
-            Ok(Err(error)) => return Err(ConnectionRefusal::distrust(&host, &error.to_string())),
+            Ok(Err(error)) => return no_handshake(&host, &error),
             Err(_) => {
                 return Err(ConnectionRefusal::distrust(
                     &host,
@@ -105,14 +108,13 @@ impl CommandProxy {
                 host,
                 why: format!("it carries no HTTP/1.1 that haft can read ({error})"),
             }),
-            Err(error) => {
-                // A client that takes no certificate but one that it knows may only say so after the handshake.
-                let alert = std::error::Error::source(&error).map(ToString::to_string);
-                match alert.filter(|why| why.contains("alert")) {
-                    Some(why) => Err(ConnectionRefusal::distrust(&host, &why)),
-                    None => Ok(()),
+            // A client that takes no certificate but one that it knows may only say so after the handshake.
+            Err(error) => match std::error::Error::source(&error) {
+                Some(why) if is_distrust(why) => {
+                    Err(ConnectionRefusal::distrust(&host, &why.to_string()))
                 }
-            }
+                _ => Ok(()),
+            },
             Ok(()) => Ok(()),
         }
     }
@@ -130,27 +132,37 @@ impl CommandProxy {
         check(&request, target)?;
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
-        // Once the host wanted to know who asks, it wants to know it of a body that cannot be sent twice.
         let waits = matches!(credential.form, LoginForm::Git)
             && !pushes(&path)
-            && !self.logins.is_used(credential).await;
+            && !self.logins.is_needed(credential);
         if link.secret.is_none() && !waits {
             self.log_in(credential, &path, target, link).await?;
         }
-        let again = link.secret.is_none() && body.is_end_stream();
-        let again = again.then(|| LoginRequest {
+        let (body, kept) = match link.secret {
+            Some(_) => (body.boxed_unsync(), None),
+            None => keep(body).await?,
+        };
+        let again = kept.map(|body| LoginRequest {
             head: head.clone(),
-            body: empty(),
+            body,
         });
-        let body = body.boxed_unsync();
         let answer = self.send(LoginRequest { head, body }, target, link).await?;
-        let answer = match again.filter(|_| answer.status() == StatusCode::UNAUTHORIZED) {
+        let wants_login = link.secret.is_none() && answer.status() == StatusCode::UNAUTHORIZED;
+        let answer = match again.filter(|_| wants_login) {
             Some(request) => {
                 // What the server said about the request without a login stays unread.
                 link.upstream = None;
                 drop(answer);
                 self.log_in(credential, &path, target, link).await?;
                 self.send(request, target, link).await?
+            }
+            None if wants_login => {
+                self.logins.need(credential, &path);
+                self.refusals.note(&ConnectionRefusal::Login {
+                    host: credential.host.clone(),
+                    why: format!("it wants to know who asks; a body over {MAX_KEPT} bytes is not sent twice, so make the request again"),
+                });
+                answer
             }
             None => answer,
         };
@@ -243,6 +255,62 @@ impl CommandProxy {
             request = unsent;
         }
     }
+}
+
+/// Returns why a client's TLS did not begin; nothing if it went away.
+fn no_handshake(host: &str, error: &io::Error) -> Result<(), ConnectionRefusal> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+        // Many close without a word on a certificate that they do not take.
+        io::ErrorKind::UnexpectedEof => Err(ConnectionRefusal::distrust(host, &error.to_string())),
+        _ if is_distrust(error) => Err(ConnectionRefusal::distrust(host, &error.to_string())),
+        _ => Err(ConnectionRefusal::Tunnel {
+            host: host.to_owned(),
+            why: format!(
+                "haft ends TLS for it (network.credentials) and speaks TLS 1.2, 1.3 and HTTP/1.1: {error}"
+            ),
+        }),
+    }
+}
+
+/// Whether a client has said that it does not take the certificate.
+fn is_distrust(error: &(dyn std::error::Error + 'static)) -> bool {
+    let by_name = |alert: &AlertDescription| {
+        use AlertDescription as Alert;
+        matches!(
+            alert,
+            Alert::BadCertificate
+                | Alert::UnsupportedCertificate
+                | Alert::CertificateRevoked
+                | Alert::CertificateExpired
+                | Alert::CertificateUnknown
+                | Alert::UnknownCA
+                | Alert::AccessDenied
+        )
+    };
+    let wrapped = error
+        .downcast_ref::<io::Error>()
+        .and_then(io::Error::get_ref);
+    let found = error
+        .downcast_ref::<rustls::Error>()
+        .or_else(|| wrapped?.downcast_ref::<rustls::Error>());
+    matches!(found, Some(rustls::Error::AlertReceived(alert)) if by_name(alert))
+}
+
+/// Returns a body as it can be sent, and the same once more if it is short enough to be kept.
+async fn keep(body: Incoming) -> Result<(ProxyBody, Option<ProxyBody>), ConnectionRefusal> {
+    if body.size_hint().upper().is_none_or(|size| size > MAX_KEPT) {
+        return Ok((body.boxed_unsync(), None));
+    }
+    let read = body.collect().await;
+    let read = read.map_err(|_| ConnectionRefusal::Malformed("its body ended too soon"))?;
+    let bytes = read.to_bytes();
+    let whole = || {
+        Full::new(bytes.clone())
+            .map_err(|never| match never {})
+            .boxed_unsync()
+    };
+    Ok((whole(), Some(whole())))
 }
 
 /// Refuses what is no request for the host itself.

@@ -9,7 +9,7 @@ use haft_sandbox::{HostProgram, Places};
 use super::{Credential, HTTPS, LoginForm};
 
 /// Maximum size of what a program prints, in bytes.
-const MAX_PRINTED: u64 = 16 << 10;
+const MAX_PRINTED: usize = 16 << 10;
 /// Variables that keep programs from asking a user: nobody would see their windows.
 const QUIET: [(&str, &str); 5] = [
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -26,6 +26,8 @@ pub struct SourceProgram {
     pub path: Result<PathBuf, String>,
     /// Its name and its arguments.
     pub argv: Vec<String>,
+    /// What a user is shown of them. Requests are recorded, and words that the user wrote may hold anything.
+    pub shown: String,
     /// Its variables: the user's own.
     pub variables: Vec<(String, String)>,
     /// What it does not find: what tools may change.
@@ -35,15 +37,8 @@ pub struct SourceProgram {
 impl fmt::Debug for SourceProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SourceProgram")
-            .field("argv", &self.argv)
+            .field("shown", &self.shown)
             .finish_non_exhaustive()
-    }
-}
-
-impl fmt::Display for SourceProgram {
-    /// Writes the words as they are started.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.argv.join(" "))
     }
 }
 
@@ -59,7 +54,7 @@ impl SourceProgram {
         let at = self.path.clone()?;
         let asked = tokio::task::spawn_blocking(move || program.run(&at, question, limit));
         match asked.await {
-            Ok(Ok(printed)) if printed.len() as u64 >= MAX_PRINTED => {
+            Ok(Ok(printed)) if printed.len() >= MAX_PRINTED => {
                 Err(format!("printed {MAX_PRINTED} bytes or more"))
             }
             Ok(Ok(printed)) => Ok(printed),
@@ -105,11 +100,13 @@ fn question(credential: &Credential, path: &str) -> Vec<u8> {
     question.into_bytes()
 }
 
-/// Returns the repository that a request is for, if its path is one of git's and plain.
-fn repository(path: &str) -> Option<&str> {
+/// Returns the repository that a request is for, if its path is one of git's or git-lfs's and plain.
+pub(super) fn repository(path: &str) -> Option<&str> {
     let path = path.split('?').next()?.strip_prefix('/')?;
     let ends = ["/info/refs", "/git-upload-pack", "/git-receive-pack"];
-    let repository = ends.iter().find_map(|end| path.strip_suffix(end))?;
+    let mut ends = ends.iter();
+    let repository = ends.find_map(|end| path.strip_suffix(end));
+    let repository = repository.or_else(|| Some(path.split_once("/info/lfs/")?.0))?;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
     repository.bytes().all(plain).then_some(repository)
 }
@@ -126,6 +123,7 @@ mod tests {
                 Some("ann/x.git"),
             ),
             ("/ann/x/git-receive-pack", Some("ann/x")),
+            ("/ann/x.git/info/lfs/objects/batch", Some("ann/x.git")),
             ("/ann/x.git", None),
             ("/a%0apassword=x/info/refs", None),
             ("/a\nhost=x/info/refs", None),
