@@ -51,7 +51,7 @@ pub(crate) use self::joiner::open as enter_loopback;
 use self::limits::{caps, filters, memory_bytes};
 pub(crate) use self::lock::NO_CORE;
 use self::plan::{BindMode, JailNetwork, LandlockGrant, RootEntry, SupervisorPlan};
-pub(crate) use self::probe::probe;
+pub(crate) use self::probe::{can_enter, probe};
 use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
 use crate::command::{CommandSpec, Mounts, Network, Stdin};

@@ -27,6 +27,7 @@
 pub mod code;
 mod command;
 mod filter;
+mod findings;
 mod jail;
 mod large_blocks;
 mod guard_event;
@@ -66,6 +67,7 @@ pub use crate::command::{
     AbsentGuard, CommandSpec, GuardKind, HomeFolder, Mounts, Network, OverlayFolders, PathGuard,
     ProcessLimits, Program, RepositoryMount, SHELL, Stdin,
 };
+pub use crate::findings::KeptFindings;
 pub use crate::guard_event::GuardEvent;
 pub use crate::held_places::placeholder::is_placeholder;
 pub use crate::host_program::{DetachedProgram, HostProgram};
@@ -130,6 +132,8 @@ pub struct Config {
     /// Whether to limit the memory of commands with control groups of their own, if some can be created below or
     /// beside this process's; otherwise the sandbox watches their process trees.
     pub cgroups: bool,
+    /// Where to keep what was found to work, for this program's next process; `None` = nowhere.
+    pub findings: Option<KeptFindings>,
 }
 
 impl Default for Config {
@@ -143,6 +147,7 @@ impl Default for Config {
             extra_read_only: Vec::new(),
             detect_interpreters: false,
             cgroups: true,
+            findings: None,
         }
     }
 }
@@ -258,7 +263,23 @@ impl Inner {
     }
 
     async fn probe(&self) -> Probe {
-        let found = jail::probe(&self.config, self.machine()).await;
+        let about = format!("jail {:?}", self.config);
+        let findings = self
+            .config
+            .findings
+            .as_ref()
+            .filter(|_| jail::can_enter(&self.config));
+        let kept = findings.and_then(|findings| findings.get(&about));
+        let found = match kept.as_deref().and_then(Probe::from_line) {
+            Some(kept) => kept,
+            None => {
+                let found = jail::probe(&self.config, self.machine()).await;
+                if let (Some(findings), Some(line)) = (findings, found.to_line()) {
+                    findings.put(&about, &line);
+                }
+                found
+            }
+        };
         if let Some(origin) = &self.origin {
             // Fails if it knows already, or is probing itself.
             let _ = origin.probe.set(found.clone());
@@ -438,7 +459,12 @@ impl Sandbox {
         let inner = &self.inner;
         let probe = self.probe().await;
         probe.admit(inner.config.require)?;
-        jail::start(&inner.config, probe, inner.machine(), spec, input).await
+        let started = jail::start(&inner.config, probe, inner.machine(), spec, input).await;
+        if let (Err(StartError::Jail { .. }), Some(findings)) = (&started, &inner.config.findings) {
+            // What was found does not hold, and the next process looks again.
+            findings.forget();
+        }
+        started
     }
 }
 

@@ -83,6 +83,13 @@ impl fmt::Display for MissingFeature {
     }
 }
 
+/// The bounds of a jail of which nothing is missing, in the order in which lines number them.
+const KEPT_BOUNDS: [MemoryBound; 3] = [
+    MemoryBound::Watched,
+    MemoryBound::CgroupV1,
+    MemoryBound::CgroupV2,
+];
+
 /// What the machine provides, found by trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
@@ -102,7 +109,34 @@ pub struct Probe {
     pub(crate) entered: bool,
 }
 
+/// What limits the number of processes in a jail with a pid namespace of its own.
+pub(crate) const PID_MAX: &str = "pid_max";
+
 impl Probe {
+    /// Returns the line that [`from_line`](Self::from_line) reads; `None` if something is missing, which may be mended meanwhile.
+    pub(crate) fn to_line(&self) -> Option<String> {
+        let memory = KEPT_BOUNDS.iter().position(|bound| *bound == self.memory)?;
+        let is_whole = self.strength == Strength::Full
+            && self.level == Strength::Full
+            && self.missing.is_empty()
+            && self.pids == PID_MAX;
+        is_whole.then(|| format!("{} {memory}", self.landlock_abi))
+    }
+
+    /// Returns what was found, from its line.
+    pub(crate) fn from_line(line: &str) -> Option<Self> {
+        let (landlock, memory) = line.split_once(' ')?;
+        Some(Self {
+            strength: Strength::Full,
+            landlock_abi: landlock.parse().ok()?,
+            memory: *KEPT_BOUNDS.get(memory.parse::<usize>().ok()?)?,
+            pids: PID_MAX,
+            missing: Vec::new(),
+            level: Strength::Full,
+            entered: true,
+        })
+    }
+
     /// Returns one line for a result or the doctor command, e.g. `full (landlock 7, memory by rlimit (per process), …)`.
     pub fn detail(&self) -> String {
         format!(

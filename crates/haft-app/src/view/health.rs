@@ -126,6 +126,10 @@ fn check(name: &'static str, ok: bool, detail: impl Into<String>, advice: &str) 
 
 /// Runs all checks.
 pub async fn report(app: &App) -> HealthReport {
+    if let Some(findings) = &app.sandbox().config().findings {
+        // What works is to be seen now, also by the processes after this one.
+        findings.forget();
+    }
     let at = app.site();
     let mut checks = vec![
         settings(app),
@@ -410,7 +414,7 @@ pub async fn jail_shortfall(
     settings: &Settings,
     places: Places,
 ) -> Result<Option<String>, Problem> {
-    let sandbox = parts::sandbox(settings, places)?;
+    let sandbox = parts::sandbox(settings, places, None)?;
     if sandbox.config().backend == Backend::Passthrough {
         return Ok(Some("sandbox.backend is \"passthrough\"".to_owned()));
     }

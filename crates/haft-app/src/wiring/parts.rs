@@ -25,7 +25,7 @@ use haft_builtins::files::FileOptions;
 use haft_builtins::skills::{SKILL_TOOLS, SkillTools};
 use haft_chain::TOOL_CHAIN;
 use haft_mcp::upstream::RemoteTool;
-use haft_sandbox::{Backend, Config, Places, Sandbox, Spool, Strength};
+use haft_sandbox::{Backend, Config, KeptFindings, Places, Sandbox, Spool, Strength};
 use serde_json::{Map, Value};
 
 use crate::config::layer::SettingsLayer;
@@ -72,14 +72,21 @@ pub(crate) fn pace(settings: &Settings) -> Pace {
     }
 }
 
+/// The folder of the state folder in which is kept what works here.
+const FINDINGS: &str = "findings";
+
 /// Builds the sandbox of commands.
-pub(crate) fn sandbox(settings: &Settings, places: Places) -> Result<Sandbox, Problem> {
+pub(crate) fn sandbox(
+    settings: &Settings,
+    places: Places,
+    findings: Option<KeptFindings>,
+) -> Result<Sandbox, Problem> {
     let backend = match settings.get(typed::SANDBOX_BACKEND).as_str() {
         "auto" | "jail" => Backend::Jail,
         "passthrough" => Backend::Passthrough,
         other => return Err(settings.unavailable("sandbox.backend", other)),
     };
-    sandbox_with(settings, backend, places)
+    sandbox_with(settings, backend, places, findings)
 }
 
 /// Builds the sandbox of an MCP server. If its settings choose no jail, no strength is required, unless the settings require one for all.
@@ -98,15 +105,21 @@ pub(crate) fn sandbox_of_server(
             ..Config::default()
         }));
     }
-    sandbox_with(settings, backend, places)
+    sandbox_with(settings, backend, places, None)
 }
 
-fn sandbox_with(settings: &Settings, backend: Backend, places: Places) -> Result<Sandbox, Problem> {
+fn sandbox_with(
+    settings: &Settings,
+    backend: Backend,
+    places: Places,
+    findings: Option<KeptFindings>,
+) -> Result<Sandbox, Problem> {
     let require = settings.get(typed::SANDBOX_REQUIRE);
     Ok(Sandbox::new(Config {
         backend,
         require: require.parse::<Strength>().map_err(Problem::settings)?,
         places,
+        findings,
         detect_interpreters: true,
         ..Config::default()
     }))
@@ -193,7 +206,8 @@ impl CommandConfinement {
         let all: Vec<PathBuf> = written.iter().cloned().chain(by_servers).collect();
         let places = places(at, &ground.workspace, &all);
         let around = surroundings::surroundings(at, settings, ground, &places, written)?;
-        let sandbox = sandbox(settings, places.clone())?;
+        let findings = KeptFindings::in_folder(at.home.join(FINDINGS));
+        let sandbox = sandbox(settings, places.clone(), Some(findings))?;
         let log = Arc::new(ChangeLog::new(at.home.path()));
         Ok(Self {
             network: network::network(at, settings, &places)?,

@@ -133,6 +133,14 @@ impl Credential {
             && strip_trailing_dot(target.host()) == self.host
     }
 
+    /// Returns the repository that a request with this path is for: another one may have another login of git's.
+    fn repository<'p>(&self, path: &'p str) -> Option<&'p str> {
+        match self.form {
+            LoginForm::Git => source::repository(path),
+            LoginForm::Header { .. } => None,
+        }
+    }
+
     /// Returns the use of it, as a user is asked about it.
     fn login_use(&self) -> LoginUse {
         let port = match self.port {
@@ -260,10 +268,7 @@ impl CommandLogins {
     }
 
     fn used(&self, credential: &Credential, path: &str) -> Arc<UsedCredential> {
-        let repository = match credential.form {
-            LoginForm::Git => source::repository(path).map(str::to_owned),
-            LoginForm::Header { .. } => None,
-        };
+        let repository = credential.repository(path).map(str::to_owned);
         let mut used = self.used.lock();
         Arc::clone(
             used.entry((credential.name.clone(), repository))

@@ -9,7 +9,7 @@ use crate::command::CommandSpec;
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::ControlGroups;
 use crate::report::ActiveMechanisms;
-use crate::strength::{MissingFeature, Probe, Strength};
+use crate::strength::{MissingFeature, PID_MAX, Probe, Strength};
 
 /// The Landlock ABI that controls truncation; without it, a command in the host's root could empty every file
 /// that its user may write.
@@ -17,7 +17,7 @@ const TRUNCATE: u32 = 3;
 
 /// Finds the strongest level that actually works, by setting up each one around a child that does nothing.
 pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
-    let entered = is_entered() || config.supervisor.is_some();
+    let entered = can_enter(config);
     let mut probe = Probe {
         strength: Strength::None,
         landlock_abi: 0,
@@ -76,6 +76,11 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
     probe
 }
 
+/// Whether there is a program that becomes a supervisor.
+pub(crate) fn can_enter(config: &Config) -> bool {
+    is_entered() || config.supervisor.is_some()
+}
+
 /// Adds what is missing, once: a weaker level fails for the same reason.
 fn note(known: &mut Vec<MissingFeature>, missing: MissingFeature) {
     if known.iter().all(|one| one.what != missing.what) {
@@ -86,7 +91,7 @@ fn note(known: &mut Vec<MissingFeature>, missing: MissingFeature) {
 /// Returns what limits the number of processes; the kernel never applies the resource limit to root.
 fn pids(held: ActiveMechanisms) -> &'static str {
     match held.counted {
-        true => "pid_max",
+        true => PID_MAX,
         false if rustix::process::getuid().is_root() => "nothing",
         false => "rlimit (per user)",
     }

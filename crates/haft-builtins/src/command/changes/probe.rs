@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use haft::call::{CallId, RunId};
 use haft::policy::Denials;
+use haft::workspace::OutsideRepository;
 use haft_sandbox::{CommandSpec, HomeFolder, Mounts, RepositoryMount};
 
 use crate::command::changes::Views;
@@ -54,8 +55,33 @@ pub(super) struct Visibility {
     pub(super) repository: bool,
 }
 
-/// Runs a command that does nothing on a view: only an actual mount shows whether views work.
+/// Returns what an earlier process of this program has found, or tries.
 pub(super) fn probe(views: &Views) -> Result<Visibility, String> {
+    let options = &views.options;
+    let repository = views.workspace.repository().map(OutsideRepository::folder);
+    let about = format!(
+        "views {:?} {:?} {repository:?} {:?}",
+        views.workspace.root(),
+        options.log.home(),
+        options.home
+    );
+    let findings = views.sandbox.config().findings.as_ref();
+    let whole = Visibility {
+        caches: true,
+        repository: repository.is_some(),
+    };
+    if findings.is_some_and(|findings| findings.get(&about).is_some()) {
+        return Ok(whole);
+    }
+    let found = try_a_view(views);
+    if let (Some(findings), true) = (findings, found == Ok(whole)) {
+        findings.put(&about, "whole");
+    }
+    found
+}
+
+/// Runs a command that does nothing on a view: only an actual mount shows whether views work.
+fn try_a_view(views: &Views) -> Result<Visibility, String> {
     let (run, call) = (RunId::generate(), CallId::new("probe"));
     let log = &views.options.log;
     let folder = log.views_folder(&run).map_err(|e| e.to_string())?;

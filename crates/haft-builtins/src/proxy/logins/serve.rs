@@ -45,6 +45,8 @@ struct HostLink {
     upstream: Option<(SendRequest<ProxyBody>, Driver)>,
     /// The value that goes into requests, once its use was approved.
     secret: Option<Arc<LoginSecret>>,
+    /// The repository of git's that it is for.
+    repository: Option<String>,
 }
 
 /// Maximum size of a body that is kept until the host has said whether it wants to know who asks, in bytes.
@@ -132,6 +134,10 @@ impl CommandProxy {
         check(&request, target)?;
         let (head, body) = request.into_parts();
         let path = head.uri.to_string();
+        let repository = credential.repository(&path).map(str::to_owned);
+        if link.repository != repository {
+            (link.secret, link.repository) = (None, repository);
+        }
         let waits = matches!(credential.form, LoginForm::Git)
             && !pushes(&path)
             && !self.logins.is_needed(credential);
