@@ -155,7 +155,9 @@ fn backslash(text: &[u8], at: usize, depth: u8, add: &mut impl FnMut(Option<Read
             let digits = text.get(at..at + 3).unwrap_or_default();
             let is_octal = digits.iter().all(|digit| (b'0'..=b'7').contains(digit));
             if digits.len() == 3 && is_octal {
-                let byte = digits.iter().fold(0, |sum, digit| sum << 3 | (digit - b'0'));
+                let byte = digits
+                    .iter()
+                    .fold(0, |sum, digit| sum << 3 | (digit - b'0'));
                 add(Some(Reading::byte(byte, at + 3)));
             }
         }
@@ -184,7 +186,10 @@ fn entity(text: &[u8], at: usize, depth: u8, add: &mut impl FnMut(Option<Reading
         add(number.and_then(close));
     }
     let letters = |byte: &&u8| byte.is_ascii_alphabetic();
-    let length = text[at.min(text.len())..].iter().take_while(letters).count();
+    let length = text[at.min(text.len())..]
+        .iter()
+        .take_while(letters)
+        .count();
     let name = &text[at.min(text.len())..][..length];
     let known = NAMES.iter().find(|(known, _)| known.as_bytes() == name);
     add(known.and_then(|(_, byte)| close(Reading::byte(*byte, at + length))));
@@ -331,12 +336,24 @@ mod tests {
     #[test]
     fn any_bytes_have_few_and_short_readings() {
         let mut list = Vec::new();
-        for pattern in ["\\", "%", "&", "%25", "\\u005c", "&amp;", "%5C", "\\\\u0026"] {
+        for pattern in [
+            "\\",
+            "%",
+            "&",
+            "%25",
+            "\\u005c",
+            "&amp;",
+            "%5C",
+            "\\\\u0026",
+        ] {
             let text = pattern.repeat(100);
             for at in 0..text.len() {
                 read_all(text.as_bytes(), at, &mut list);
                 let wide = list.iter().any(|reading| reading.end > at + WIDEST);
-                assert!(!list.is_empty() && list.len() <= 8 && !wide, "{pattern} {at}");
+                assert!(
+                    !list.is_empty() && list.len() <= 8 && !wide,
+                    "{pattern} {at}"
+                );
             }
         }
     }

@@ -84,9 +84,7 @@ impl Window {
     fn mask(&mut self, starts: usize, secret: &LoginSecret) {
         let passed = self.read.len() - self.held.len();
         for start in 0..starts {
-            let end = secret
-                .patterns()
-                .end_of(&self.read, start, &mut self.lists);
+            let end = secret.patterns().end_of(&self.read, start, &mut self.lists);
             if let Some(end) = end.filter(|end| *end > passed) {
                 self.held[start.max(passed) - passed..end - passed].fill(MASK);
             }
@@ -268,7 +266,10 @@ mod tests {
             (&["abab-aba"], "abab-aba"),
             (&["abab-", "x"], "abab-x"),
             (&["", "abab-abacabab-abac"], "******************"),
-            (&["abab%2Dabac abab\\u002dabac"], "*********** **************"),
+            (
+                &["abab%2Dabac abab\\u002dabac"],
+                "*********** **************",
+            ),
             (&[], ""),
         ] {
             assert_eq!(masked(parts).await, expect, "{parts:?}");
@@ -295,11 +296,22 @@ mod tests {
             all
         };
         let mut seen = Vec::new();
-        for text in ["", "a", "abab", "abab-aba", "abab-abac", "YWJhYi1hYm", "abab%2", "%", "&#"] {
+        for text in [
+            "",
+            "a",
+            "abab",
+            "abab-aba",
+            "abab-abac",
+            "YWJhYi1hYm",
+            "abab%2",
+            "%",
+            "&#",
+        ] {
             for at in [0, 1, 1000, 2500 - text.len(), 2500, length - text.len()] {
                 let body = fill(text, at);
                 let (one, two) = body.split_at(2500);
-                let pieces = pieces(&[(0, one), (30, two), (500, one), (90, "y"), (2000, "z")]).await;
+                let pieces =
+                    pieces(&[(0, one), (30, two), (500, one), (90, "y"), (2000, "z")]).await;
                 let shape = pieces.iter().map(|(when, text)| (*when, text.len()));
                 seen.push(shape.collect::<Vec<_>>());
             }
@@ -312,14 +324,26 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_a_server_sends_word_by_word_comes_soon() {
-        let pieces = pieces(&[(0, "data: 1\n\n"), (700, "data: 2\n\n"), (700, "abab-abac\n")]).await;
-        let expect = [(100, "data: 1\n\n"), (800, "data: 2\n\n"), (1400, "*********\n")];
+        let pieces = pieces(&[
+            (0, "data: 1\n\n"),
+            (700, "data: 2\n\n"),
+            (700, "abab-abac\n"),
+        ])
+        .await;
+        let expect = [
+            (100, "data: 1\n\n"),
+            (800, "data: 2\n\n"),
+            (1400, "*********\n"),
+        ];
         let expect = expect.map(|(when, text)| (when, text.to_owned()));
         // The timers of tokio count whole milliseconds.
         let near = |one: u128, two: u128| one.abs_diff(two) <= 3;
         assert!(
             pieces.len() == 3
-                && pieces.iter().zip(&expect).all(|(one, two)| near(one.0, two.0) && one.1 == two.1),
+                && pieces
+                    .iter()
+                    .zip(&expect)
+                    .all(|(one, two)| near(one.0, two.0) && one.1 == two.1),
             "{pieces:?}"
         );
     }

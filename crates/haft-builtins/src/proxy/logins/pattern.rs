@@ -281,7 +281,9 @@ mod tests {
             let json = json.trim_matches('"');
             let twice = serde_json::to_string(json).unwrap();
             // Libraries differ in what they leave as it is.
-            let path = |character: char| character.is_ascii_alphanumeric() || "/$&+:=@'!".contains(character);
+            let path = |character: char| {
+                character.is_ascii_alphanumeric() || "/$&+:=@'!".contains(character)
+            };
             let text = |character: char| !"&<>\"'".contains(character);
             let forms = [
                 value.to_owned(),
@@ -301,8 +303,12 @@ mod tests {
                 escaped(value, word, html),
                 escaped(&escaped(value, text, html), text, html),
                 escaped(&escaped(value, text, html), word, percent),
-                value.bytes().fold(String::new(), |all, byte| format!("{all}{byte:02x}")),
-                value.bytes().fold(String::new(), |all, byte| format!("{all}{byte:02X}")),
+                value
+                    .bytes()
+                    .fold(String::new(), |all, byte| format!("{all}{byte:02x}")),
+                value
+                    .bytes()
+                    .fold(String::new(), |all, byte| format!("{all}{byte:02X}")),
             ];
             for form in forms {
                 assert!(is_found(value, &form), "{value}: {form}");
@@ -335,8 +341,8 @@ mod tests {
                     let patterns = SecretPatterns::new([value]);
                     let mut lists = SearchLists::default();
                     let mut starts = 0..form.len();
-                    let found = starts
-                        .any(|at| patterns.end_of(form.as_bytes(), at, &mut lists).is_some());
+                    let found =
+                        starts.any(|at| patterns.end_of(form.as_bytes(), at, &mut lists).is_some());
                     assert!(found, "{value}: {form}");
                 }
             }
@@ -370,6 +376,9 @@ mod tests {
         let mut lists = SearchLists::default();
         let text = "\\".repeat(4000);
         assert!(patterns.end_of(text.as_bytes(), 0, &mut lists).is_some());
-        assert_eq!(patterns.end_of(&text.as_bytes()[..399], 0, &mut lists), None);
+        assert_eq!(
+            patterns.end_of(&text.as_bytes()[..399], 0, &mut lists),
+            None
+        );
     }
 }
