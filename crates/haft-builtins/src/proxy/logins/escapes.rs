@@ -1,11 +1,9 @@
 //! The ways in which one character stands in an answer: as it is, or escaped for URLs, JSON, JavaScript or HTML, also one within another.
 
-/// Maximum number of escapes within each other inside of an escape: `%2523` for the second character of `&#47;`.
-const DEEPEST: u8 = 2;
 /// Maximum length of one character as it is written, in bytes: `%26amp%3B%23x2F%3B`, and some zeros.
 const WIDEST: usize = 32;
 /// Maximum number of ways in which one place is read: bytes that are all backslashes have many.
-const MOST_READINGS: usize = 8;
+const MOST_READINGS: usize = 12;
 /// Maximum number of digits of a character's number in HTML and JavaScript, with zeros before it.
 const MOST_DIGITS: usize = 8;
 
@@ -80,6 +78,11 @@ impl Reading {
         &self.utf8[..usize::from(self.length)]
     }
 
+    /// Returns the reading with the sign that must follow it.
+    fn closed_by(self, text: &[u8], sign: u8) -> Option<Self> {
+        end_of(text, self.end, sign).map(|end| Self { end, ..self })
+    }
+
     fn is(&self, byte: u8) -> bool {
         self.bytes() == [byte]
     }
@@ -96,53 +99,41 @@ pub(super) fn read_all(text: &[u8], at: usize, into: &mut Vec<Reading>) {
     let text = &text[..end];
     into.clear();
     into.extend(text.get(at).map(|byte| Reading::byte(*byte, at + 1)));
-    if text.get(at).is_some_and(|byte| begins_escape(*byte)) {
-        unfold(text, DEEPEST, into);
-    }
-}
-
-/// Adds what the readings in the list begin: each may be the first character of an escape.
-fn unfold(text: &[u8], depth: u8, list: &mut Vec<Reading>) {
+    // Each reading may be the first character of a further escape.
     let mut next = 0;
-    while let Some(first) = list.get(next).copied() {
+    while let Some(first) = into.get(next).copied() {
         next += 1;
         let mut add = |reading: Option<Reading>| {
             if let Some(reading) = reading
-                && list.len() < MOST_READINGS
-                && !list.contains(&reading)
+                && into.len() < MOST_READINGS
+                && !into.contains(&reading)
             {
-                list.push(reading);
+                into.push(reading);
             }
         };
         match first.utf8[0] {
-            _ if depth == 0 => {}
             b'%' => {
                 add(hex_byte(text, first.end));
-                add(text.get(first.end).filter(|byte| **byte == b'u').and_then(
-                    // As JavaScript's `escape` writes it.
-                    |_| hex_number(text, first.end + 1, 4, 4),
-                ));
+                let is_wide = text.get(first.end) == Some(&b'u');
+                // As JavaScript's `escape` writes it.
+                add(hex_number(text, first.end + 1, 4, 4).filter(|_| is_wide));
             }
-            b'\\' => backslash(text, first.end, depth - 1, &mut add),
-            b'&' => entity(text, first.end, depth - 1, &mut add),
+            b'\\' => backslash(text, first.end, &mut add),
+            b'&' => entity(text, first.end, &mut add),
             _ => {}
         }
     }
 }
 
 /// Adds what a backslash and the characters at this place stand for.
-fn backslash(text: &[u8], at: usize, depth: u8, add: &mut impl FnMut(Option<Reading>)) {
+fn backslash(text: &[u8], at: usize, add: &mut impl FnMut(Option<Reading>)) {
     let Some(first) = text.get(at) else { return };
     match first {
         b'u' => {
             add(hex_number(text, at + 1, 4, 4));
-            for open in ends_of(text, at + 1, b'{', depth) {
+            if let Some(open) = end_of(text, at + 1, b'{') {
                 let number = hex_number(text, open, 1, MOST_DIGITS);
-                let close = |reading: Reading| {
-                    let end = ends_of(text, reading.end, b'}', depth).next()?;
-                    Some(Reading { end, ..reading })
-                };
-                add(number.and_then(close));
+                add(number.and_then(|number| number.closed_by(text, b'}')));
             }
         }
         b'x' => {
@@ -161,54 +152,55 @@ fn backslash(text: &[u8], at: usize, depth: u8, add: &mut impl FnMut(Option<Read
                 add(Some(Reading::byte(byte, at + 3)));
             }
         }
-        byte if byte.is_ascii_punctuation() => {
-            for reading in inner(text, at, depth) {
-                if reading.utf8[0].is_ascii_punctuation() {
-                    add(Some(reading));
-                }
-            }
+        b'%' => {
+            add(Some(Reading::byte(b'%', at + 1)));
+            let escaped =
+                percent(text, at).filter(|escaped| escaped.utf8[0].is_ascii_punctuation());
+            add(escaped);
         }
+        byte if byte.is_ascii_punctuation() => add(Some(Reading::byte(*byte, at + 1))),
         _ => {}
     }
 }
 
 /// Adds what `&` and the characters at this place stand for in HTML.
-fn entity(text: &[u8], at: usize, depth: u8, add: &mut impl FnMut(Option<Reading>)) {
-    let close = |reading: Reading| {
-        let end = ends_of(text, reading.end, b';', depth).next()?;
-        Some(Reading { end, ..reading })
-    };
-    for after in ends_of(text, at, b'#', depth) {
+fn entity(text: &[u8], at: usize, add: &mut impl FnMut(Option<Reading>)) {
+    if let Some(after) = end_of(text, at, b'#') {
         let number = match text.get(after) {
             Some(b'x' | b'X') => hex_number(text, after + 1, 1, MOST_DIGITS),
             _ => number(text, after, 10, 1..=MOST_DIGITS),
         };
-        add(number.and_then(close));
+        add(number.and_then(|number| number.closed_by(text, b';')));
     }
-    let letters = |byte: &&u8| byte.is_ascii_alphabetic();
-    let length = text[at.min(text.len())..]
+    let rest = text.get(at..).unwrap_or_default();
+    let is_letter = |byte: &&u8| byte.is_ascii_alphabetic();
+    let length = rest.iter().take_while(is_letter).count();
+    let known = NAMES
         .iter()
-        .take_while(letters)
-        .count();
-    let name = &text[at.min(text.len())..][..length];
-    let known = NAMES.iter().find(|(known, _)| known.as_bytes() == name);
-    add(known.and_then(|(_, byte)| close(Reading::byte(*byte, at + length))));
+        .find(|(name, _)| name.as_bytes() == &rest[..length]);
+    add(known.and_then(|(_, byte)| Reading::byte(*byte, at + length).closed_by(text, b';')));
 }
 
-/// Returns the ways to read what is within an escape.
-fn inner(text: &[u8], at: usize, depth: u8) -> Vec<Reading> {
-    let plain = text.get(at).map(|byte| Reading::byte(*byte, at + 1));
-    let mut list: Vec<Reading> = plain.into_iter().collect();
-    unfold(text, depth, &mut list);
-    list
+/// Returns where a sign of an escape ends if it stands here, as it is or itself escaped for a URL.
+fn end_of(text: &[u8], at: usize, sign: u8) -> Option<usize> {
+    if text.get(at) == Some(&sign) {
+        return Some(at + 1);
+    }
+    percent(text, at)
+        .filter(|escaped| escaped.is(sign))
+        .map(|escaped| escaped.end)
 }
 
-/// Returns where this character ends if it stands here, however it is written.
-fn ends_of(text: &[u8], at: usize, wanted: u8, depth: u8) -> impl Iterator<Item = usize> {
-    let found = inner(text, at, depth).into_iter();
-    found
-        .filter(move |reading| reading.is(wanted))
-        .map(|reading| reading.end)
+/// Reads `%2F`, `%252F`, and so on.
+fn percent(text: &[u8], at: usize) -> Option<Reading> {
+    let mut reading = Reading::byte(*text.get(at)?, at + 1);
+    if !reading.is(b'%') {
+        return None;
+    }
+    while reading.is(b'%') {
+        reading = hex_byte(text, reading.end)?;
+    }
+    Some(reading)
 }
 
 fn hex_byte(text: &[u8], at: usize) -> Option<Reading> {
@@ -351,7 +343,7 @@ mod tests {
                 read_all(text.as_bytes(), at, &mut list);
                 let wide = list.iter().any(|reading| reading.end > at + WIDEST);
                 assert!(
-                    !list.is_empty() && list.len() <= 8 && !wide,
+                    !list.is_empty() && list.len() <= 12 && !wide,
                     "{pattern} {at}"
                 );
             }

@@ -1,12 +1,13 @@
 //! Masks a credential's value where a server sends it back: a command would read it otherwise.
 //!
 //! Each byte of it becomes a star, so that lengths hold. Nothing else of what a command gets depends on the value, neither where an answer is
-//! cut nor when its pieces come: the last bytes of a body always wait, whatever they are, until more come, the body ends, or nothing has come
+//! cut nor when its pieces come: the last bytes of a body always wait, whatever they are, until enough follow, the body ends, or they have waited
 //! for a while.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -20,18 +21,20 @@ use super::pattern::SearchLists;
 use crate::proxy::ProxyBody;
 
 const MASK: u8 = b'*';
-/// After this time without more bytes, those that wait are passed on: servers send events and words one by one.
-const IDLE: Duration = Duration::from_millis(100);
+/// After this time bytes are passed on whatever follows: servers send events and words one by one.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// The same after the command itself made the server wait: it would cut a value in two otherwise, where the way to the server is long.
-const IDLE_BEHIND: Duration = Duration::from_secs(2);
+const PATIENCE_BEHIND: Duration = Duration::from_secs(2);
 /// A command that takes nothing for so long makes the server wait.
 const BEHIND: Duration = Duration::from_millis(50);
+/// What comes within this time is passed on together.
+const TOGETHER: Duration = Duration::from_millis(10);
 
 /// Masks the values of headers, and leaves out those whose names hold a value.
 pub(super) fn mask_headers(headers: &mut HeaderMap, secret: &LoginSecret) {
     let masked = |bytes: &[u8]| {
         let mut window = Window::default();
-        window.add(bytes);
+        window.add(bytes, Instant::now());
         let masked = window.give_all(secret);
         (masked != bytes).then_some(masked)
     };
@@ -55,13 +58,19 @@ struct Window {
     read: Vec<u8>,
     /// The end of that, as far as it was not passed on, masked.
     held: BytesMut,
+    /// When that came, and how many bytes each time.
+    arrivals: VecDeque<(Instant, usize)>,
     lists: SearchLists,
 }
 
 impl Window {
-    fn add(&mut self, more: &[u8]) {
+    fn add(&mut self, more: &[u8], now: Instant) {
         self.read.extend_from_slice(more);
         self.held.extend_from_slice(more);
+        match self.arrivals.back_mut() {
+            Some((since, count)) if now.duration_since(*since) < TOGETHER => *count += more.len(),
+            _ => self.arrivals.push_back((now, more.len())),
+        }
     }
 
     /// Returns all but the bytes at the end that may belong to a value.
@@ -70,14 +79,44 @@ impl Window {
         let decided = self.read.len().saturating_sub(longest);
         self.mask(decided, secret);
         self.read.drain(..decided);
-        let pass = self.held.len().saturating_sub(longest);
-        self.held.split_to(pass).freeze()
+        self.give(self.held.len().saturating_sub(longest))
     }
 
-    /// Returns all that was not passed on. What comes next may still end a value that began here.
+    /// Returns what has waited for long enough. What comes next may still end a value that began there.
+    fn give_late(&mut self, secret: &LoginSecret, now: Instant, patience: Duration) -> Bytes {
+        let late = self.arrivals.iter();
+        let late = late.take_while(|(since, _)| now >= *since + TOGETHER + patience);
+        let count = late.map(|(_, count)| *count).sum();
+        if count > 0 {
+            self.mask(self.read.len(), secret);
+        }
+        self.give(count)
+    }
+
+    /// Returns all that was not passed on.
     fn give_all(&mut self, secret: &LoginSecret) -> Bytes {
         self.mask(self.read.len(), secret);
-        self.held.split().freeze()
+        self.give(self.held.len())
+    }
+
+    fn give(&mut self, count: usize) -> Bytes {
+        let mut left = count;
+        while let Some((_, waiting)) = self.arrivals.front_mut() {
+            let taken = left.min(*waiting);
+            *waiting -= taken;
+            left -= taken;
+            if *waiting > 0 {
+                break;
+            }
+            self.arrivals.pop_front();
+        }
+        self.held.split_to(count).freeze()
+    }
+
+    /// Has everything wait from now on.
+    fn wait_anew(&mut self, now: Instant) {
+        self.arrivals.clear();
+        self.arrivals.push_back((now, self.held.len()));
     }
 
     /// Masks the values that begin in the first bytes.
@@ -100,8 +139,10 @@ pub(super) struct MaskedBody {
     /// A frame without data that follows the bytes that are held.
     next: Option<Frame<Bytes>>,
     ended: bool,
-    /// Until when more bytes are waited for, if the body has none now.
-    wait: Option<Pin<Box<Sleep>>>,
+    /// Ends when bytes have waited for long enough.
+    timer: Pin<Box<Sleep>>,
+    /// Whether the body had nothing when it was looked at last.
+    has_paused: bool,
     /// When the last piece was given.
     given: Option<Instant>,
     is_behind: bool,
@@ -115,7 +156,8 @@ impl MaskedBody {
             window: Window::default(),
             next: None,
             ended: false,
-            wait: None,
+            timer: Box::pin(sleep(PATIENCE)),
+            has_paused: false,
             given: None,
             is_behind: false,
         }
@@ -124,15 +166,16 @@ impl MaskedBody {
     /// Returns the next bytes to pass on, also none.
     fn poll_bytes(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, hyper::Error>> {
         let frame = match Pin::new(&mut self.body).poll_frame(context) {
-            Poll::Pending => return self.poll_wait(context).map(Ok),
+            Poll::Pending => {
+                self.has_paused = true;
+                return self.poll_late(context).map(Ok);
+            }
             Poll::Ready(frame) => frame,
         };
-        if self.wait.take().is_some() {
-            self.is_behind = false;
-        }
+        self.is_behind &= !std::mem::take(&mut self.has_paused);
         let passed = match frame.transpose()?.map(Frame::into_data) {
             Some(Ok(data)) => {
-                self.window.add(&data);
+                self.window.add(&data, Instant::now());
                 self.window.give_decided(&self.secret)
             }
             Some(Err(other)) => {
@@ -150,15 +193,26 @@ impl MaskedBody {
         Poll::Ready(Ok(passed))
     }
 
-    /// Waits for more bytes, and gives what waits with them once that takes long.
-    fn poll_wait(&mut self, context: &mut Context<'_>) -> Poll<Bytes> {
-        let idle = if self.is_behind { IDLE_BEHIND } else { IDLE };
-        let wait = self.wait.get_or_insert_with(|| Box::pin(sleep(idle)));
-        // Once it is over, nothing is held until more has come.
-        if self.window.held.is_empty() || wait.as_mut().poll(context).is_pending() {
-            return Poll::Pending;
+    /// Waits until bytes have waited for long enough, and returns them.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<Bytes> {
+        let patience = if self.is_behind {
+            PATIENCE_BEHIND
+        } else {
+            PATIENCE
+        };
+        while let Some((since, _)) = self.window.arrivals.front() {
+            let until = *since + TOGETHER + patience;
+            if self.timer.deadline() != until {
+                self.timer.as_mut().reset(until);
+            }
+            ready!(self.timer.as_mut().poll(context));
+            let now = Instant::now().max(until);
+            let late = self.window.give_late(&self.secret, now, patience);
+            if !late.is_empty() {
+                return Poll::Ready(late);
+            }
         }
-        Poll::Ready(self.window.give_all(&self.secret))
+        Poll::Pending
     }
 }
 
@@ -172,7 +226,10 @@ impl Body for MaskedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let this = &mut *self;
         let given = this.given.take();
-        this.is_behind |= given.is_some_and(|given| given.elapsed() > BEHIND);
+        if given.is_some_and(|given| given.elapsed() > BEHIND) {
+            this.is_behind = true;
+            this.window.wait_anew(Instant::now());
+        }
         loop {
             if let Some(next) = this.next.take() {
                 return Poll::Ready(Some(Ok(next)));
@@ -180,7 +237,7 @@ impl Body for MaskedBody {
             if this.ended {
                 return Poll::Ready(None);
             }
-            match std::task::ready!(this.poll_bytes(context)) {
+            match ready!(this.poll_bytes(context)) {
                 Err(error) => return Poll::Ready(Some(Err(error))),
                 Ok(bytes) if bytes.is_empty() => {}
                 Ok(bytes) => {
@@ -324,28 +381,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_a_server_sends_word_by_word_comes_soon() {
-        let pieces = pieces(&[
-            (0, "data: 1\n\n"),
-            (700, "data: 2\n\n"),
-            (700, "abab-abac\n"),
-        ])
-        .await;
-        let expect = [
-            (100, "data: 1\n\n"),
-            (800, "data: 2\n\n"),
-            (1400, "*********\n"),
-        ];
-        let expect = expect.map(|(when, text)| (when, text.to_owned()));
-        // The timers of tokio count whole milliseconds.
-        let near = |one: u128, two: u128| one.abs_diff(two) <= 3;
-        assert!(
-            pieces.len() == 3
-                && pieces
-                    .iter()
-                    .zip(&expect)
-                    .all(|(one, two)| near(one.0, two.0) && one.1 == two.1),
-            "{pieces:?}"
-        );
+        for pause in [1, 30, 90, 700] {
+            let words: Vec<String> = (0..40).map(|count| format!("data: {count}\n\n")).collect();
+            let mut parts: Vec<Part<'_>> =
+                words.iter().map(|word| (pause, word.as_str())).collect();
+            parts.push((pause, "abab-abac\n"));
+            let pieces = pieces(&parts).await;
+            let all: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
+            assert_eq!(all, words.concat() + "*********\n");
+            let mut came = 0;
+            for (when, text) in &pieces {
+                for _ in 0..text.matches("data").count() {
+                    came += 1;
+                    let sent = u128::from(pause) * came;
+                    assert!((sent..=sent + 120).contains(when), "{pause}: {came} {when}");
+                }
+            }
+        }
     }
 
     #[tokio::test(start_paused = true)]
