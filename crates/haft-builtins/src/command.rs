@@ -57,6 +57,7 @@ mod tasks;
 mod think_clock;
 mod trusted;
 mod typed;
+mod variables;
 mod wait;
 mod walk;
 

@@ -94,7 +94,7 @@ pub use crate::safeguards::{Safeguard, Safeguards};
 pub use crate::secret_files::SecretFiles;
 pub use haft_command::{CommandUses, PathAccess, PathCertainty, PathUse};
 pub use haft_files::secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
-pub use haft_shell::{join_words, plain_words, reads_alike};
+pub use haft_shell::{join_words, plain_words, reads_alike, runs_at_start};
 
 pub use crate::builder::{PolicyBuilder, PolicyParts};
 pub use crate::profile::{CommandPolicy, Profile};

@@ -114,7 +114,8 @@ impl<'a> Parser<'a> {
                 values: vec![AssignedValue::Unknown],
                 words: Vec::new(),
                 within: Vec::new(),
-                text: format!("{name}="),
+                // Its value is one that the line alone does not tell.
+                text: format!("{name}=${name}"),
             });
         }
         self.skip_lines()?;

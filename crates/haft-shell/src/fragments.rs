@@ -16,6 +16,8 @@ const KEYWORDS: &[&str] = &[
 pub struct Fragments {
     /// Simple commands, without preceding assignments. A file that a redirection reads is one of the words.
     pub commands: Vec<Vec<String>>,
+    /// The assignments before them.
+    pub assignments: Vec<String>,
     /// Targets of redirections that write.
     pub targets: Vec<String>,
     /// Files that redirections read.
@@ -95,12 +97,15 @@ impl<'a, 'f> Search<'a, 'f> {
     }
 
     fn end_command(&mut self) {
-        let words = std::mem::take(&mut self.words);
+        let mut words = std::mem::take(&mut self.words);
         let start = words
             .iter()
             .position(|w| !KEYWORDS.contains(&w.as_str()) && !is_assignment(w) && w != "-p");
-        if let Some(start) = start {
-            self.found.commands.push(words[start..].to_vec());
+        let command = words.split_off(start.unwrap_or(words.len()));
+        words.retain(|word| is_assignment(word));
+        self.found.assignments.append(&mut words);
+        if !command.is_empty() {
+            self.found.commands.push(command);
         }
     }
 

@@ -52,12 +52,14 @@ mod plain;
 mod fragments;
 mod path;
 mod startup;
+mod executed;
 
 pub use crate::alike::reads_alike;
 pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
 pub use crate::command::{AssignedValue, SimpleCommand};
 pub use crate::each::Loop;
 pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
+pub use crate::executed::{ValueUse, runs_at_start, split_assignment, value_use};
 pub use crate::format::conversions;
 pub use crate::fragments::{Fragments, fragments};
 pub use crate::layers::{Layers, ShellText, is_shell, layers, script};

@@ -34,6 +34,7 @@ use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::BackgroundTasks;
 use crate::command::trusted;
+use crate::command::variables::with_variables;
 use crate::files::check::{Checker, CheckerFinding};
 use crate::lexical::normalize;
 
@@ -387,7 +388,7 @@ impl Commands {
             .all(|wanted| wanted.risk == Risk::Safe);
         let outside = self.workspace.repository();
         let top = outside.map_or(self.workspace.root(), OutsideRepository::tree);
-        let spec = git::with_settings(variables(spec, input)?, reads, top);
+        let spec = git::with_settings(with_variables(spec, input)?, reads, top);
         let mut spec = self.confined(spec, covers);
         // A command that was judged to only read cannot do more, even if the judgement was wrong.
         spec.mounts.only_reads = reads;
@@ -413,7 +414,7 @@ impl Commands {
             return Err(ToolError::invalid_arguments(message).with_advice("omit cwd"));
         }
         let folder = CommandNetwork::packages_folder(folder)?;
-        let spec = variables(CommandSpec::new(program, &folder), input)?;
+        let spec = with_variables(CommandSpec::new(program, &folder), input)?;
         let mut spec = spec.with_mounts(Mounts::workspace(folder));
         self.surroundings.add_to(&mut spec);
         Ok(self.with_memory_limit(spec))
@@ -540,18 +541,6 @@ fn without_byte_code(mut spec: CommandSpec) -> CommandSpec {
     let name = "PYTHONDONTWRITEBYTECODE".into();
     spec.env.entry(name).or_insert("1".into());
     spec
-}
-
-/// Sets the variables of the call.
-fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSpec, ToolError> {
-    for (name, value) in &input.env {
-        if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
-            let message = format!("env: {name:?} cannot be a variable");
-            return Err(ToolError::invalid_arguments(message));
-        }
-        spec = spec.with_env(name, value);
-    }
-    Ok(spec)
 }
 
 /// Returns a command from its line and, if it needs no shell, its exact words.

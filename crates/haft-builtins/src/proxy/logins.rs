@@ -1,7 +1,9 @@
 //! `Logins`: the host's credentials for HTTPS, which haft puts into requests on their way out, so that no command sees them.
 
 mod authority;
+mod escapes;
 mod masked;
+mod pattern;
 mod secret;
 mod serve;
 mod source;

@@ -57,6 +57,12 @@ async fn a_command_gives_its_output_and_exit() {
             "w\n",
             "",
         ),
+        // The shell of the line runs nothing before it.
+        (
+            json!({"command": "echo line; bash -c 'echo child'", "env": {"BASH_ENV": "$(echo said >&2)"}}),
+            "line\nchild\n",
+            "said\n",
+        ),
         (json!({"command": "cat"}), "", ""),
         (json!({"command": "printf '日本'"}), "日本", ""),
     ];
@@ -117,6 +123,11 @@ async fn wrong_commands_say_what_is_wrong() {
             json!({"command": "ls", "env": {"A=B": "c"}}),
             InvalidArguments,
             "env",
+        ),
+        (
+            json!({"command": "ls; ls", "env": {"BASH_FUNC_ls%%": "() { id; }"}}),
+            InvalidArguments,
+            "write the function into the line",
         ),
     ];
     for (args, kind, says) in rows {

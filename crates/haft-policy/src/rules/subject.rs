@@ -110,7 +110,8 @@ impl<'a> Subject<'a> {
             return None;
         };
         Some(self.command.get_or_init(|| {
-            let view = CommandView::new(command, argv.as_deref());
+            let view = CommandView::new(command, argv.as_deref())
+                .with_variables(self.call.value().get("env"));
             // The settings of another folder can make git run anything: clause 4.
             let elsewhere = || view.runs("git") && may_change_folder(self.call);
             if sets_variables(self.call.value()) || elsewhere() || self.is_unsettled() {

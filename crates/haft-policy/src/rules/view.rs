@@ -7,6 +7,8 @@ use haft_shell::{
     script,
 };
 
+mod variables;
+
 use crate::commands::folders::RunFolders;
 use crate::commands::remembered::parse_line;
 use crate::commands::risk::{are_harmless, discards_content};
@@ -91,6 +93,7 @@ impl CommandView {
             Ok(line) => {
                 for part in &line.commands {
                     view.add(&part.words, &part.assignments, &folders);
+                    view.add_assigned(part, &folders, 0);
                 }
                 view.writes = line.writes.iter().any(|to| !discards_content(&to.text));
                 view.add_targets(&line, &folders);
@@ -202,6 +205,7 @@ impl CommandView {
         }
         for part in &read.commands {
             self.add_layers(&layers(&part.words), &folders, depth);
+            self.add_assigned(part, &folders, depth);
         }
         self.add_targets(&read, &folders);
     }
@@ -211,9 +215,11 @@ impl CommandView {
         self.forms.push(line.trim().to_owned());
         let Fragments {
             commands,
+            assignments,
             targets,
             reads,
         } = fragments(line);
+        self.add_set_by_words(&assignments, folders, depth);
         for command in &commands {
             self.add_layers(&layers(command), folders, depth);
         }
@@ -266,6 +272,9 @@ impl CommandView {
             if files != TouchedFiles::default() {
                 self.touch(&folders.behind(layer.folder), files);
             }
+        }
+        if let Some(whole) = all.commands.first() {
+            self.add_set_by_words(whole.words, folders, depth);
         }
         for script in &all.scripts {
             let folders = folders.behind(script.folder);

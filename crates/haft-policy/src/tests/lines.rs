@@ -39,7 +39,7 @@ fn every_simple_command_is_a_part() {
             &["a", "b", "c", "d"],
         ),
         ("for f in a b; do c \"$f\"; done", &["c \"$f\""]),
-        ("for PATH in a; do c; done", &["PATH=", "c"]),
+        ("for PATH in a; do c; done", &["PATH=$PATH", "c"]),
         ("for ((i = 0; i < 3; i++)); do a; done", &["a"]),
         ("case $x in (a|b) c;; d) e;& *) f;; esac", &["c", "e", "f"]),
         ("f() { a; }; function g { b; }", &["a", "b"]),

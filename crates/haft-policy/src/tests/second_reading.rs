@@ -381,3 +381,114 @@ fn a_deny_looks_into_what_is_read_twice() {
         assert_eq!(verdict, DENY, "{line}");
     }
 }
+
+/// What a line, or the argument `env` of its call, makes a shell or a program run by a variable.
+#[test]
+fn a_deny_looks_into_variables_that_are_run() {
+    let lists = Lists {
+        deny: &["Bash(git push)", "Read(key.txt)"],
+        allow: &["Bash"],
+        ..Lists::default()
+    };
+    let verdict = |line: &str, env: serde_json::Value| {
+        let scene = Scene {
+            arguments: json!({"command": line, "env": env}).to_string(),
+            ..run(line)
+        };
+        policy(Profile::Trusted, lists).judge(&scene.call()).verdict
+    };
+    let none = || json!({});
+    // bash runs these, whatever the line is; so do the programs that have such variables.
+    for line in [
+        "PS4='$(git push)'; set -x; ls",
+        "PS4='+ `git push` '; set -x; ls",
+        "PS4='$(git push)' bash -xc ls",
+        "env PS4='$(git push)' bash -xc ls",
+        "env -i PS4='$(git push)' bash -xc ls",
+        "env -S \"PS4='$(git push)' bash -xc ls\"",
+        "export PS4='$(git push)'; bash -x f",
+        "declare -x PS4='$(git push)'; bash -x f",
+        "bash -c 'PS4=\"\\$(git push)\"; set -x; ls'",
+        "x='$(git push)'; PS4=$x; set -x; ls",
+        "BASH_ENV='$(git push)' bash -c true",
+        "BASH_ENV=key.txt bash -c true",
+        "BASH_ENV=./key.txt bash -c true",
+        "PROMPT_COMMAND='git push' bash -i",
+        "env 'BASH_FUNC_ls%%=() { git push; }' bash -c ls",
+        "GIT_EDITOR='git push' git commit",
+        "GIT_SSH_COMMAND='git push; ssh' git fetch",
+        "PAGER='sh -c \"git push\"' git log",
+        "make CC='$(shell git push)' EDITOR='git push'",
+        "LESSOPEN='|git push' less f",
+        "x=(a); PAGER='git push' git log",
+        "sh -c \"x=(a); PAGER='git push' git log\"",
+    ] {
+        assert_eq!(verdict(line, none()), DENY, "{line}");
+    }
+    for (name, value) in [
+        ("PS4", "$(git push)"),
+        ("PS1", "`git push`"),
+        ("BASH_ENV", "$(git push)"),
+        ("BASH_ENV", "key.txt"),
+        ("BASH_FUNC_ls%%", "() { git push; }"),
+        ("PROMPT_COMMAND", "git push"),
+        ("GIT_SSH_COMMAND", "git push"),
+        ("ANY", "$(git push)"),
+    ] {
+        assert_eq!(verdict("ls", json!({name: value})), DENY, "{name}={value}");
+    }
+}
+
+#[test]
+fn what_a_variable_may_run_is_asked_about_where_a_rule_could_deny_it() {
+    let lists = Lists {
+        deny: &["Bash(git push)"],
+        allow: &["Bash", "Bash(*)"],
+        ..Lists::default()
+    };
+    let verdict = |lists, line: &str| {
+        policy(Profile::Trusted, lists)
+            .judge(&run(line).call())
+            .verdict
+    };
+    for line in [
+        // No one knows which programs run such a value.
+        "MY_HOOK='git push' ./x",
+        "MY_HOOK='sh -c \"git push\"' ./x",
+        "make TEST_RUNNER='git push'",
+        // The value is known only at run time, or not by its text.
+        "PS4=$x; set -x; ls",
+        "PS4='\\044(git push)'; set -x; ls",
+        "PS4='$'; PS4+='(git push)'; set -x; ls",
+        "for PS4 in '$(git push)'; do set -x; ls; done",
+        "read PS4 < f; set -x; ls",
+        "printf -v PS4 '%s' x; set -x; ls",
+        "printf -vPS4 %s x; set -x; ls",
+        "read -aPS4 < f; set -x; ls",
+        "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!git push' git x",
+        "GIT_CONFIG_PARAMETERS=\"'alias.x=!git push'\" git x",
+        "declare -n r=PS4; r=x; set -x; ls",
+        "mapfile PS4 < f; set -x; ls",
+        "GIT_EDITOR=\"$x\" git commit",
+        "export GIT_EDITOR=$x; git commit",
+        "BASH_ENV=$x bash -c true",
+    ] {
+        assert_eq!(verdict(lists, line), ASK, "{line}");
+    }
+    let one = |deny| Lists { deny, ..lists };
+    // Without a rule that could mean it, the profile and allow rules alone decide.
+    for line in [
+        "MY_HOOK='git pull' ./x",
+        "PS4='+ ${BASH_SOURCE}:${LINENO}: '; set -x; ls",
+        "PAGER=cat git log",
+        "PAGER= git log",
+        "TAG=$(git describe) ./x",
+        "FLAGS=\"$FLAGS -O2\" ./x",
+        "NODE_ENV=test ./x",
+        "PATH=$PWD/bin:$PATH ./x",
+        "file='git push'; cat f",
+    ] {
+        let without = verdict(one(&[]), line);
+        assert_eq!(verdict(lists, line), without, "{line}");
+    }
+}

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use super::{Places, is_system};
 
-/// Where programs that no package brought keep the settings of the machine.
-const LOCAL_SETTINGS: &str = "/usr/local/etc";
+/// Where programs are installed that keep the settings of the machine beside themselves.
+const PREFIXES: [&str; 2] = ["/usr", "/usr/local"];
+/// Such settings: npm's, for one, with its tokens, and those of pip's site.
+const LOCAL_SETTINGS: [&str; 2] = ["etc", "pip.conf"];
 
 impl Places {
     /// Returns the host's own files, this user's homes and the folders that tools may change, if they exist and
@@ -22,9 +24,10 @@ impl Places {
             .filter(|path| is_system(path) && path.exists())
             .cloned()
             .collect();
-        // No package ships these, so all of them are an administrator's: npm's, for one, with its tokens.
-        let has_settings = fs::read_dir(LOCAL_SETTINGS).is_ok_and(|mut list| list.next().is_some());
-        found.extend(has_settings.then(|| LOCAL_SETTINGS.into()));
+        let settings = PREFIXES
+            .iter()
+            .flat_map(|prefix| settings_in(prefix.as_ref()));
+        found.extend(settings.filter(|path| is_system(path)));
         found.sort();
         // A path inside another one is hidden with it.
         found.dedup_by(|next, kept| next.starts_with(kept));
@@ -42,6 +45,15 @@ impl Places {
         add_parts(folder, &self.foreign(), &mut parts);
         parts
     }
+}
+
+/// Returns the settings of the machine in a folder of programs, if there are any. No package system says of them what is as it was shipped, so
+/// all of them count as an administrator's.
+fn settings_in(prefix: &Path) -> impl Iterator<Item = PathBuf> {
+    let all = LOCAL_SETTINGS.map(|name| prefix.join(name)).into_iter();
+    // A link in its place leads to what jails do not show, or to a folder that is hidden itself.
+    all.filter_map(|path| path.canonicalize().ok())
+        .filter(|path| fs::read_dir(path).map_or(true, |mut list| list.next().is_some()))
 }
 
 /// The users of system services have homes such as `/usr/sbin`, which do not count.
@@ -62,5 +74,29 @@ fn add_parts(at: &Path, foreign: &[PathBuf], parts: &mut Vec<PathBuf>) {
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             add_parts(&entry.path(), foreign, parts);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::settings_in;
+
+    #[test]
+    fn settings_of_the_machine_beside_its_programs_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let found = || settings_in(&root).collect::<Vec<_>>();
+        assert_eq!(found().len(), 0);
+        fs::create_dir(root.join("etc")).unwrap();
+        assert_eq!(found().len(), 0);
+        fs::write(root.join("etc/npmrc"), "").unwrap();
+        fs::write(root.join("pip.conf"), "").unwrap();
+        assert_eq!(found(), [root.join("etc"), root.join("pip.conf")]);
+        fs::rename(root.join("etc"), root.join("real")).unwrap();
+        symlink("real", root.join("etc")).unwrap();
+        assert_eq!(found(), [root.join("real"), root.join("pip.conf")]);
     }
 }

@@ -11,12 +11,18 @@ use crate::hook::shell_state::{ShellState, is_function, is_variable};
 const MOST_NAMED: usize = 4;
 /// Maximum length of a name that a session keeps, in bytes.
 const LONGEST_NAME: usize = 256;
-/// Exported variables that every shell sets itself.
-const OF_EACH_SHELL: [&str; 10] = [
+/// Exported variables that every shell sets itself, and all that change what bash runs or how it reads a line (bash(1) "Shell Variables").
+const OF_EACH_SHELL: &[&str] = &[
     // What shells run by themselves: no later line would show it.
     "BASH_ENV",
     "ENV",
     "PROMPT_COMMAND",
+    "PS0",
+    "PS1",
+    "PS2",
+    "PS3",
+    "PS4",
+    "MAILPATH",
     "_",
     "SHLVL",
     "PWD",
@@ -24,6 +30,24 @@ const OF_EACH_SHELL: [&str; 10] = [
     "IFS",
     "SHELLOPTS",
     "BASHOPTS",
+    "BASH_ARGV0",
+    "BASH_COMPAT",
+    "BASH_LOADABLES_PATH",
+    "BASH_XTRACEFD",
+    "CDPATH",
+    "CHILD_MAX",
+    "EXECIGNORE",
+    "FIGNORE",
+    "FUNCNEST",
+    "GLOBIGNORE",
+    "GLOBSORT",
+    "HISTFILE",
+    "IGNOREEOF",
+    "POSIXLY_CORRECT",
+    "TIMEFORMAT",
+    "TMOUT",
+    "auto_resume",
+    "histchars",
 ];
 /// Variables that bash sets itself, or that change how it splits and prints words.
 const OF_BASH: &[&str] = &[
@@ -45,7 +69,6 @@ const OF_BASH: &[&str] = &[
     "OSTYPE",
     "PIPESTATUS",
     "PPID",
-    "PS4",
     "RANDOM",
     "SECONDS",
     "SRANDOM",

@@ -72,8 +72,8 @@ fn what_a_line_set_and_unset_is_kept_and_nothing_of_the_shells_own() {
         "RANDOM=1|BASHPID=7|TERM=dumb",
     ];
     let after = [
-        "KEPT=k|HOME=/tmp|PATH=/x:/bin|NEW=a=b\n'c|BASH_ENV=./x|ENV=./x|PROMPT_COMMAND=x|PWD=/w|_=x|BASH_FUNC_f%%=() { :|IFS=x|p=now",
-        "RANDOM=2|BASHPID=8|TERM=dumb|own=$(no)|IFS=,|OPTIND=3|HISTCMD=2",
+        "KEPT=k|HOME=/tmp|PATH=/x:/bin|NEW=a=b\n'c|BASH_ENV=./x|ENV=./x|PROMPT_COMMAND=x|PS4=$(x)|CDPATH=/|BASH_COMPAT=3.1|POSIXLY_CORRECT=|EXECIGNORE=*|BASH_XTRACEFD=1|PWD=/w|_=x|BASH_FUNC_f%%=() { :|IFS=x|p=now",
+        "RANDOM=2|BASHPID=8|TERM=dumb|own=$(no)|PS4=$(x)|CDPATH=/|IFS=,|OPTIND=3|HISTCMD=2",
     ];
     let change = changed(&old, &report(before, after, NONE), "p=now");
     let expected = state(

@@ -1,13 +1,14 @@
-//! `LoginSecret`: the header of a credential, and the texts by which a server could give its value back.
+//! `LoginSecret`: the header of a credential, and the patterns by which its value is found where a server gives it back.
 
 use std::fmt;
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
+use base64::engine::general_purpose::STANDARD;
 use hyper::HeaderMap;
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::LoginForm;
+use super::pattern::SecretPatterns;
 
 /// Minimum length of a value: a shorter one would be found in every answer.
 const MIN_VALUE: usize = 4;
@@ -18,8 +19,8 @@ const MAX_VALUE: usize = 8 << 10;
 pub(crate) struct LoginSecret {
     name: HeaderName,
     value: HeaderValue,
-    /// What must not come back, the longest first.
-    texts: Vec<Vec<u8>>,
+    /// What must not come back.
+    patterns: SecretPatterns,
 }
 
 impl fmt::Debug for LoginSecret {
@@ -83,12 +84,11 @@ impl LoginSecret {
         let mut value =
             HeaderValue::from_str(value).map_err(|_| "printed something that is no header")?;
         value.set_sensitive(true);
-        let forms = secrets.iter().flat_map(|text| written_forms(text));
-        let mut texts: Vec<Vec<u8>> = forms.map(String::into_bytes).collect();
-        texts.retain(|text| text.len() >= MIN_VALUE);
-        texts.sort_by(|one, other| (other.len(), one).cmp(&(one.len(), other)));
-        texts.dedup();
-        Ok(Self { name, value, texts })
+        Ok(Self {
+            name,
+            value,
+            patterns: SecretPatterns::new(secrets.iter().map(String::as_str)),
+        })
     }
 
     /// Puts the header into a request, in place of one that the command sent.
@@ -96,50 +96,9 @@ impl LoginSecret {
         headers.insert(self.name.clone(), self.value.clone());
     }
 
-    pub(super) fn texts(&self) -> &[Vec<u8>] {
-        &self.texts
+    pub(super) const fn patterns(&self) -> &SecretPatterns {
+        &self.patterns
     }
-}
-
-/// Returns the ways in which servers write a text back: as it is, as base64 wherever it begins in what is encoded, escaped for URLs, JSON and HTML.
-fn written_forms(text: &str) -> Vec<String> {
-    let mut forms = vec![text.to_owned()];
-    for before in 0..3 {
-        let mut bytes = vec![0; before];
-        bytes.extend_from_slice(text.as_bytes());
-        let whole = STANDARD_NO_PAD.encode(&bytes);
-        // The characters at both ends hold bits of what stands beside the text.
-        let from = before + usize::from(before > 0);
-        let to = whole.len() - usize::from(bytes.len() % 3 != 0);
-        let inner = whole.get(from..to).unwrap_or_default();
-        forms.push(inner.to_owned());
-        forms.push(inner.replace('+', "-").replace('/', "_"));
-    }
-    let escaped = |hex: fn(u8) -> String| -> String {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        let each = text.bytes();
-        each.map(|byte| {
-            if plain(byte) {
-                char::from(byte).to_string()
-            } else {
-                hex(byte)
-            }
-        })
-        .collect()
-    };
-    let (upper, lower) = (
-        escaped(|byte| format!("%{byte:02X}")),
-        escaped(|byte| format!("%{byte:02x}")),
-    );
-    forms.extend([upper.replace("%20", "+"), upper, lower]);
-    let json = text.replace('\\', "\\\\").replace('"', "\\\"");
-    forms.extend([json.replace('/', "\\/"), json]);
-    let html = text
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    forms.push(html.replace('"', "&quot;").replace('\'', "&#39;"));
-    forms
 }
 
 /// Returns the value if it is one line of plain characters.
@@ -164,10 +123,9 @@ fn plain(text: &str) -> Result<&str, String> {
 
 #[cfg(test)]
 mod tests {
-    use base64::Engine;
-    use base64::engine::general_purpose::STANDARD;
     use hyper::HeaderMap;
 
+    use super::super::pattern::SearchLists;
     use super::{LoginForm, LoginSecret};
 
     /// Returns the header, or the error.
@@ -190,31 +148,22 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_known_however_a_server_writes_it() {
-        let form = LoginForm::header("Authorization: Bearer {}").unwrap();
-        let secret = LoginSecret::read(&form, b"a/b+c&d \"e'").unwrap();
-        let is_known = |text: &str| {
-            let found = |part: &Vec<u8>| text.as_bytes().windows(part.len()).any(|at| at == part);
-            secret.texts().iter().any(found)
-        };
-        let mut encoded = Vec::new();
-        for before in ["", "x", "xy", "Bearer "] {
-            encoded.push(STANDARD.encode(format!("{before}a/b+c&d \"e' and more")));
+    fn each_part_of_a_login_is_a_secret() {
+        let git = "protocol=https\nusername=ann\npassword=s3cret\n";
+        for (form, printed) in [
+            (
+                LoginForm::header("Authorization: Basic {}").unwrap(),
+                "YW5uOnMzY3JldA==",
+            ),
+            (LoginForm::Git, git),
+        ] {
+            let secret = LoginSecret::read(&form, printed.as_bytes()).unwrap();
+            for text in ["s3cret", "YW5uOnMzY3JldA==", "czNjcmV0"] {
+                let mut lists = SearchLists::default();
+                let found = secret.patterns().end_of(text.as_bytes(), 0, &mut lists);
+                assert!(found.is_some(), "{form:?}: {text}");
+            }
         }
-        for text in encoded.iter().map(String::as_str).chain([
-            "a/b+c&d \"e'",
-            "?t=a%2Fb%2Bc%26d%20%22e%27",
-            "a%2fb%2bc%26d%20%22e%27",
-            "a%2Fb%2Bc%26d+%22e%27",
-            "{\"t\":\"a\\/b+c&d \\\"e'\"}",
-            "{\"t\":\"a/b+c&d \\\"e'\"}",
-            "a/b+c&amp;d &quot;e&#39;",
-        ]) {
-            assert!(is_known(text), "{text}");
-        }
-        let basic = LoginForm::header("Authorization: Basic {}").unwrap();
-        let secret = LoginSecret::read(&basic, b"YW5uOnMzY3JldA==").unwrap();
-        assert!(secret.texts().contains(&b"s3cret".to_vec()));
     }
 
     #[test]

@@ -359,9 +359,11 @@ fn prepare(
         secret.put_into(headers);
         // What is packed, or a part that the command chose, cannot be searched for the value. A session that the command took along would keep
         // the login.
-        for name in [ACCEPT_ENCODING, RANGE, IF_RANGE, COOKIE] {
+        for name in [RANGE, IF_RANGE, COOKIE] {
             headers.remove(name);
         }
+        // Without a word about it a server may pack what it likes (RFC 9110 §12.5.3).
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
     if let Some(path) = head.uri.path_and_query().cloned() {
         head.uri = Uri::from(path);
