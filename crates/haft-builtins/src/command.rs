@@ -51,6 +51,7 @@ mod serving;
 mod shell_end;
 pub mod shown_git;
 mod sign;
+mod sockets;
 mod signing;
 mod start;
 mod tasks;
@@ -395,9 +396,16 @@ impl TypedTool for RunCommand {
         let view = self.0.view(&input, &words, context).await?;
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
-        let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
+        let (mut spec, mut connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
         let group = self.0.share_loopback(&mut spec, &input, context).await?;
-        let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
+        let mut unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
+        unseen_git.unsigned = connected
+            .offer_gpg(
+                self.0.surroundings.gpg.as_ref(),
+                &unseen_git.gpg_keys,
+                &mut spec,
+            )
+            .await;
         let client = ClientInput::of(&input, context);
         let wait = client.prepare(&mut spec, &input, context);
         let note = client.note(&input);

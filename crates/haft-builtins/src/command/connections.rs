@@ -1,6 +1,7 @@
 //! `Connections`: decides about the connections of one command, also in the background, and remembers the decisions.
 
 pub(super) mod judge;
+mod socket;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -400,6 +401,9 @@ impl Connections {
         &self,
         place: &ConnectionTarget,
     ) -> Result<ConnectionTarget, ConnectionRefusal> {
+        if place.is_socket() {
+            return Ok(place.clone());
+        }
         let private = check_host(&place.host).is_err();
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
         // The policy denies by name what no decision can open.
@@ -537,7 +541,7 @@ impl Connections {
 
 fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> ConnectionRefusal {
     ConnectionRefusal::Judged {
-        place: format!("{}:{}", place.host, place.port),
+        place: place.written(),
         why,
         operator,
     }
