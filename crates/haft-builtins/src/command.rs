@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod changes;
 mod agent;
+mod cannot_work;
 mod connect;
 mod connections;
 mod copy;
@@ -414,7 +415,15 @@ impl TypedTool for RunCommand {
         let mut asking = connected.begin_asking();
         let (running, fed) = match self.0.start(spec, client).await {
             Ok(started) => started,
-            Err(not_started) => return without_start(not_started),
+            Err(not_started) => {
+                let data = CommandData {
+                    exit_code: not_started.exit_code(),
+                    ..CommandData::default()
+                };
+                let result = without_start(not_started)?;
+                let notes = cannot_work::notes(&input, &data);
+                return Ok(self.0.said.add(result, notes, context));
+            }
         };
         let started = LaunchedCommand {
             membership: group.and_then(|group| group.join(&running)),
@@ -432,7 +441,9 @@ impl TypedTool for RunCommand {
             let result = result(&data, kept, &started, exit.as_ref())?;
             let failed = result.error.is_some();
             let missed = secrets::note(&unseen, &input, &data).filter(|_| failed);
+            let cannot = failed.then(|| cannot_work::notes(&input, &data));
             let notes = unseen_git.notes(&input, failed).into_iter().chain(missed);
+            let notes = notes.chain(cannot.into_iter().flatten());
             let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;

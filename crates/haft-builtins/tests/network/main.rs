@@ -16,6 +16,7 @@ mod git_server;
 mod gpg;
 mod logins;
 mod modes;
+mod notes;
 mod pip;
 mod private;
 mod rows;
@@ -234,6 +235,7 @@ fn main() {
         agent::all(&sandbox).await;
         gpg::all(&sandbox).await;
         sockets::all(&sandbox).await;
+        notes::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });
 }
