@@ -9,8 +9,8 @@ use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 
 use super::LoginForm;
 
-/// Minimum length of a value: a shorter one would be found in every answer.
-const MIN_VALUE: usize = 4;
+/// Minimum length of a value, in bytes: a shorter one would be found, and masked, in ordinary text.
+const MIN_VALUE: usize = 8;
 /// Maximum length of a value.
 const MAX_VALUE: usize = 8 << 10;
 
@@ -48,11 +48,11 @@ impl LoginSecret {
                     && let Ok(decoded) = STANDARD.decode(value)
                     && let Ok(decoded) = String::from_utf8(decoded)
                 {
-                    secrets.extend(
-                        decoded
-                            .split_once(':')
-                            .map(|(_, password)| password.to_owned()),
-                    );
+                    // A token may also stand in place of the name.
+                    if let Some((name, password)) = decoded.split_once(':') {
+                        let secret = if password.is_empty() { name } else { password };
+                        secrets.push(long(secret)?.to_owned());
+                    }
                     secrets.push(decoded);
                 }
                 Self::new(name.clone(), &format!("{before}{value}{after}"), &secrets)
@@ -69,6 +69,7 @@ impl LoginSecret {
                 if password.is_empty() {
                     return Err("knows no password for this host: log in once in a terminal (git fetch, or the helper's own login)".to_owned());
                 }
+                long(password)?;
                 let basic = STANDARD.encode(format!("{user}:{password}"));
                 Self::new(
                     AUTHORIZATION,
@@ -142,12 +143,24 @@ fn written_forms(text: &str) -> Vec<String> {
     forms
 }
 
+/// Returns a secret if it is long enough to be known again.
+fn long(secret: &str) -> Result<&str, String> {
+    if secret.len() >= MIN_VALUE {
+        return Ok(secret);
+    }
+    Err(format!(
+        "gives a secret of {} bytes, which is not used: with fewer than {MIN_VALUE}, haft would take ordinary words of answers for it and mask them; \
+         use a token in place of a short password",
+        secret.len()
+    ))
+}
+
 /// Returns the value if it is one line of plain characters.
 fn plain(text: &str) -> Result<&str, String> {
     if text.is_empty() {
         return Err("printed nothing: run it once in a terminal to log in".to_owned());
     }
-    if text.len() < MIN_VALUE || text.len() > MAX_VALUE {
+    if long(text)?.len() > MAX_VALUE {
         return Err(format!(
             "printed {} bytes, which is no credential",
             text.len()
@@ -213,23 +226,42 @@ mod tests {
             assert!(is_known(text), "{text}");
         }
         let basic = LoginForm::header("Authorization: Basic {}").unwrap();
-        let secret = LoginSecret::read(&basic, b"YW5uOnMzY3JldA==").unwrap();
-        assert!(secret.texts().contains(&b"s3cret".to_vec()));
+        for (text, part) in [
+            ("ann:s3cret-pass", "s3cret-pass"),
+            ("s3cret-key:", "s3cret-key"),
+        ] {
+            let printed = STANDARD.encode(text);
+            let secret = LoginSecret::read(&basic, printed.as_bytes()).unwrap();
+            assert!(secret.texts().contains(&part.as_bytes().to_vec()), "{text}");
+        }
     }
 
     #[test]
     fn what_a_program_prints_becomes_the_header_or_a_clear_error() {
         let token = LoginForm::header("Authorization: token {}").unwrap();
+        let basic = LoginForm::header("Authorization: Basic {}").unwrap();
         for (form, printed, expect) in [
             (&token, "s3cret-token\n", "token s3cret-token"),
             (&token, "", "printed nothing"),
             (&token, "\n", "printed nothing"),
             (&token, "s3cret\nmore\n", "more than one line"),
-            (&token, "abc", "no credential"),
+            // Words of ordinary text would be masked: `main` breaks git's own protocol.
+            (&token, "abc", "a secret of 3 bytes, which is not used"),
+            (&token, "s3cret1", "a secret of 7 bytes, which is not used"),
             (
                 &LoginForm::Git,
-                "protocol=https\nusername=ann\npassword=s3cret\n",
-                "Basic YW5uOnMzY3JldA==",
+                "protocol=https\nusername=ann\npassword=main\n",
+                "a secret of 4 bytes, which is not used",
+            ),
+            (
+                &basic,
+                "YW5uOm1haW4=",
+                "a secret of 4 bytes, which is not used",
+            ),
+            (
+                &LoginForm::Git,
+                "protocol=https\nusername=ann\npassword=s3cret-pass\n",
+                "Basic YW5uOnMzY3JldC1wYXNz",
             ),
             (
                 &LoginForm::Git,
