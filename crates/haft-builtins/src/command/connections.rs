@@ -1,6 +1,7 @@
 //! `Connections`: decides about the connections of one command, also in the background, and remembers the decisions.
 
 pub(super) mod judge;
+mod own_updates;
 mod socket;
 
 use std::collections::{BTreeSet, HashMap};
@@ -518,6 +519,13 @@ impl Connections {
         place: ConnectionTarget,
         login: Option<&LoginUse>,
     ) -> ConnectionVerdict {
+        if own_updates::is_one(&place.host) && self.needs_decision(&place) {
+            let rule = format!(
+                "`Network({})` in `policy.allow` lets commands connect to it",
+                place.host
+            );
+            return Err(refusal(&place, own_updates::WHY.to_owned(), Some(rule)));
+        }
         for _ in 0..MAX_TRIES {
             let (mut answer, is_known) = self.answer(&place, login);
             let heard = answer.wait_for(Option::is_some).await;
