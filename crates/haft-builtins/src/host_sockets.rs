@@ -13,6 +13,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::serve::HostService;
 pub(crate) use self::serve::SocketJudge;
 use crate::own_socket::OwnSocket;
 
@@ -69,9 +70,9 @@ impl HostSockets {
     /// This process lacks descriptors, or the temporary folder cannot be written.
     pub(crate) fn open(&self, judge: &Arc<dyn SocketJudge>) -> io::Result<Vec<SocketInPlace>> {
         let open = |listed: ListedSocket| {
-            let (judge, path) = (Arc::clone(judge), Arc::new(listed.path));
+            let service = Arc::new(HostService::new(listed.path, Arc::clone(judge)));
             let socket = OwnSocket::open(serve::MAX_CONNECTIONS, move |client| {
-                serve::serve(client, Arc::clone(&path), Arc::clone(&judge))
+                Arc::clone(&service).serve(client)
             })?;
             let shown = listed.shown;
             Ok(SocketInPlace { socket, shown })

@@ -91,6 +91,8 @@ pub(crate) fn surroundings(
     read.retain(|folder| !write.iter().any(|write| folder.starts_with(write)));
     read.sort();
     read.dedup();
+    let seen: Vec<&Path> = read.iter().chain(&write).map(PathBuf::as_path).collect();
+    let sockets = sockets(&check("sandbox.sockets"), settings, &seen)?;
     Ok(CommandSurroundings {
         toolchains: Arc::new(toolchains(at, ground, places)),
         read,
@@ -98,14 +100,18 @@ pub(crate) fn surroundings(
         path,
         env,
         certificates,
-        sockets: sockets(&check("sandbox.sockets"), settings)?,
+        sockets,
         agent: agent(at, settings),
         gpg: gpg(at, settings, places),
     })
 }
 
-/// Returns the sockets of `sandbox.sockets`. One that commands must not reach, or could replace, is an error at its position.
-fn sockets(check: &PathCheck<'_>, settings: &Settings) -> Result<HostSockets, Problem> {
+/// Returns the sockets of `sandbox.sockets`. One that commands must not reach, could replace, or see with these folders is an error at its position.
+fn sockets(
+    check: &PathCheck<'_>,
+    settings: &Settings,
+    seen: &[&Path],
+) -> Result<HostSockets, Problem> {
     let mut paths = Vec::new();
     for (value, source) in settings.items(check.key) {
         let path = check.path(value.as_str().unwrap_or_default(), source)?;
@@ -125,6 +131,13 @@ fn sockets(check: &PathCheck<'_>, settings: &Settings) -> Result<HostSockets, Pr
         }
         if check.places.concerns_own(real) {
             return Err(refuse("holds, or lies in, what is haft's own"));
+        }
+        let system = ["/usr", "/etc", "/proc", "/sys", "/dev"].map(Path::new);
+        let mut seen = seen.iter().chain(&system);
+        if seen.any(|folder| path.starts_with(folder) || real.starts_with(folder)) {
+            return Err(refuse(
+                "lies in a folder that commands see as it is on this machine, where haft cannot put a socket of its own",
+            ));
         }
         let is_socket = |kind: std::fs::FileType| kind.is_socket() || kind.is_dir();
         if real

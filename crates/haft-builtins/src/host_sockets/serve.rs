@@ -8,6 +8,7 @@ use std::time::Duration;
 use haft::text::visible;
 use tokio::io::copy_bidirectional;
 use tokio::net::UnixStream;
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::{is_socket, peer, powers};
@@ -31,26 +32,45 @@ pub(crate) trait SocketJudge: Send + Sync + fmt::Debug {
     fn note_refused(&self, refusal: &ConnectionRefusal);
 }
 
-/// Carries a connection, if it may be made.
-pub(super) async fn serve(mut client: UnixStream, path: Arc<PathBuf>, judge: Arc<dyn SocketJudge>) {
-    match reach(&path, &*judge).await {
-        Ok(mut service) => {
-            judge.note_connected(&path.to_string_lossy());
-            // Either end may close it at any time. What is no byte, as a descriptor, is not read.
-            let _ = copy_bidirectional(&mut client, &mut service).await;
-        }
-        Err(refusal) => judge.note_refused(&refusal),
-    }
+/// A socket of the host as one command reaches it.
+#[derive(Debug)]
+pub(super) struct HostService {
+    path: PathBuf,
+    judge: Arc<dyn SocketJudge>,
+    /// Set once it is known that what serves it may be asked about: nobody connects a second time for that.
+    checked: OnceCell<()>,
 }
 
-/// Connects once the command may. What serves the socket is looked at before anyone is asked, and again on the connection that is used.
-async fn reach(path: &Path, judge: &dyn SocketJudge) -> Result<UnixStream, ConnectionRefusal> {
-    drop(connect(path).await?);
-    let text = path
-        .to_str()
-        .ok_or_else(|| refused(path, "has a name that is not text"))?;
-    judge.judge(text).await?;
-    connect(path).await
+impl HostService {
+    pub(super) fn new(path: PathBuf, judge: Arc<dyn SocketJudge>) -> Self {
+        Self {
+            path,
+            judge,
+            checked: OnceCell::new(),
+        }
+    }
+
+    /// Carries a connection, if it may be made.
+    pub(super) async fn serve(self: Arc<Self>, mut client: UnixStream) {
+        match self.reach().await {
+            Ok(mut service) => {
+                self.judge.note_connected(&self.path.to_string_lossy());
+                // Either end may close it at any time. What is no byte, as a descriptor, is not read.
+                let _ = copy_bidirectional(&mut client, &mut service).await;
+            }
+            Err(refusal) => self.judge.note_refused(&refusal),
+        }
+    }
+
+    /// Connects once the command may. What serves the socket is looked at before anyone is asked, and again on the connection that is used.
+    async fn reach(&self) -> Result<UnixStream, ConnectionRefusal> {
+        let check = || async { connect(&self.path).await.map(drop) };
+        self.checked.get_or_try_init(check).await?;
+        let text = self.path.to_str();
+        let text = text.ok_or_else(|| refused(&self.path, "has a name that is not text"))?;
+        self.judge.judge(text).await?;
+        connect(&self.path).await
+    }
 }
 
 async fn connect(path: &Path) -> Result<UnixStream, ConnectionRefusal> {
