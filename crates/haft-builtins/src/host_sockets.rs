@@ -87,33 +87,37 @@ impl HostSockets {
             let Ok(real) = named.canonicalize() else {
                 continue;
             };
-            let names = if is_socket(&real) {
-                vec![PathBuf::new()]
+            let sockets = if is_socket(&real) {
+                vec![(real, named.clone())]
             } else {
-                sockets_in(&real)
+                let names = sockets_in(&real).into_iter();
+                names
+                    .map(|name| (real.join(&name), named.join(&name)))
+                    .collect()
             };
-            for name in names {
-                let below = |folder: &Path| match name.as_os_str().is_empty() {
-                    true => folder.to_owned(),
-                    false => folder.join(&name),
-                };
-                let (path, written) = (below(&real), below(named));
+            for (path, written) in sockets {
                 let is_known = found.iter().any(|one| one.path == path);
-                if is_known || found.len() >= MAX_SOCKETS || powers::of_path(&path).is_some() {
-                    continue;
+                if !is_known && found.len() < MAX_SOCKETS && powers::of_path(&path).is_none() {
+                    found.push(ListedSocket::new(path, written));
                 }
-                let mut shown = vec![path.clone()];
-                let second = path.strip_prefix(TWO_NAMES.0).ok();
-                let second = second.map(|rest| Path::new(TWO_NAMES.1).join(rest));
-                for name in second.into_iter().chain([written]) {
-                    if !shown.contains(&name) {
-                        shown.push(name);
-                    }
-                }
-                found.push(ListedSocket { path, shown });
             }
         }
         found
+    }
+}
+
+impl ListedSocket {
+    /// Creates one that is shown at its own path, at the one that settings have, and where else programs look for it.
+    fn new(path: PathBuf, written: PathBuf) -> Self {
+        let mut shown = vec![path.clone()];
+        let second = path.strip_prefix(TWO_NAMES.0).ok();
+        let second = second.map(|rest| Path::new(TWO_NAMES.1).join(rest));
+        for name in second.into_iter().chain([written]) {
+            if !shown.contains(&name) {
+                shown.push(name);
+            }
+        }
+        Self { path, shown }
     }
 }
 

@@ -13,10 +13,12 @@ use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::judge::ConnectionsJudge;
 use crate::command::connections::{AskingGuard, Connections};
 use crate::command::listed::ListedConnections;
+use crate::command::shown_git::UnseenGit;
 use crate::command::sign::Sign;
 use crate::command::sockets::{self, SocketQuestions};
+use crate::command::surroundings::CommandSurroundings;
 use crate::command::{CommandData, packages};
-use crate::gpg_agent::{GpgAgent, GpgSocket};
+use crate::gpg_agent::GpgSocket;
 use crate::host_sockets::{HostSockets, SocketInPlace};
 use crate::proxy::{CommandOutlet, Proxy, taken_ports};
 use crate::services::Services;
@@ -383,24 +385,26 @@ impl CommandConnections {
         }
     }
 
-    /// Offers the command the user's gpg-agent with the keys of these names. Returns why it cannot sign with them, as a sentence.
+    /// Offers the command the user's gpg-agent with the keys that git signs with, or notes why it cannot sign with them.
     pub(super) async fn offer_gpg(
         &mut self,
-        agent: Option<&GpgAgent>,
-        names: &[String],
+        mut unseen: UnseenGit,
+        around: &CommandSurroundings,
         spec: &mut CommandSpec,
-    ) -> Option<String> {
-        let (agent, questions) = (agent?, self.agent_questions()?);
-        if names.is_empty() {
-            return None;
-        }
-        match agent::offer_gpg(agent, names, spec, questions).await {
-            Ok(socket) => {
-                self.gpg = socket;
-                None
+    ) -> UnseenGit {
+        let (Some(agent), Some(questions)) = (&around.gpg, self.agent_questions()) else {
+            return unseen;
+        };
+        if !unseen.gpg_keys.is_empty() {
+            match agent::offer_gpg(agent, &unseen.gpg_keys, spec, questions).await {
+                Ok(socket) => self.gpg = socket,
+                Err(why) => {
+                    let why = format!("Commands cannot sign with your gpg key: {why}.");
+                    unseen.unsigned = Some(why);
+                }
             }
-            Err(why) => Some(format!("Commands cannot sign with your gpg key: {why}.")),
         }
+        unseen
     }
 
     /// Offers the command these sockets of the host's services, about which it can ask.

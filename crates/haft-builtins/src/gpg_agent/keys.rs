@@ -152,7 +152,7 @@ struct ListedKey {
     grip: String,
 }
 
-/// Reads a listing (`doc/DETAILS` of GnuPG). A key that can also log in at servers is left out: its signatures might.
+/// Reads a listing (`doc/DETAILS` of `GnuPG`). A key that can also log in at servers is left out: its signatures might.
 fn read(listing: &str) -> Vec<SigningKey> {
     let (mut listed, mut users) = (Vec::<ListedKey>::new(), Vec::<(usize, String)>::new());
     for line in listing.lines() {

@@ -69,7 +69,7 @@ impl User {
         };
         let listed = user.gpg(&["--with-colons", "--list-secret-keys"]);
         let print = listed.lines().find_map(|line| line.strip_prefix("fpr:"));
-        user.print = print.unwrap().trim_matches(':').to_owned();
+        print.unwrap().trim_matches(':').clone_into(&mut user.print);
         Some(user)
     }
 
@@ -210,6 +210,40 @@ def say(f, *lines):
     return last.decode().split(' <')[0].strip()[:20] or 'closed'
 ";
 
+/// What an agent is asked for besides signatures, and what is no line of a client.
+const FORBIDDEN: &[&str] = &[
+    "EXPORT_KEY x",
+    "IMPORT_KEY",
+    "PKDECRYPT",
+    "PKDECRYPT --kem=CMS",
+    "GENKEY",
+    "DELETE_KEY x",
+    "PASSWD x",
+    "GET_PASSPHRASE a b c d",
+    "CLEAR_PASSPHRASE x",
+    "PRESET_PASSPHRASE x -1 00",
+    "LEARN",
+    "SCD SERIALNO",
+    "READKEY x",
+    "KEYTOCARD x",
+    "KEYWRAP_KEY --export",
+    "GETINFO pid",
+    "GETINFO socket_name",
+    "GETEVENTCOUNTER",
+    "KILLAGENT",
+    "RELOADAGENT",
+    "UPDATESTARTUPTTY",
+    "MARKTRUSTED x",
+    "PUTVAL a b",
+    "OPTION s2k-count=1",
+    "OPTION",
+    "D x",
+    "END",
+    "CAN",
+    "",
+    "\\x00\\xff",
+];
+
 async fn what_gpg_does_not_need_for_a_signature_is_forbidden(sandbox: &Sandbox, user: &User) {
     let scene = user.scene(sandbox, user.agent(), user.allowed());
     let listed = user.gpg(&["--with-colons", "--with-keygrip", "--list-secret-keys"]);
@@ -219,45 +253,13 @@ async fn what_gpg_does_not_need_for_a_signature_is_forbidden(sandbox: &Sandbox, 
         fs::write(scene.root().join("say.py"), format!("{SAY}{script}")).unwrap();
         scene.line("python3 say.py")
     };
-    let forbidden = [
-        "EXPORT_KEY x",
-        "IMPORT_KEY",
-        "PKDECRYPT",
-        "PKDECRYPT --kem=CMS",
-        "GENKEY",
-        "DELETE_KEY x",
-        "PASSWD x",
-        "GET_PASSPHRASE a b c d",
-        "CLEAR_PASSPHRASE x",
-        "PRESET_PASSPHRASE x -1 00",
-        "LEARN",
-        "SCD SERIALNO",
-        "READKEY x",
-        "KEYTOCARD x",
-        "KEYWRAP_KEY --export",
-        "GETINFO pid",
-        "GETINFO socket_name",
-        "GETEVENTCOUNTER",
-        "KILLAGENT",
-        "RELOADAGENT",
-        "UPDATESTARTUPTTY",
-        "MARKTRUSTED x",
-        "PUTVAL a b",
-        "OPTION s2k-count=1",
-        "OPTION",
-        "D x",
-        "END",
-        "CAN",
-        "",
-        "\\x00\\xff",
-    ];
-    let lines: Vec<String> = forbidden.iter().map(|line| format!("'{line}'")).collect();
+    let lines: Vec<String> = FORBIDDEN.iter().map(|line| format!("'{line}'")).collect();
     let script = format!(
         "f = link()\nfor line in ({}): print(say(f, line))",
         lines.join(", ")
     );
     let seen = say(&script).await;
-    let expect = "ERR 67109115 Forbidd\n".repeat(forbidden.len());
+    let expect = "ERR 67109115 Forbidd\n".repeat(FORBIDDEN.len());
     assert_eq!(stdout(&seen), expect, "{}", seen.shown);
     let hash = "a".repeat(128);
     let rows = [
