@@ -324,6 +324,21 @@ impl Settings {
         }
     }
 
+    /// Adds the position of the first setting in a table to a problem with it.
+    pub(crate) fn at_table(&self, problem: Problem, table: &[&str]) -> Problem {
+        let is_in = |path: &[String]| {
+            path.len() > table.len() && path.iter().zip(table).all(|(own, name)| own == name)
+        };
+        let mut places = self
+            .iter()
+            .filter(|(path, _)| is_in(path))
+            .filter_map(|(_, entry)| entry.sources.first()?.place.clone());
+        match places.next() {
+            Some(place) => problem.at(place),
+            None => problem,
+        }
+    }
+
     /// Returns the items of a list, each with its origin.
     pub fn items(&self, dotted: &str) -> Vec<(&Value, &ValueOrigin)> {
         self.at(dotted).map_or_else(Vec::new, |entry| {

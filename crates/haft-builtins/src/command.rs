@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub mod changes;
 mod agent;
+mod cannot_work;
 mod connect;
 mod connections;
 mod copy;
@@ -51,6 +52,7 @@ mod serving;
 mod shell_end;
 pub mod shown_git;
 mod sign;
+mod sockets;
 mod signing;
 mod start;
 mod tasks;
@@ -78,6 +80,7 @@ use crate::command::connections::enforce_timeout;
 use crate::command::network::CommandConnections;
 use crate::command::output::{CommandWait, Cursor, OutputCursors, follow, tell};
 use crate::command::screen::ClientInput;
+use crate::command::shown_git::UnseenGit;
 use crate::command::start::NotStarted;
 use crate::command::tasks::{BackgroundTask, NewTask};
 use crate::describe::{builtin, known_as, writes};
@@ -333,21 +336,45 @@ fn result(
     Ok(result.with_summary(words).with_error(error))
 }
 
-/// Builds the result of a command that did not start. If the program is to blame, it has the exit code that a shell would give.
-fn without_start(not_started: NotStarted) -> Result<ToolResult, ToolError> {
-    let code = not_started.exit_code();
-    let error = not_started.into_error();
-    if code.is_none() {
-        return Err(error);
+impl Commands {
+    /// Builds the result of a command that did not start. If the program is to blame, it has the exit code that a shell would give.
+    fn without_start(
+        &self,
+        not_started: NotStarted,
+        input: &RunCommandInput,
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let exit_code = not_started.exit_code();
+        let error = not_started.into_error();
+        if exit_code.is_none() {
+            return Err(error);
+        }
+        let data = CommandData {
+            exit_code,
+            ..CommandData::default()
+        };
+        let words = error.message().to_owned();
+        let result = ToolResult::data(&data)?
+            .with_summary(words)
+            .with_error(error);
+        let notes = cannot_work::notes(input, &data);
+        Ok(self.said.add(result, notes, context))
     }
-    let data = CommandData {
-        exit_code: code,
-        ..CommandData::default()
-    };
-    let words = error.message().to_owned();
-    Ok(ToolResult::data(&data)?
-        .with_summary(words)
-        .with_error(error))
+}
+
+/// Returns what to say about a command that has ended, also about what may have failed it if `failed` holds its data.
+fn notes_of(
+    git: UnseenGit,
+    secrets: &[String],
+    input: &RunCommandInput,
+    failed: Option<&CommandData>,
+) -> Vec<String> {
+    let mut notes = git.notes(input, failed.is_some());
+    if let Some(data) = failed {
+        notes.extend(secrets::note(secrets, input, data));
+        notes.extend(cannot_work::notes(input, data));
+    }
+    notes
 }
 
 /// The tool `run_command`.
@@ -390,15 +417,16 @@ impl TypedTool for RunCommand {
         if let Some(result) = self.0.resume_decision(&words, context).await {
             return result;
         }
-        if !input.ends() {
-            self.0.tasks.check_room(context.run())?;
-        }
+        self.0.tasks.check_room_for(&input, context.run())?;
         let view = self.0.view(&input, &words, context).await?;
         let covers = self.0.covers(context, view.is_some()).await?;
         let unseen = secrets::hidden_secrets(&covers.guards, context);
-        let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
+        let (mut spec, mut connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
         let group = self.0.share_loopback(&mut spec, &input, context).await?;
         let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
+        let unseen_git = connected
+            .offer_gpg(unseen_git, &self.0.surroundings, &mut spec)
+            .await;
         let client = ClientInput::of(&input, context);
         let wait = client.prepare(&mut spec, &input, context);
         let note = client.note(&input);
@@ -407,7 +435,7 @@ impl TypedTool for RunCommand {
         let mut asking = connected.begin_asking();
         let (running, fed) = match self.0.start(spec, client).await {
             Ok(started) => started,
-            Err(not_started) => return without_start(not_started),
+            Err(not_started) => return self.0.without_start(not_started, &input, context),
         };
         let started = LaunchedCommand {
             membership: group.and_then(|group| group.join(&running)),
@@ -423,9 +451,8 @@ impl TypedTool for RunCommand {
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
-            let failed = result.error.is_some();
-            let missed = secrets::note(&unseen, &input, &data).filter(|_| failed);
-            let notes = unseen_git.notes(&input, failed).into_iter().chain(missed);
+            let failed = result.error.as_ref().map(|_| &data);
+            let notes = notes_of(unseen_git, &unseen, &input, failed);
             let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;

@@ -50,7 +50,13 @@ pub mod files;
 pub mod image;
 pub mod memory;
 #[cfg(feature = "commands")]
+pub mod gpg_agent;
+#[cfg(feature = "commands")]
+pub mod host_sockets;
+#[cfg(feature = "commands")]
 pub mod outside;
+#[cfg(feature = "commands")]
+mod own_socket;
 #[cfg(feature = "commands")]
 pub mod proxy;
 #[cfg(feature = "commands")]
@@ -62,6 +68,8 @@ pub mod question;
 pub mod search;
 #[cfg(feature = "commands")]
 pub mod services;
+#[cfg(feature = "commands")]
+mod signatures;
 pub mod skills;
 pub mod todo;
 #[cfg(feature = "http")]

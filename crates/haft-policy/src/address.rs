@@ -17,6 +17,9 @@ pub enum NonPublicHost {
     /// The name refers to this machine or to a private network.
     #[error("it is a name of this machine or of a private network")]
     Name,
+    /// A unix socket of a service of this machine (`unix:/run/x`).
+    #[error("it is a socket of a service of this machine")]
+    Socket,
     /// A number that only some parsers read as an address, or not a valid name.
     #[error("it is neither an address nor a name that all parsers read the same way")]
     Unclear,
@@ -66,6 +69,9 @@ const METADATA_NAMES: [&str; 4] = [
 /// [`NonPublicHost`] says which kind of host it is: not a public address, a metadata service, a private name, or one that parsers read
 /// differently.
 pub fn check_host(host: &str) -> Result<(), NonPublicHost> {
+    if socket_path(host).is_some() {
+        return Err(NonPublicHost::Socket);
+    }
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
     let bare = host
         .strip_prefix('[')
@@ -100,9 +106,28 @@ pub fn check_host(host: &str) -> Result<(), NonPublicHost> {
     Ok(())
 }
 
+/// How a unix socket of this machine is written where a host is.
+const SOCKET: &str = "unix:";
+
+/// Returns how a unix socket is written where a host is.
+pub fn socket_host(path: &str) -> String {
+    format!("{SOCKET}{path}")
+}
+
+/// Returns the path of a unix socket that is written where a host is: absolute, and without names that stand for another folder.
+pub fn socket_path(host: &str) -> Option<&str> {
+    let path = host.strip_prefix(SOCKET)?;
+    let mut names = path.strip_prefix('/')?.split('/');
+    let plain = |name: &str| !matches!(name, "" | "." | "..");
+    (names.all(plain) && !path.contains(char::is_control)).then_some(path)
+}
+
 /// Whether a rule that names this non-public host may permit connecting to it. False for metadata services and for link-local
 /// addresses, where they usually are.
 pub fn can_be_opened(host: &str) -> bool {
+    if socket_path(host).is_some() {
+        return true;
+    }
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
@@ -205,6 +230,10 @@ mod tests {
             ("127.0.0.1", true),
             ("localhost", true),
             ("registry.internal", true),
+            ("unix:/run/postgresql/.s.PGSQL.5432", true),
+            ("unix:run/x", false),
+            ("unix:/run/../x", false),
+            ("unix:", false),
             ("[fd12:3456::1]", true),
             ("[::1]", true),
             ("169.254.169.254", false),

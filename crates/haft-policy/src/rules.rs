@@ -250,6 +250,14 @@ pub struct RuleFinding {
     pub advice: String,
 }
 
+impl RuleFinding {
+    /// Whether all forms of such rules are haft's own, so that no other program's list has this one: connections, logins, ports.
+    pub fn has_closed_forms(&self) -> bool {
+        let tool = self.rule.split('(').next().unwrap_or_default();
+        ["Expose", "Network", "Sign", "WebFetch"].contains(&tool.trim())
+    }
+}
+
 impl fmt::Display for RuleFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

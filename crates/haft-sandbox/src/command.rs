@@ -232,7 +232,10 @@ pub struct Mounts {
     pub repository: Option<RepositoryMount>,
     /// Made files that the command sees below `/etc`, by their absolute paths, also in place of files that a jail shows. Only with a root file system of the command's own.
     pub etc: Vec<(PathBuf, Vec<u8>)>,
-    /// Sockets of this program's own, by their absolute paths on the host and in the jail. Only with a root file system of the command's own.
+    /// Made files in the command's own `HOME`, by their paths relative to it, in folders that only the command's user can look into. It may
+    /// change them. Only with a root file system of the command's own.
+    pub home_files: Vec<(PathBuf, Vec<u8>)>,
+    /// Sockets of this program's own, by their absolute paths on the host and in the jail, there in no folder that the jail shows of the host. Only with a root file system of the command's own.
     pub sockets: Vec<(PathBuf, PathBuf)>,
     /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.

@@ -521,7 +521,7 @@ fn files(
     Ok(())
 }
 
-/// Plans the views of folders of the user's home, below the command's own.
+/// Plans what is shown below the command's own home: views of folders of the user's, and made files.
 fn home_folders(
     plan: &mut SupervisorPlan,
     places: &Places,
@@ -533,15 +533,29 @@ fn home_folders(
         let Ok(lower) = places.admit(&one.folder, PathPurpose::Named) else {
             continue;
         };
-        let below = |part| matches!(part, std::path::Component::Normal(_));
-        if !one.at.components().all(below) {
-            return Err(wrong(&one.at, "is not a path below HOME"));
-        }
-        let target = scratch.join(&one.at);
+        let target = in_home(scratch, &one.at)?;
         plan.entries
             .push(repository::overlay(&one.view, lower, target)?);
     }
+    for (at, bytes) in spec.mounts.home_files.iter().filter(|_| own_root) {
+        let target = in_home(scratch, at)?;
+        if let Some(folder) = target.parent().filter(|folder| *folder != scratch) {
+            let target = folder.to_owned();
+            plan.entries.push(RootEntry::PrivateDir { target });
+        }
+        let bytes = bytes.clone();
+        plan.entries.push(RootEntry::File { target, bytes });
+    }
     Ok(())
+}
+
+/// Returns where a path below the command's own home lies in the jail.
+fn in_home(scratch: &Path, at: &Path) -> Result<PathBuf, StartError> {
+    let below = |part| matches!(part, std::path::Component::Normal(_));
+    if !at.components().all(below) {
+        return Err(wrong(at, "is not a path below HOME"));
+    }
+    Ok(scratch.join(at))
 }
 
 /// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.

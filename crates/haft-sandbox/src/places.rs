@@ -299,6 +299,11 @@ impl Places {
         within(&self.pinned, workspace)
     }
 
+    /// Returns true if a canonical path holds, or lies in, what is the host's own.
+    pub fn concerns_own(&self, path: &Path) -> bool {
+        self.is_own(path) || self.own.iter().any(|own| own.starts_with(path))
+    }
+
     fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| path.starts_with(own))
     }

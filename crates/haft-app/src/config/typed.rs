@@ -182,6 +182,8 @@ settings! {
     SANDBOX_NETWORK: String = "sandbox.network";
     /// `network.ssh_agent`
     SSH_AGENT: String = "network.ssh_agent";
+    /// `network.gpg_agent`
+    GPG_AGENT: String = "network.gpg_agent";
     /// `sandbox.changes`
     SANDBOX_CHANGES: String = "sandbox.changes";
     /// `web.robots`

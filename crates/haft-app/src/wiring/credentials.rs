@@ -44,9 +44,9 @@ pub(crate) fn logins(at: &Site, settings: &Settings, places: &Places) -> Result<
                 "`network.credentials.{}` and `.{}` are both for {}",
                 other.name, one.name, one.host
             );
-            return Err(
-                Problem::settings(what).advise("remove one of them: a request gets one login")
-            );
+            let problem = Problem::settings(what);
+            let problem = problem.advise("remove one of them: a request gets one login");
+            return Err(settings.at_table(problem, &[TABLE[0], TABLE[1], &one.name]));
         }
     }
     Ok(Logins::new(all))
@@ -144,6 +144,6 @@ impl CredentialEntry<'_> {
             "write network.credentials.NAME = { host = \"api.example.com\", command = [\"PROGRAM\", \"ARGUMENT\"] }",
         );
         self.settings
-            .at_setting(problem, &format!("network.credentials.{}", self.name))
+            .at_table(problem, &[TABLE[0], TABLE[1], self.name])
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use haft::policy::{Policy, RuleList, RulesError, UnknownName};
+use haft::policy::{Policy, RuleFinding, RuleList, RulesError, UnknownName};
 use haft::toolset::Toolset;
 
 use crate::config::Settings;
@@ -53,7 +53,12 @@ pub(crate) fn check_names(
         return Err(problem(&unknown, settings));
     }
     let mut never = policy.rules_that_never_match().into_iter();
-    if let Some(open) = never.find(|rule| rule.list != RuleList::Allow) {
+    // An allow rule of another agent's list may name what haft has not; one of haft's own forms is a mistake.
+    let is_mistake = |rule: &RuleFinding| {
+        let saved = rule.layer == SettingsLayer::Always.as_str();
+        rule.list != RuleList::Allow || rule.has_closed_forms() && !saved
+    };
+    if let Some(open) = never.find(is_mistake) {
         let never = RulesError::NeverMatches(Box::new(open));
         return Err(problem(&never, settings));
     }

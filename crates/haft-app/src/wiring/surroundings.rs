@@ -1,11 +1,15 @@
 //! What commands see besides the workspace, from settings and from this machine: toolchains, folders, variables.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::policy::Denials;
 use haft_builtins::command::CommandSurroundings;
+use haft_builtins::gpg_agent::GpgAgent;
+use haft_builtins::host_sockets::HostSockets;
 use haft_builtins::ssh_agent::SshAgent;
 use haft_sandbox::{Places, ToolchainSearch, Toolchains};
 
@@ -87,6 +91,8 @@ pub(crate) fn surroundings(
     read.retain(|folder| !write.iter().any(|write| folder.starts_with(write)));
     read.sort();
     read.dedup();
+    let seen: Vec<&Path> = read.iter().chain(&write).map(PathBuf::as_path).collect();
+    let sockets = sockets(&check("sandbox.sockets"), settings, &seen)?;
     Ok(CommandSurroundings {
         toolchains: Arc::new(toolchains(at, ground, places)),
         read,
@@ -94,8 +100,66 @@ pub(crate) fn surroundings(
         path,
         env,
         certificates,
+        sockets,
         agent: agent(at, settings),
+        gpg: gpg(at, settings, places),
     })
+}
+
+/// Returns the sockets of `sandbox.sockets`. One that commands must not reach, could replace, or see with these folders is an error at its position.
+fn sockets(
+    check: &PathCheck<'_>,
+    settings: &Settings,
+    seen: &[&Path],
+) -> Result<HostSockets, Problem> {
+    let mut paths = Vec::new();
+    for (value, source) in settings.items(check.key) {
+        let path = check.path(value.as_str().unwrap_or_default(), source)?;
+        let refuse = |why: &str| {
+            let problem = check.problem(source, &path, why);
+            problem.advise("name the socket of a service, for example \"/run/postgresql\"")
+        };
+        if let Some(why) = HostSockets::refusal(&path) {
+            return Err(refuse(&why));
+        }
+        let real = path.canonicalize();
+        let real = real.as_deref().unwrap_or(&path);
+        if check.places.may_change(&path) || check.places.may_change(real) {
+            return Err(refuse(
+                "lies in a folder that commands may change: they could put another in its place",
+            ));
+        }
+        if check.places.concerns_own(real) {
+            return Err(refuse("holds, or lies in, what is haft's own"));
+        }
+        let system = ["/usr", "/etc", "/proc", "/sys", "/dev"].map(Path::new);
+        let mut seen = seen.iter().chain(&system);
+        if seen.any(|folder| path.starts_with(folder) || real.starts_with(folder)) {
+            return Err(refuse(
+                "lies in a folder that commands see as it is on this machine, where haft cannot put a socket of its own",
+            ));
+        }
+        let is_socket = |kind: std::fs::FileType| kind.is_socket() || kind.is_dir();
+        if real
+            .metadata()
+            .is_ok_and(|about| !is_socket(about.file_type()))
+        {
+            return Err(refuse("is neither a socket nor a folder of sockets"));
+        }
+        paths.push(path);
+    }
+    Ok(HostSockets::new(paths))
+}
+
+/// Returns the user's gpg-agent, if gpg is installed.
+fn gpg(at: &Site, settings: &Settings, places: &Places) -> Option<GpgAgent> {
+    if settings.get(typed::GPG_AGENT) != "auto" {
+        return None;
+    }
+    let path = OsStr::new(at.environment.get("PATH").unwrap_or_default());
+    let find = |name| places.program(name, path)?.ok();
+    let variables = places.own_variables(at.environment.iter());
+    Some(GpgAgent::new(find("gpg")?, find("gpgconf")?, variables))
 }
 
 /// Returns the user's ssh-agent, if one runs.
@@ -231,7 +295,12 @@ impl PathCheck<'_> {
 
 /// Returns the configured paths that this machine does not have.
 pub(crate) fn absent(at: &Site, settings: &Settings) -> Vec<PathBuf> {
-    let keys = ["sandbox.read", "sandbox.write", "sandbox.path"];
+    let keys = [
+        "sandbox.read",
+        "sandbox.write",
+        "sandbox.path",
+        "sandbox.sockets",
+    ];
     let paths = keys.iter().flat_map(|key| as_named(at, settings, key));
     paths.filter(|path| !path.exists()).collect()
 }

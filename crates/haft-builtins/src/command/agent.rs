@@ -1,4 +1,4 @@
-//! Offers a command the user's ssh-agent, and asks about what it signs.
+//! Offers a command the user's ssh-agent and gpg-agent, and asks about what they sign.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,9 +6,11 @@ use std::sync::Arc;
 use haft_sandbox::CommandSpec;
 
 use crate::command::connections::Connections;
+use crate::gpg_agent::{self, GpgAgent, GpgSocket};
 use crate::proxy::logins::LoginUse;
 use crate::proxy::{ConnectionRefusal, Refusals};
-use crate::ssh_agent::{AgentSocket, KNOWN_HOSTS, SOCKET, SignatureJudge, SshAgent};
+use crate::signatures::SignatureJudge;
+use crate::ssh_agent::{AgentSocket, KNOWN_HOSTS, SOCKET, SshAgent};
 use crate::web::network::BoxFuture;
 
 /// The variable that names an agent's socket.
@@ -30,6 +32,29 @@ pub(super) fn offer(
         .push((PathBuf::from(KNOWN_HOSTS), socket.known_hosts.clone()));
     spec.env.insert(VARIABLE.into(), SOCKET.into());
     Some(Arc::new(socket))
+}
+
+/// The variable that names gpg's folder.
+const GPG_HOME: &str = "GNUPGHOME";
+
+/// Opens a socket of gpg's agent for a command and shows it with the public keys, unless the call names a folder of gpg's itself.
+///
+/// # Errors
+/// Why there is none, as a sentence without its end.
+pub(super) async fn offer_gpg(
+    agent: &GpgAgent,
+    names: &[String],
+    spec: &mut CommandSpec,
+    questions: AgentQuestions,
+) -> Result<Option<Arc<GpgSocket>>, String> {
+    if spec.env.contains_key(std::ffi::OsStr::new(GPG_HOME)) {
+        return Ok(None);
+    }
+    let socket = agent.open(names, Arc::new(questions)).await?;
+    let place = (socket.path(), gpg_agent::SOCKET.into());
+    spec.mounts.sockets.push(place);
+    spec.mounts.home_files.extend(socket.files.iter().cloned());
+    Ok(Some(Arc::new(socket)))
 }
 
 /// What an agent asks about its signatures for one command.
@@ -55,6 +80,10 @@ impl SignatureJudge for AgentQuestions {
 
     fn places(&self) -> Vec<(String, u16)> {
         self.connections.ssh_places()
+    }
+
+    fn command(&self) -> String {
+        self.connections.request().command.clone()
     }
 
     fn note_refused(&self, purpose: &str, why: String) {

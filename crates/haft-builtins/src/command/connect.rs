@@ -8,7 +8,7 @@ use std::sync::Arc;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Condition, Effect, Permission};
-use haft::policy::address::check_host;
+use haft::policy::address::{check_host, socket_host, socket_path};
 use haft::result::ToolResult;
 use haft::spec::{CallPhrases, NameError, Risk, ToolSpec};
 use haft::tool::{Depth, Intent, Tool, TypedTool};
@@ -169,6 +169,24 @@ impl ConnectionTarget {
         }
     }
 
+    /// Creates the place of a unix socket of the host.
+    pub(super) fn of_socket(path: &str) -> Self {
+        Self::named(socket_host(path), 0)
+    }
+
+    /// Returns true if the place is a unix socket.
+    pub(super) fn is_socket(&self) -> bool {
+        socket_path(&self.host).is_some()
+    }
+
+    /// Returns the place as rules and refusals write it.
+    pub(super) fn written(&self) -> String {
+        if self.is_socket() {
+            return self.host.clone();
+        }
+        format!("{}:{}", self.host, self.port)
+    }
+
     /// Creates the place that a client's target names, with the private addresses that it resolves to.
     pub(super) fn of(target: &WebUrl, leads_to: Vec<IpAddr>) -> Self {
         Self {
@@ -192,7 +210,7 @@ impl ConnectionTarget {
     pub(super) fn permission(&self) -> Permission {
         Permission {
             effect: Effect::Connect {
-                url: format!("{}:{}", self.host, self.port),
+                url: self.written(),
                 host: self.host.clone(),
                 leads_to: self.leads_to.clone(),
             },
@@ -218,7 +236,7 @@ impl ConnectionTarget {
 
 impl fmt::Display for ConnectionTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)?;
+        f.write_str(&self.written())?;
         for (nth, address) in self.leads_to.iter().enumerate() {
             let before = if nth == 0 { " at " } else { ", " };
             write!(f, "{before}{address}")?;

@@ -1,6 +1,8 @@
 //! `Connections`: decides about the connections of one command, also in the background, and remembers the decisions.
 
 pub(super) mod judge;
+mod own_updates;
+mod socket;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -400,6 +402,9 @@ impl Connections {
         &self,
         place: &ConnectionTarget,
     ) -> Result<ConnectionTarget, ConnectionRefusal> {
+        if place.is_socket() {
+            return Ok(place.clone());
+        }
         let private = check_host(&place.host).is_err();
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
         // The policy denies by name what no decision can open.
@@ -514,6 +519,13 @@ impl Connections {
         place: ConnectionTarget,
         login: Option<&LoginUse>,
     ) -> ConnectionVerdict {
+        if own_updates::is_one(&place.host) && self.needs_decision(&place) {
+            let rule = format!(
+                "`Network({})` in `policy.allow` lets commands connect to it",
+                place.host
+            );
+            return Err(refusal(&place, own_updates::WHY.to_owned(), Some(rule)));
+        }
         for _ in 0..MAX_TRIES {
             let (mut answer, is_known) = self.answer(&place, login);
             let heard = answer.wait_for(Option::is_some).await;
@@ -537,7 +549,7 @@ impl Connections {
 
 fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> ConnectionRefusal {
     ConnectionRefusal::Judged {
-        place: format!("{}:{}", place.host, place.port),
+        place: place.written(),
         why,
         operator,
     }

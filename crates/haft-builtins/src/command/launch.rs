@@ -50,7 +50,7 @@ pub struct Commands {
     /// Memory limit of one command, in MiB; `None` for the sandbox's default.
     memory_mb: Option<u64>,
     pub(super) network: CommandNetwork,
-    surroundings: CommandSurroundings,
+    pub(super) surroundings: CommandSurroundings,
     /// Storage for output that is too long for memory.
     spool: Option<Arc<Spool>>,
     /// The views that commands work on; `None` if they change the workspace directly.
@@ -364,6 +364,7 @@ impl Commands {
             trusted::trust(&mut spec, &self.surroundings.certificates, &certificate);
         }
         connected.offer_agent(self.surroundings.agent.as_ref(), &mut spec);
+        connected.offer_sockets(&self.surroundings.sockets, &mut spec);
         Ok((spec.with_spool(self.spool.clone()), connected))
     }
 

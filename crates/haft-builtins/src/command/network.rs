@@ -13,8 +13,13 @@ use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::judge::ConnectionsJudge;
 use crate::command::connections::{AskingGuard, Connections};
 use crate::command::listed::ListedConnections;
+use crate::command::shown_git::UnseenGit;
 use crate::command::sign::Sign;
+use crate::command::sockets::{self, SocketQuestions};
+use crate::command::surroundings::CommandSurroundings;
 use crate::command::{CommandData, packages};
+use crate::gpg_agent::GpgSocket;
+use crate::host_sockets::{HostSockets, SocketInPlace};
 use crate::proxy::{CommandOutlet, Proxy, taken_ports};
 use crate::services::Services;
 use crate::ssh_agent::{AgentSocket, SshAgent};
@@ -223,8 +228,9 @@ impl CommandNetwork {
             way: None,
             connections: None,
             agent: None,
+            gpg: None,
+            sockets: Vec::new(),
         };
-        // A command that only reads has no need to connect.
         // A command that only reads has no need to connect.
         if let NetworkMode::Ask(proxy, open) = &self.mode
             && !spec.mounts.only_reads
@@ -327,6 +333,10 @@ pub(crate) struct CommandConnections {
     connections: Option<Arc<Connections>>,
     /// The socket of the user's agent, which is there as long as this value.
     agent: Option<Arc<AgentSocket>>,
+    /// That of the user's gpg-agent.
+    gpg: Option<Arc<GpgSocket>>,
+    /// Those in place of the host's services'.
+    sockets: Vec<Arc<SocketInPlace>>,
 }
 
 /// Maximum number of names in the advice for a command that reached nothing.
@@ -370,15 +380,51 @@ impl CommandConnections {
 
     /// Offers the command the user's agent, about whose signatures it can ask.
     pub(super) fn offer_agent(&mut self, agent: Option<&SshAgent>, spec: &mut CommandSpec) {
-        let (Some(agent), Some(way), Some(connections)) = (agent, &self.way, &self.connections)
-        else {
+        if let (Some(agent), Some(questions)) = (agent, self.agent_questions()) {
+            self.agent = agent::offer(agent, spec, questions);
+        }
+    }
+
+    /// Offers the command the user's gpg-agent with the keys that git signs with, or notes why it cannot sign with them.
+    pub(super) async fn offer_gpg(
+        &mut self,
+        mut unseen: UnseenGit,
+        around: &CommandSurroundings,
+        spec: &mut CommandSpec,
+    ) -> UnseenGit {
+        let (Some(agent), Some(questions)) = (&around.gpg, self.agent_questions()) else {
+            return unseen;
+        };
+        if !unseen.gpg_keys.is_empty() {
+            match agent::offer_gpg(agent, &unseen.gpg_keys, spec, questions).await {
+                Ok(socket) => self.gpg = socket,
+                Err(why) => {
+                    let why = format!("Commands cannot sign with your gpg key: {why}.");
+                    unseen.unsigned = Some(why);
+                }
+            }
+        }
+        unseen
+    }
+
+    /// Offers the command these sockets of the host's services, about which it can ask.
+    pub(super) fn offer_sockets(&mut self, sockets: &HostSockets, spec: &mut CommandSpec) {
+        let (Some(way), Some(connections)) = (&self.way, &self.connections) else {
             return;
         };
-        let questions = AgentQuestions {
+        let questions = SocketQuestions {
             connections: Arc::clone(connections),
             refusals: Arc::clone(&way.refusals),
         };
-        self.agent = agent::offer(agent, spec, questions);
+        self.sockets = sockets::offer(sockets, spec, questions);
+    }
+
+    fn agent_questions(&self) -> Option<AgentQuestions> {
+        let (way, connections) = (self.way.as_ref()?, self.connections.as_ref()?);
+        Some(AgentQuestions {
+            connections: Arc::clone(connections),
+            refusals: Arc::clone(&way.refusals),
+        })
     }
 
     /// Describes the confinement of the command, including its network if it has one.

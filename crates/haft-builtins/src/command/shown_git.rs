@@ -13,6 +13,7 @@ use crate::command::{Commands, RunCommandInput};
 
 mod conditions;
 mod inert;
+mod signing;
 mod user;
 
 pub use user::{UserGit, user_git};
@@ -48,6 +49,7 @@ impl Commands {
         let is_direct = view.is_none() && !spec.mounts.only_reads;
         user.ignore(&held_places(self.workspace(), is_direct));
         unseen.settings = user.sentence();
+        unseen.gpg_keys = std::mem::take(&mut user.gpg_keys);
         if !user.files.is_empty() {
             // A git that is not the system's looks elsewhere.
             set(spec, SYSTEM_VARIABLE, user::SYSTEM);
@@ -96,6 +98,10 @@ pub(super) struct UnseenGit {
     repository: Option<String>,
     /// Which of the user's settings it does not get.
     settings: Option<String>,
+    /// The names of the gpg keys that its commits may be signed with.
+    pub(super) gpg_keys: Vec<String>,
+    /// Why it cannot sign with them.
+    pub(super) unsigned: Option<String>,
 }
 
 impl UnseenGit {
@@ -105,11 +111,14 @@ impl UnseenGit {
             return Vec::new();
         };
         let runs = line.parts.iter();
-        let runs: Vec<_> = runs.filter(|part| part.program() == Some("git")).collect();
-        let repository = self.repository.filter(|_| !runs.is_empty());
-        let misses = runs.into_iter().any(|part| failed || !only_looks(part));
+        let runs_git: Vec<_> = runs.filter(|part| part.program() == Some("git")).collect();
+        let repository = self.repository.filter(|_| !runs_git.is_empty());
+        let mut parts = runs_git.iter();
+        let misses = parts.any(|part| failed || !only_looks(part));
         let settings = self.settings.filter(|_| misses);
-        repository.into_iter().chain(settings).collect()
+        let unsigned = self.unsigned.filter(|_| failed && !runs_git.is_empty());
+        let all = repository.into_iter().chain(settings);
+        all.chain(unsigned).collect()
     }
 }
 
@@ -224,8 +233,8 @@ mod tests {
             ("ls", false, 0),
         ] {
             let unseen = UnseenGit {
-                repository: None,
                 settings: Some("credential.helper".to_owned()),
+                ..UnseenGit::default()
             };
             let notes = unseen.notes(&RunCommandInput::from_line(line), failed);
             assert_eq!(notes.len(), expect, "{line}");

@@ -195,7 +195,9 @@ fn start_failure(error: StartError, line: bool) -> ToolError {
                     "haft reads shell syntax as bash does and runs it in no other shell; give argv instead",
                 )
             } else if absent {
-                error_text.with_advice("no such program on the jail's PATH; give its name or path")
+                error_text.with_advice(
+                    "give the name of an installed program, or its path in the workspace",
+                )
             } else {
                 error_text
             }

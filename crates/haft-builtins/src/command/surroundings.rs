@@ -8,6 +8,8 @@ use haft::permission::Condition;
 use haft_sandbox::{CommandSpec, Toolchains};
 
 use crate::files::sha256;
+use crate::gpg_agent::GpgAgent;
+use crate::host_sockets::HostSockets;
 use crate::ssh_agent::SshAgent;
 
 /// Maximum length of a list of paths or names in a condition, in bytes; a longer one is stated by its digest.
@@ -30,8 +32,12 @@ pub struct CommandSurroundings {
     pub env: BTreeMap<String, String>,
     /// Variables that name this machine's certificates; those of the settings and of a call take precedence.
     pub certificates: BTreeMap<String, String>,
+    /// The sockets of the host's services that commands with a network may ask to connect to.
+    pub sockets: HostSockets,
     /// The user's ssh-agent, which commands with a network may ask to sign.
     pub agent: Option<SshAgent>,
+    /// The user's gpg-agent, which they may ask to sign too.
+    pub gpg: Option<GpgAgent>,
 }
 
 impl CommandSurroundings {
@@ -47,6 +53,7 @@ impl CommandSurroundings {
             ("also changes", paths(&self.write)),
             ("also reads", paths(&self.read)),
             ("programs first from", paths(&self.path)),
+            ("sockets", paths(self.sockets.paths())),
             ("variables", variables),
         ];
         let set = all.into_iter();

@@ -10,6 +10,7 @@ use haft::error::{ErrorKind, ToolError};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::command::LaunchedCommand;
+use crate::command::RunCommandInput;
 use crate::command::connections::AskingGuard;
 use crate::command::output::OutputCursors;
 use haft::text::hex;
@@ -108,8 +109,15 @@ impl BackgroundTasks {
         self.lock().get(id).cloned()
     }
 
-    /// Fails if there is no room for another task, before its command starts.
-    pub(crate) fn check_room(&self, run: &RunId) -> Result<(), ToolError> {
+    /// Fails if there is no room for another task, before a command starts that may become one.
+    pub(crate) fn check_room_for(
+        &self,
+        input: &RunCommandInput,
+        run: &RunId,
+    ) -> Result<(), ToolError> {
+        if input.ends() {
+            return Ok(());
+        }
         make_room(&mut self.lock(), run)
     }
 }

@@ -3,9 +3,9 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use haft_http::stream::Stream;
 use haft_sandbox::MAX_OUTLET_CONNECTIONS;
@@ -20,6 +20,8 @@ pub(crate) struct Traffic(Arc<TrafficCounts>);
 #[derive(Debug, Default)]
 struct TrafficCounts {
     passed: AtomicU64,
+    /// When something passed last, in milliseconds since `BEGAN`.
+    at: AtomicU64,
     held: AtomicU64,
     /// The host and port that the connection leads to, once it does.
     reached: OnceLock<String>,
@@ -28,6 +30,19 @@ struct TrafficCounts {
 impl Traffic {
     fn note(&self) {
         self.0.passed.fetch_add(1, Ordering::Relaxed);
+        self.0.at.store(now(), Ordering::Relaxed);
+    }
+
+    /// Counts one that begins now.
+    pub(crate) fn begin() -> Self {
+        let begun = Self::default();
+        begun.0.at.store(now(), Ordering::Relaxed);
+        begun
+    }
+
+    /// Returns how long nothing has passed.
+    pub(crate) fn quiet_for(&self) -> Duration {
+        Duration::from_millis(now().saturating_sub(self.0.at.load(Ordering::Relaxed)))
     }
 
     /// Returns a value during whose lifetime the connection does not count as idle.
@@ -50,6 +65,13 @@ impl Traffic {
     fn is_held(&self) -> bool {
         self.0.held.load(Ordering::Relaxed) > 0
     }
+}
+
+/// A moment before all traffic.
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn now() -> u64 {
+    u64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Marks a connection that waits for a decision.

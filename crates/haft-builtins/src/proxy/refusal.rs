@@ -52,6 +52,12 @@ pub(crate) enum ConnectionRefusal {
     /// The credential for the host gives no login.
     #[error("no login for {host}: {why}")]
     Login { host: String, why: String },
+    /// A socket that no command reaches.
+    #[error("the socket {socket} {why}")]
+    Powerful { socket: String, why: String },
+    /// A socket of the host whose service does not answer.
+    #[error("the service at the socket {socket} {why}")]
+    Service { socket: String, why: String },
     /// Nothing was signed. The command reads this message only as its agent's failure.
     #[error("signature for {purpose} refused: {why}")]
     Signature {
@@ -133,7 +139,11 @@ impl ConnectionRefusal {
     pub(super) fn is_decision(&self) -> bool {
         !matches!(
             self,
-            Self::Unreachable(_) | Self::Upstream { .. } | Self::Login { .. } | Self::Idle { .. }
+            Self::Unreachable(_)
+                | Self::Upstream { .. }
+                | Self::Login { .. }
+                | Self::Service { .. }
+                | Self::Idle { .. }
         )
     }
 
@@ -143,6 +153,7 @@ impl ConnectionRefusal {
             Self::Unreachable(_)
             | Self::Upstream { .. }
             | Self::Login { .. }
+            | Self::Service { .. }
             | Self::Idle { .. } => StatusCode::BAD_GATEWAY,
             _ => StatusCode::FORBIDDEN,
         }

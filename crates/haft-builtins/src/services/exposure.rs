@@ -3,6 +3,7 @@
 //! It is at an address of the run's own within 127.0.0.0/8, never at 127.0.0.1: browsers send cookies to every port of a host, so a page
 //! there would get those of haft's console, and pages of two runs each other's.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,9 +12,8 @@ use std::time::Duration;
 use haft_sandbox::JailPlace;
 use sha2::{Digest as _, Sha256};
 use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::net::TcpListener;
+use tokio::task::{AbortHandle, Id, JoinSet};
 
 use crate::proxy::counted::{CountedStream, Traffic, idle};
 use crate::services::exposed::ExposedPort;
@@ -21,8 +21,11 @@ use crate::services::group::{ServiceGroup, can_be_joined};
 use crate::services::record::{RecordFile, ServedPort, ServiceRecord};
 use crate::work::blocking;
 
-/// Maximum number of connections to one exposed port at the same time; more wait in the kernel's queue.
+/// Maximum number of connections to one exposed port at the same time. Another one ends the one that has been quiet for longest, or waits in the
+/// kernel's queue while all are busy.
 const MAX_CONNECTIONS: usize = 128;
+/// How long a connection must have been quiet to be ended for another.
+const QUIET: Duration = Duration::from_secs(1);
 /// How long a connection may be idle in both directions.
 const IDLE: Duration = Duration::from_secs(60 * 60);
 /// How long to stop accepting after an error, which means that this process lacks descriptors.
@@ -82,13 +85,12 @@ impl Exposure {
 
     /// Serves until dropped, or until the record is removed.
     pub(crate) async fn serve(self) {
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let mut served = JoinSet::new();
+        let mut served = ServedConnections::default();
         let mut look = tokio::time::interval(Duration::from_millis(500));
         loop {
             let accepted = tokio::select! {
-                accepted = self.listener.accept(), if places.available_permits() > 0 => accepted,
-                Some(_) = served.join_next() => continue,
+                accepted = self.listener.accept(), if served.has_room() => accepted,
+                () = served.one_ended() => continue,
                 _ = look.tick() => {
                     if self.file.was_removed() {
                         return;
@@ -96,22 +98,67 @@ impl Exposure {
                     continue;
                 }
             };
-            let (Ok((client, _)), Ok(place)) = (accepted, Arc::clone(&places).try_acquire_owned())
-            else {
+            let Ok((client, _)) = accepted else {
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
             let (group, port) = (Arc::clone(&self.group), self.exposed.port);
-            served.spawn(async move {
-                pass(&group, client, port).await;
-                drop(place);
+            let traffic = Traffic::begin();
+            let client = CountedStream::new(client, traffic.clone());
+            served.add(traffic.clone(), async move {
+                pass(&group, client, &traffic, port).await;
             });
         }
     }
 }
 
+/// The connections that are served now.
+#[derive(Debug, Default)]
+struct ServedConnections {
+    tasks: JoinSet<()>,
+    open: HashMap<Id, (Traffic, AbortHandle)>,
+}
+
+impl ServedConnections {
+    /// Whether there is room for another, now or once a quiet one was ended.
+    fn has_room(&self) -> bool {
+        self.open.len() < MAX_CONNECTIONS || self.quietest().is_some()
+    }
+
+    /// Serves another one; where there are as many as there can be, ends the one that has been quiet for longest.
+    fn add(&mut self, traffic: Traffic, serve: impl Future<Output = ()> + Send + 'static) {
+        if self.open.len() >= MAX_CONNECTIONS
+            && let Some(id) = self.quietest()
+            && let Some((_, task)) = self.open.remove(&id)
+        {
+            task.abort();
+        }
+        let task = self.tasks.spawn(serve);
+        self.open.insert(task.id(), (traffic, task));
+    }
+
+    fn quietest(&self) -> Option<Id> {
+        let quiet = self
+            .open
+            .iter()
+            .map(|(id, (traffic, _))| (traffic.quiet_for(), *id));
+        let (time, id) = quiet.max_by_key(|(time, _)| *time)?;
+        (time >= QUIET).then_some(id)
+    }
+
+    /// Completes when one has ended; never if there is none.
+    async fn one_ended(&mut self) {
+        let id = match self.tasks.join_next_with_id().await {
+            Some(Ok((id, ()))) => id,
+            Some(Err(error)) => error.id(),
+            None => return std::future::pending().await,
+        };
+        self.open.remove(&id);
+    }
+}
+
 /// Passes a connection on to the command that serves the port now.
-async fn pass(group: &Arc<ServiceGroup>, client: TcpStream, port: u16) {
+async fn pass(group: &Arc<ServiceGroup>, mut client: CountedStream, traffic: &Traffic, port: u16) {
     let reading = Arc::clone(group);
     let records = blocking(move |_| Ok(reading.records())).await;
     let serving = records.unwrap_or_default();
@@ -122,12 +169,10 @@ async fn pass(group: &Arc<ServiceGroup>, client: TcpStream, port: u16) {
     let Ok(mut server) = group.reach(jail, served).await else {
         return;
     };
-    let traffic = Traffic::default();
-    let mut client = CountedStream::new(client, traffic.clone());
     tokio::select! {
         // Either end may close or reset it at any time.
         _ = copy_bidirectional(&mut client, &mut server) => {}
-        () = idle(&traffic, IDLE, || true) => {}
+        () = idle(traffic, IDLE, || true) => {}
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::{OnceCell, Semaphore};
 use crate::services::exposed::ExposedPort;
 use crate::services::record::{self, ServedPort, ServiceRecord};
 
-/// Maximum number of connections between the commands of a group in one process; more wait in the kernel.
+/// Maximum number of connections between the commands of a group in one process; more wait a moment, and are reset.
 const MAX_CONNECTIONS: usize = 256;
 /// The loopback's own addresses.
 const BOTH: [IpAddr; 2] = [

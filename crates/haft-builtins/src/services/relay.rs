@@ -7,11 +7,14 @@ use rustix::net::sockopt;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
 use crate::services::group::{PortTarget, ServiceGroup};
 
 /// How long to stop accepting after an error, which means that this process lacks descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a connection waits for another to end where there are as many as there can be; then it is reset.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// Listens at one port and passes on what arrives; stops, with its connections, when dropped.
 #[derive(Debug)]
@@ -57,6 +60,8 @@ impl Drop for Relay {
 
 async fn serve(group: Arc<ServiceGroup>, listener: TcpListener, target: PortTarget) {
     let mut served = JoinSet::new();
+    // Once one has waited in vain, those behind it do not wait.
+    let mut wait = WAIT;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -66,10 +71,13 @@ async fn serve(group: Arc<ServiceGroup>, listener: TcpListener, target: PortTarg
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        // Never closed. A connection beyond the limit waits here, and those after it in the kernel.
-        let Ok(permit) = Arc::clone(&group.connections).acquire_owned().await else {
-            return;
+        let permit = Arc::clone(&group.connections).acquire_owned();
+        let Ok(Ok(permit)) = timeout(wait, permit).await else {
+            wait = Duration::ZERO;
+            reset(&client);
+            continue;
         };
+        wait = WAIT;
         let group = Arc::clone(&group);
         served.spawn(async move {
             pass(&group, client, target, from.is_ipv4()).await;
@@ -84,9 +92,12 @@ async fn pass(group: &ServiceGroup, mut client: TcpStream, target: PortTarget, b
             // Either end may close or reset it at any time.
             let _ = copy_bidirectional(&mut client, &mut server).await;
         }
-        // As if nothing had listened.
-        Err(_) => {
-            let _ = sockopt::set_socket_linger(&client, Some(Duration::ZERO));
-        }
+        Err(_) => reset(&client),
     }
+}
+
+/// Has a connection end with a reset when it is dropped, as if nothing had listened.
+fn reset(client: &TcpStream) {
+    // Without it the connection only ends.
+    let _ = sockopt::set_socket_linger(client, Some(Duration::ZERO));
 }

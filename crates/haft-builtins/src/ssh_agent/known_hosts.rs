@@ -15,6 +15,8 @@ const SSH: u16 = 22;
 /// Maximum size of a file, in bytes, and number of its lines; more are not read.
 const MAX_FILE: u64 = 1 << 20;
 const MAX_LINES: usize = 10_000;
+/// Begins a line with a key that must not be accepted.
+const REVOKED: &str = "@revoked";
 /// Begins a name that is stored as a hash.
 const HASHED: &str = "|1|";
 
@@ -72,10 +74,18 @@ impl KnownHosts {
     }
 
     /// Returns the file that commands get: the same keys, with the names as hashes. Whoever tries a name, or every address, finds out whether it is one of them.
+    /// A key that was revoked for any host is revoked for all.
     pub(super) fn to_hashed(&self) -> Vec<u8> {
         let mut out = String::new();
-        for line in self.0.iter().filter(|line| !line.revoked) {
+        let is_revoked = |key: &[u8]| self.0.iter().any(|line| line.revoked && line.key == key);
+        for line in &self.0 {
             let key = STANDARD.encode(&line.key);
+            if line.revoked {
+                let _ = writeln!(out, "{REVOKED} * {} {key}", line.kind);
+            }
+            if is_revoked(&line.key) {
+                continue;
+            }
             for name in line.names.split(',') {
                 let hashed = if name.starts_with(HASHED) {
                     Some(name.to_owned())
@@ -102,14 +112,14 @@ impl KnownHost {
             ("", first)
         };
         let (kind, key) = (words.next()?, words.next()?);
-        if names.starts_with('#') || !matches!(mark, "" | "@revoked") {
+        if names.starts_with('#') || !matches!(mark, "" | REVOKED) {
             return None;
         }
         Some(Self {
             names: names.to_owned(),
             kind: kind.to_owned(),
             key: STANDARD.decode(key).ok()?,
-            revoked: mark == "@revoked",
+            revoked: mark == REVOKED,
         })
     }
 
@@ -196,6 +206,9 @@ mod tests {
         fs::write(&hashed_file, known.to_hashed()).unwrap();
         let text = fs::read_to_string(&hashed_file).unwrap();
         assert!(!text.contains("example"), "{text}");
+        let revoked = format!("@revoked * ssh-ed25519 {}", key("three"));
+        let with_key = text.lines().filter(|line| line.contains(&key("three")));
+        assert_eq!(with_key.collect::<Vec<_>>(), [revoked]);
         let hashed = KnownHosts::read(&[hashed_file]);
         let all = |names: &[&str]| -> Vec<(String, u16)> {
             names.iter().map(|name| ((*name).to_owned(), 22)).collect()

@@ -20,11 +20,10 @@ use super::known_hosts::KnownHosts;
 use super::signed::SignedData;
 use super::wire::WireReader;
 use crate::proxy::logins::LoginUse;
+use crate::signatures::MAX_SIGNATURES;
 
 /// Maximum size of a message (OpenSSH's own limit).
 const MAX_MESSAGE: u32 = 256 << 10;
-/// Maximum number of signatures for one command.
-const MAX_SIGNATURES: usize = 100;
 /// Maximum number of sessions that are bound on one connection.
 const MAX_BINDINGS: usize = 16;
 /// Maximum time that a connection is idle, and that the host's agent takes: its user may have to confirm.

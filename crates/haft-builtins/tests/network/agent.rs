@@ -228,7 +228,7 @@ fn stdout(seen: &Seen) -> &str {
 }
 
 /// Returns what a command did while people decided; a command that ends before they were asked has failed.
-async fn with_people_at(
+pub(crate) async fn with_people_at(
     line: impl Future<Output = Seen>,
     people: impl Future<Output = ()>,
 ) -> Seen {

@@ -16,6 +16,7 @@ use crate::town::{Town, page};
 use crate::{Scene, allow};
 
 pub(crate) async fn all(sandbox: &Sandbox) {
+    updates_of_browsers_are_not_asked_about(sandbox).await;
     a_person_decides_about_each_host_once(sandbox).await;
     an_approval_for_the_session_holds_for_its_command_line(sandbox).await;
     without_anyone_to_ask_it_fails_at_once(sandbox).await;
@@ -84,6 +85,30 @@ pub(crate) async fn next(requests: &mut RequestReceiver, place: &str) -> Pending
 
 pub(crate) fn yes() -> Decision {
     Decision::approve("ann", "test")
+}
+
+/// What a browser asks its maker on its own needs no person; a rule may allow it.
+async fn updates_of_browsers_are_not_asked_about(sandbox: &Sandbox) {
+    let town = town().await;
+    let script = "connect('update.googleapis.com:443')";
+    let (scene_with_people, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
+    let seen = tokio::select! {
+        seen = scene_with_people.script(script) => seen,
+        pending = requests.next() => panic!("{:?}", pending.unwrap().request()),
+    };
+    let refused = seen.data["network_refused"].to_string();
+    assert!(
+        refused.contains("browsers ask it for updates"),
+        "{}",
+        seen.shown
+    );
+    let ruled = scene(
+        sandbox,
+        &town,
+        allowing(&["Network(update.googleapis.com)"]),
+    );
+    let seen = ruled.script(script).await;
+    assert!(!seen.shown.contains("browsers ask it"), "{}", seen.shown);
 }
 
 async fn a_person_decides_about_each_host_once(sandbox: &Sandbox) {

@@ -13,12 +13,15 @@ mod ask;
 mod background;
 mod direct;
 mod git_server;
+mod gpg;
 mod logins;
 mod modes;
+mod notes;
 mod pip;
 mod private;
 mod rows;
 mod services;
+mod sockets;
 #[expect(
     dead_code,
     reason = "the town of the web tools' tests, which use more of it"
@@ -230,6 +233,9 @@ fn main() {
         upstream::all(&sandbox).await;
         logins::all(&sandbox).await;
         agent::all(&sandbox).await;
+        gpg::all(&sandbox).await;
+        sockets::all(&sandbox).await;
+        notes::all(&sandbox).await;
         eprintln!("network: {rows} rows and the modes: ok");
     });
 }

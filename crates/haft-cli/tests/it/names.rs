@@ -40,6 +40,24 @@ const ROWS: &[(&str, &str)] = &[
         "policy.ask=[\"Bash(npm test && ls)\"]",
         "write Bash(npm test) and Bash(ls)",
     ),
+    // An allow rule of a form that is haft's own, too: it looks as if it allowed something.
+    (
+        "policy.allow=[\"Sign(github.com)\"]",
+        "write Sign(https:example.com)",
+    ),
+    (
+        "policy.allow=[\"Sign(gpg:20327E4CAFE743A3)\"]",
+        "Sign(gpg:FINGERPRINT)",
+    ),
+    (
+        "policy.allow=[\"Network(https://example.com/)\"]",
+        "write Network(example.com)",
+    ),
+    (
+        "policy.allow=[\"WebFetch(example.com)\"]",
+        "write WebFetch(domain:example.com)",
+    ),
+    ("policy.allow=[\"Expose(web)\"]", "write Expose(3000)"),
     (
         "policy.deny=[\"ask_user(titl:*)\"]",
         "did you mean `title`?",

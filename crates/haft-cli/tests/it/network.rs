@@ -157,12 +157,45 @@ fn settings_that_cannot_hold_are_told() {
             ],
             "are both for api.github.com",
         ),
+        (
+            &["sandbox.sockets=[\"/run/docker.sock\"]"],
+            "is one of Docker, Podman, containerd or another runtime of containers: whoever reaches it has the whole machine",
+        ),
+        (
+            &["sandbox.sockets=[\"/run/user/1000/bus\"]"],
+            "is one of the system's own services",
+        ),
+        (
+            &["sandbox.sockets=[\"db.sock\"]"],
+            "is not an absolute path",
+        ),
+        (
+            &["sandbox.sockets=[\"/etc/x.sock\"]"],
+            "lies in a folder that commands see as it is",
+        ),
     ] {
         let ran = run(&lab, "true", settings);
         assert_eq!(ran.code, 5, "{settings:?}: {} {}", ran.stdout, ran.stderr);
         let told = format!("{}{}", ran.stdout, ran.stderr);
         assert!(told.contains(say), "{settings:?}: {told}");
     }
+    // The error of a table is at its first line.
+    lab.user_settings("[network.credentials.a]\nhost = \"*.example.com\"\n");
+    let ran = run(&lab, "true", &[]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(told.contains("config.toml:2:"), "{told}");
+    let own = lab.work().join("db.sock");
+    lab.user_settings(&format!(
+        "sandbox.sockets = [{own:?}, \"/run/nothing/here.sock\"]\n"
+    ));
+    let ran = run(&lab, "true", &[]);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(
+        told.contains("lies in a folder that commands may change")
+            && told.contains("config.toml:1:"),
+        "{told}"
+    );
 }
 
 #[test]

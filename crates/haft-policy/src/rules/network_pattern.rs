@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::address::check_host;
+use crate::address::{check_host, socket_path};
 use crate::commands::parts::CommandLine;
 use crate::network_bundle::{BUNDLES, NetworkBundle};
 use crate::rules::pattern::DomainPattern;
@@ -61,14 +61,16 @@ pub(crate) fn with_bundles(rules: &[String]) -> Vec<String> {
     bundles.chain(others).collect()
 }
 
-/// A host with its port: `example.com`, `*.example.com`, `example.com:8443`, `private:example.com:443`, or a bundle such as
-/// `npm`.
+/// A host with its port: `example.com`, `*.example.com`, `example.com:8443`, `private:example.com:443`, a bundle such as
+/// `npm`, or one socket of this machine: `unix:/run/postgresql/.s.PGSQL.5432`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NetworkPattern {
     hosts: Box<[DomainPattern]>,
     port: Option<u16>,
     /// Whether it names one host and one port and marks the host as private: by its name, or by the prefix.
     opens_private: bool,
+    /// The socket, as hosts are written.
+    socket: Option<Box<str>>,
 }
 
 impl NetworkPattern {
@@ -81,6 +83,15 @@ impl NetworkPattern {
                 hosts: hosts.collect::<Option<_>>()?,
                 port: None,
                 opens_private: false,
+                socket: None,
+            });
+        }
+        if socket_path(text).is_some() {
+            return Some(Self {
+                hosts: Box::default(),
+                port: None,
+                opens_private: true,
+                socket: Some(text.into()),
             });
         }
         if let Some(place) = text.strip_prefix(PRIVATE_PREFIX) {
@@ -105,11 +116,15 @@ impl NetworkPattern {
             opens_private: exact && check_host(host).is_err(),
             hosts: [pattern].into(),
             port,
+            socket: None,
         })
     }
 
     /// Whether an allow rule covers a connection.
     pub(crate) fn allows(&self, host: &str, port: Option<u16>) -> bool {
+        if self.socket.is_some() {
+            return self.is_socket(host);
+        }
         let fits = match self.port {
             Some(own) => port == Some(own),
             None => port.is_some_and(|port| DEFAULT_PORTS.contains(&port)),
@@ -119,6 +134,9 @@ impl NetworkPattern {
 
     /// Whether a deny or ask rule covers a connection: at every port if it names none.
     pub(crate) fn forbids(&self, host: &str, port: Option<u16>) -> bool {
+        if self.socket.is_some() {
+            return self.is_socket(host);
+        }
         let fits = self.port.is_none() || port.is_none() || self.port == port;
         fits && self.names(host)
     }
@@ -131,13 +149,21 @@ impl NetworkPattern {
 
     /// Whether a deny or ask rule with this pattern covers every connection that an allow with the other covers.
     pub(crate) fn covers(&self, other: &Self) -> bool {
+        if self.socket.is_some() || other.socket.is_some() {
+            return self.socket == other.socket;
+        }
         let names = |host: &DomainPattern| self.hosts.iter().any(|own| own.covers(host));
         (self.port.is_none() || self.port == other.port) && other.hosts.iter().all(names)
     }
 
     /// Whether it names one host and one port.
     pub(crate) fn is_exact(&self) -> bool {
-        self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
+        self.socket.is_some()
+            || self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
+    }
+
+    fn is_socket(&self, host: &str) -> bool {
+        self.socket.as_deref() == Some(host)
     }
 
     /// Returns the port that it names, of hosts elsewhere: at those of this machine commands have servers of their own.
@@ -186,6 +212,7 @@ pub(crate) fn unusual_port(url: &str) -> Option<u16> {
 pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> String {
     let private = check_host(host).is_err();
     match port {
+        _ if socket_path(host).is_some() => format!("Network({host})"),
         Some(port) if private => format!("Network({host}:{port})"),
         Some(port) if !leads_to.is_empty() => format!("Network({PRIVATE_PREFIX}{host}:{port})"),
         Some(port) if !DEFAULT_PORTS.contains(&port) => format!("Network({host}:{port})"),
@@ -213,6 +240,10 @@ mod tests {
             ("npm", "npm", 443, false, false),
             ("[2001:db8::1]:8443", "[2001:db8::1]", 8443, true, true),
             ("*", "example.com", 443, true, true),
+            ("unix:/run/x.sock", "unix:/run/x.sock", 0, true, true),
+            ("unix:/run/x.sock", "unix:/run/y.sock", 0, false, false),
+            ("unix:/run/x.sock", "x.sock", 443, false, false),
+            ("*", "unix:/run/x.sock", 0, false, true),
             // An address matches however it is spelled.
             ("1.1.1.1", "[::ffff:1.1.1.1]", 443, true, true),
             ("1.1.1.1", "[::ffff:101:101]", 443, true, true),
@@ -247,6 +278,10 @@ mod tests {
             "private:example.com",
             "private:*.example.com:443",
             "private:npm",
+            "unix:x",
+            "unix:/run/../x",
+            "unix:/run/*/",
+            "private:unix:/run/x",
         ] {
             assert_eq!(NetworkPattern::parse(text), None, "{text}");
         }
@@ -295,6 +330,7 @@ mod tests {
             ("10.0.0.7:443", true),
             ("[fd12::1]:443", true),
             ("registry.internal:443", true),
+            ("unix:/run/x.sock", true),
             ("private:registry.example.com:443", true),
             ("registry.example.com:443", false),
             ("registry.example.com:8443", false),

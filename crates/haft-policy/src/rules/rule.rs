@@ -464,7 +464,7 @@ fn no_host(text: &str, why: &str) -> String {
 
 fn parse_network(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
     let form = format!(
-        "{tool}(example.com), {tool}(*.example.com:8443), {tool}(private:example.com:443) or {tool}(npm)"
+        "{tool}(example.com), {tool}(*.example.com:8443), {tool}(private:example.com:443), {tool}(unix:/run/x.sock) or {tool}(npm)"
     );
     NetworkPattern::parse(inner)
         .map(Specifier::Network)
@@ -472,7 +472,9 @@ fn parse_network(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason>
 }
 
 fn parse_sign(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
-    let form = format!("{tool}(https:example.com), {tool}(ssh:example.com) or {tool}(git)");
+    let form = format!(
+        "{tool}(https:example.com), {tool}(ssh:example.com), {tool}(git) or {tool}(gpg:FINGERPRINT)"
+    );
     SignPattern::parse(inner)
         .map(Specifier::Sign)
         .ok_or_else(|| never(no_host(inner, "names nothing that is signed for"), &form))

@@ -48,10 +48,10 @@ const LISTED_PREFIX: &str = "java-";
 const DPKG: &str = "/var/lib/dpkg/status";
 const UCF: &str = "/var/lib/ucf/hashfile";
 
-/// Folders of this machine's users, network and services, which programs that people start do not read; and Chromium's
-/// flags, of which jails have their own. They are never shown.
+/// Folders of this machine's users, network and services, which programs that people start do not read; and those of browsers'
+/// flags and policies, of which jails have their own. They are never shown.
 const PRIVATE: &str = "\
-    ansible apache2 apparmor apparmor.d apt audit avahi bind binfmt.d bluetooth caddy ceph chef chromium.d clamav cloud cni containerd containers corosync coturn \
+    ansible apache2 apparmor apparmor.d apt audit avahi bind binfmt.d bluetooth caddy ceph chef chromium chromium.d clamav cloud cni containerd containers corosync coturn \
     couchdb cups dbus-1 default dhcp dnsmasq.d docker dovecot dpkg elasticsearch etcd exim4 fail2ban filebeat firewalld freeradius fwupd \
     gdm gdm3 gitlab grafana grub.d haproxy hostapd httpd influxdb init init.d initramfs-tools ipsec.d iscsi iwd kernel kibana \
     kubernetes landscape ldap letsencrypt libvirt lightdm lighttpd logcheck logrotate.d logstash lvm lxc lxd mdadm minio modprobe.d modules-load.d \

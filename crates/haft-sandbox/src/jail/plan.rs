@@ -44,6 +44,10 @@ pub(crate) enum RootEntry {
     Dir {
         target: PathBuf,
     },
+    /// A folder that only the command's user can look into.
+    PrivateDir {
+        target: PathBuf,
+    },
     /// Hides what another entry shows here, except what is placed below it.
     Hidden {
         target: PathBuf,
@@ -75,6 +79,7 @@ impl RootEntry {
             | Self::Link { target, .. }
             | Self::File { target, .. }
             | Self::Dir { target }
+            | Self::PrivateDir { target }
             | Self::Hidden { target }
             | Self::Terminals { target }
             | Self::Tmpfs { target, .. }
@@ -347,6 +352,7 @@ impl PlanEncoder {
             RootEntry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
             RootEntry::Hidden { target } => put(5, target, &[], 0),
             RootEntry::Terminals { target } => put(7, target, &[], 0),
+            RootEntry::PrivateDir { target } => put(8, target, &[], 0),
             RootEntry::Overlay {
                 target,
                 lower,
@@ -439,6 +445,7 @@ impl PlanDecoder<'_> {
                 upper: self.folder()?.zip(self.folder()?),
             },
             7 => RootEntry::Terminals { target },
+            8 => RootEntry::PrivateDir { target },
             _ => return None,
         })
     }

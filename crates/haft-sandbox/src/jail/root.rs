@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
@@ -40,6 +40,7 @@ const MADE_FILE: &str = ".made-file";
 /// The step that fails if views are not possible.
 pub(crate) const VIEW: &str = "make a view of";
 const NO_ACCESS: u32 = 0o000;
+const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE: MountPropagationFlags =
     MountPropagationFlags::PRIVATE.union(MountPropagationFlags::REC);
 /// What is made in a root can be read by all.
@@ -229,6 +230,13 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
     };
     match entry {
         RootEntry::Dir { target } => fs::create_dir_all(inside(target)),
+        RootEntry::PrivateDir { target } => {
+            let mut folder = fs::DirBuilder::new();
+            folder
+                .recursive(true)
+                .mode(PRIVATE_FOLDER)
+                .create(inside(target))
+        }
         RootEntry::Hidden { target } => hide(&inside(target)),
         RootEntry::Terminals { target } => terminals::place(&inside(target)),
         RootEntry::Link { target, to } => symlink(to, inside(target)),

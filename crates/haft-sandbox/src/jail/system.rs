@@ -28,6 +28,21 @@ const BROWSER_FLAGS: &str = "/etc/chromium.d";
 /// Nor does it load updates of its own: the user would be asked about each host.
 const BROWSER: &str = "export CHROMIUM_FLAGS=\"$CHROMIUM_FLAGS --no-sandbox --disable-dev-shm-usage --disable-background-networking \
 --disable-component-update --no-first-run\"\n";
+/// Folders below `/etc` in which Chromium and its kin look for an administrator's policies: none of them is shown.
+const POLICY_FOLDERS: [&str; 4] = [
+    "chromium",
+    "opt/chrome",
+    "opt/chrome_for_testing",
+    "opt/edge",
+];
+/// Policies by which a browser asks nothing of its maker on its own: the user would be asked about each host.
+const QUIET: &str = r#"{
+  "BackgroundModeEnabled": false, "BrowserNetworkTimeQueriesEnabled": false, "BrowserSignin": 0, "ChromeVariations": 2, "ComponentUpdatesEnabled": false, "DefaultBrowserSettingEnabled": false,
+  "DnsOverHttpsMode": "off", "DomainReliabilityAllowed": false, "MetricsReportingEnabled": false, "NetworkPredictionOptions": 2,
+  "PasswordLeakDetectionEnabled": false, "SafeBrowsingProtectionLevel": 0, "SearchSuggestEnabled": false, "SpellcheckEnabled": false, "SyncDisabled": true, "TranslateEnabled": false,
+  "UrlKeyedAnonymizedDataCollectionEnabled": false
+}
+"#;
 /// The size in bytes above which a file of `/etc` is bind-mounted instead of copied into each jail.
 const COPIED: u64 = 8 << 10;
 /// The system's folders of programs.
@@ -196,6 +211,9 @@ impl SystemList {
         }
         if Path::new(BROWSER_FLAGS).is_dir() {
             self.etc_file("chromium.d/jail", BROWSER);
+        }
+        for folder in POLICY_FOLDERS {
+            self.etc_file(&format!("{folder}/policies/managed/jail.json"), QUIET);
         }
     }
 

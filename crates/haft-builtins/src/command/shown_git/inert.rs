@@ -122,6 +122,10 @@ pub(super) enum SettingKind {
     Filter,
     /// The content of a file that it names is passed.
     Patterns(PatternFile),
+    /// A key that signs: its name, or the public key itself.
+    SigningKey,
+    /// A program that signs: it is passed if it is one that signs in a jail.
+    SigningProgram(&'static str),
     /// It is not passed, and nobody misses it.
     ForPeople,
     /// It is not passed.
@@ -148,6 +152,17 @@ pub(super) fn kind(setting: &Setting) -> SettingKind {
             return SettingKind::Filter;
         }
         ("pretty", None, _) => return SettingKind::Inert,
+        ("user", None, "signingkey") => return SettingKind::SigningKey,
+        ("gpg", None, "format") if matches!(&*setting.value, "openpgp" | "ssh") => {
+            return SettingKind::Inert;
+        }
+        ("gpg", None, "program") => return SettingKind::SigningProgram("gpg"),
+        ("gpg", Some(format), "program") if format == "openpgp" => {
+            return SettingKind::SigningProgram("gpg");
+        }
+        ("gpg", Some(format), "program") if format == "ssh" => {
+            return SettingKind::SigningProgram("ssh-keygen");
+        }
         // Another name of a command of git; with `!` it is a line for a shell.
         ("alias", _, _) if !setting.value.trim_start().starts_with('!') => {
             return SettingKind::Inert;
@@ -181,10 +196,16 @@ mod tests {
 
     #[test]
     fn only_what_names_no_program_file_place_or_credential_is_passed() {
-        use SettingKind::{Filter, ForPeople, Inert, Left, Patterns};
+        use SettingKind::{Filter, ForPeople, Inert, Left, Patterns, SigningKey, SigningProgram};
         for (key, value, expect) in [
             ("user.name", "A", Inert),
-            ("user.signingKey", "x", Left),
+            ("user.signingKey", "x", SigningKey),
+            ("gpg.format", "ssh", Inert),
+            ("gpg.format", "x509", Left),
+            ("gpg.ssh.program", "x", SigningProgram("ssh-keygen")),
+            ("gpg.openpgp.program", "x", SigningProgram("gpg")),
+            ("gpg.x509.program", "x", Left),
+            ("gpg.ssh.defaultKeyCommand", "x", Left),
             ("core.autocrlf", "input", Inert),
             ("core.excludesFile", "~/x", Patterns(PatternFile::Ignored)),
             (
@@ -211,7 +232,7 @@ mod tests {
             ("merge.conflictStyle", "zdiff3", Inert),
             ("commit.gpgSign", "true", Left),
             ("commit.template", "~/x", Left),
-            ("gpg.program", "x", Left),
+            ("gpg.program", "x", SigningProgram("gpg")),
             ("credential.helper", "store", Left),
             ("http.https://h/.extraHeader", "x", Left),
             ("url.https://u:p@h/.insteadOf", "x", Left),

@@ -13,6 +13,7 @@ use haft::workspace::git_settings::{
 
 use super::conditions::holds;
 use super::inert::{PatternFile, SettingKind, kind};
+use super::signing;
 use crate::command::git_command::names_only_own_programs;
 use crate::command::git_scope::GitScope;
 use crate::command::said_notes::GIT_NOTE;
@@ -44,6 +45,8 @@ pub struct UserGit {
     pub left: BTreeSet<String>,
     /// Why there may be more settings.
     pub unread: Option<String>,
+    /// The names of the user's gpg keys that commits are signed with.
+    pub gpg_keys: Vec<String>,
 }
 
 impl UserGit {
@@ -120,6 +123,7 @@ fn collect(
         user: UserGit::default(),
     };
     settings.user.unread = reader.unread().map(str::to_owned);
+    settings.user.gpg_keys = signing::gpg_names(reader.settings(), repository.as_deref());
     for found in reader.settings() {
         if found.is_include() && condition(&found.setting).is_none() {
             let name = found.setting.name.as_deref().unwrap_or_default();
@@ -163,8 +167,20 @@ impl PassedSettings<'_> {
                     None => self.leave(&key_of(setting)),
                 }
             }
+            SettingKind::SigningKey => match signing::passed_key(&setting.value, self.scope.home) {
+                Some(value) => self.pass(&Setting {
+                    value,
+                    ..setting.clone()
+                }),
+                None => self.leave(&key_of(setting)),
+            },
+            SettingKind::SigningProgram(name)
+                if signing::is_program(&setting.value, name) && self.finds_programs(setting) =>
+            {
+                self.pass(setting);
+            }
             SettingKind::ForPeople => {}
-            SettingKind::Filter | SettingKind::Left => {
+            SettingKind::Filter | SettingKind::SigningProgram(_) | SettingKind::Left => {
                 if !is_off(&setting.value) {
                     self.leave(&key_of(setting));
                 }

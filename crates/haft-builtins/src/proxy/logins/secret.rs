@@ -10,8 +10,8 @@ use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use super::LoginForm;
 use super::pattern::SecretPatterns;
 
-/// Minimum length of a value: a shorter one would be found in every answer.
-const MIN_VALUE: usize = 4;
+/// Minimum length of a value, in bytes: a shorter one would be found, and masked, in ordinary text.
+const MIN_VALUE: usize = 8;
 /// Maximum length of a value.
 const MAX_VALUE: usize = 8 << 10;
 
@@ -49,11 +49,11 @@ impl LoginSecret {
                     && let Ok(decoded) = STANDARD.decode(value)
                     && let Ok(decoded) = String::from_utf8(decoded)
                 {
-                    secrets.extend(
-                        decoded
-                            .split_once(':')
-                            .map(|(_, password)| password.to_owned()),
-                    );
+                    // A token may also stand in place of the name.
+                    if let Some((name, password)) = decoded.split_once(':') {
+                        let secret = if password.is_empty() { name } else { password };
+                        secrets.push(long(secret)?.to_owned());
+                    }
                     secrets.push(decoded);
                 }
                 Self::new(name.clone(), &format!("{before}{value}{after}"), &secrets)
@@ -70,6 +70,7 @@ impl LoginSecret {
                 if password.is_empty() {
                     return Err("knows no password for this host: log in once in a terminal (git fetch, or the helper's own login)".to_owned());
                 }
+                long(password)?;
                 let basic = STANDARD.encode(format!("{user}:{password}"));
                 Self::new(
                     AUTHORIZATION,
@@ -101,12 +102,24 @@ impl LoginSecret {
     }
 }
 
+/// Returns a secret if it is long enough to be known again.
+fn long(secret: &str) -> Result<&str, String> {
+    if secret.len() >= MIN_VALUE {
+        return Ok(secret);
+    }
+    Err(format!(
+        "gives a secret of {} bytes, which is not used: with fewer than {MIN_VALUE}, haft would take ordinary words of answers for it and mask them; \
+         use a token in place of a short password",
+        secret.len()
+    ))
+}
+
 /// Returns the value if it is one line of plain characters.
 fn plain(text: &str) -> Result<&str, String> {
     if text.is_empty() {
         return Err("printed nothing: run it once in a terminal to log in".to_owned());
     }
-    if text.len() < MIN_VALUE || text.len() > MAX_VALUE {
+    if long(text)?.len() > MAX_VALUE {
         return Err(format!(
             "printed {} bytes, which is no credential",
             text.len()
@@ -149,16 +162,16 @@ mod tests {
 
     #[test]
     fn each_part_of_a_login_is_a_secret() {
-        let git = "protocol=https\nusername=ann\npassword=s3cret\n";
+        let git = "protocol=https\nusername=ann\npassword=s3cret-key\n";
         for (form, printed) in [
             (
                 LoginForm::header("Authorization: Basic {}").unwrap(),
-                "YW5uOnMzY3JldA==",
+                "YW5uOnMzY3JldC1rZXk=",
             ),
             (LoginForm::Git, git),
         ] {
             let secret = LoginSecret::read(&form, printed.as_bytes()).unwrap();
-            for text in ["s3cret", "YW5uOnMzY3JldA==", "czNjcmV0"] {
+            for text in ["s3cret-key", "YW5uOnMzY3JldC1rZXk=", "czNjcmV0LWtleQ"] {
                 let mut lists = SearchLists::default();
                 let found = secret.patterns().end_of(text.as_bytes(), 0, &mut lists);
                 assert!(found.is_some(), "{form:?}: {text}");
@@ -169,16 +182,29 @@ mod tests {
     #[test]
     fn what_a_program_prints_becomes_the_header_or_a_clear_error() {
         let token = LoginForm::header("Authorization: token {}").unwrap();
+        let basic = LoginForm::header("Authorization: Basic {}").unwrap();
         for (form, printed, expect) in [
             (&token, "s3cret-token\n", "token s3cret-token"),
             (&token, "", "printed nothing"),
             (&token, "\n", "printed nothing"),
             (&token, "s3cret\nmore\n", "more than one line"),
-            (&token, "abc", "no credential"),
+            // Words of ordinary text would be masked: `main` breaks git's own protocol.
+            (&token, "abc", "a secret of 3 bytes, which is not used"),
+            (&token, "s3cret1", "a secret of 7 bytes, which is not used"),
             (
                 &LoginForm::Git,
-                "protocol=https\nusername=ann\npassword=s3cret\n",
-                "Basic YW5uOnMzY3JldA==",
+                "protocol=https\nusername=ann\npassword=main\n",
+                "a secret of 4 bytes, which is not used",
+            ),
+            (
+                &basic,
+                "YW5uOm1haW4=",
+                "a secret of 4 bytes, which is not used",
+            ),
+            (
+                &LoginForm::Git,
+                "protocol=https\nusername=ann\npassword=s3cret-pass\n",
+                "Basic YW5uOnMzY3JldC1wYXNz",
             ),
             (
                 &LoginForm::Git,

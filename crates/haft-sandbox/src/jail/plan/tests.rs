@@ -54,6 +54,9 @@ fn entries() -> Vec<RootEntry> {
         RootEntry::Dir {
             target: "/d".into(),
         },
+        RootEntry::PrivateDir {
+            target: "/d/p".into(),
+        },
         RootEntry::Hidden {
             target: "/d/h".into(),
         },
