@@ -15,6 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
+use haft_sandbox::Places;
+
 use self::keys::{GpgKeys, KeyCache};
 use self::session::GpgSession;
 use crate::own_socket::OwnSocket;
@@ -31,6 +33,8 @@ pub struct GpgAgent {
     gpg: PathBuf,
     gpgconf: PathBuf,
     variables: Vec<(String, String)>,
+    /// What the programs do not find: what tools may change.
+    places: Places,
     patience: Duration,
     known: Arc<KeyCache>,
 }
@@ -63,12 +67,18 @@ pub(crate) struct GpgSocket {
 }
 
 impl GpgAgent {
-    /// Creates it from the programs and the variables that they get.
-    pub fn new(gpg: PathBuf, gpgconf: PathBuf, variables: Vec<(String, String)>) -> Self {
+    /// Creates it from the programs, the variables that they get, and what they do not find.
+    pub fn new(
+        gpg: PathBuf,
+        gpgconf: PathBuf,
+        variables: Vec<(String, String)>,
+        places: Places,
+    ) -> Self {
         Self {
             gpg,
             gpgconf,
             variables,
+            places,
             patience: PATIENCE,
             known: Arc::default(),
         }

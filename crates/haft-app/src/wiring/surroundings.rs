@@ -158,8 +158,14 @@ fn gpg(at: &Site, settings: &Settings, places: &Places) -> Option<GpgAgent> {
     }
     let path = OsStr::new(at.environment.get("PATH").unwrap_or_default());
     let find = |name| places.program(name, path)?.ok();
-    let variables = places.own_variables(at.environment.iter());
-    Some(GpgAgent::new(find("gpg")?, find("gpgconf")?, variables))
+    let variables = at.environment.iter();
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Some(GpgAgent::new(
+        find("gpg")?,
+        find("gpgconf")?,
+        variables.collect(),
+        places.clone(),
+    ))
 }
 
 /// Returns the user's ssh-agent, if one runs.

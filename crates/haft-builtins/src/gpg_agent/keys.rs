@@ -17,8 +17,8 @@ const HOLDS: Duration = Duration::from_secs(300);
 /// Maximum time that one of the programs takes.
 const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a listing and of the public keys, in bytes.
-const MAX_LISTING: u64 = 256 << 10;
-const MAX_PUBLIC: u64 = 1 << 20;
+const MAX_LISTING: usize = 256 << 10;
+const MAX_PUBLIC: usize = 1 << 20;
 /// Maximum number of keys.
 const MAX_KEYS: usize = 16;
 /// Maximum number of names, and length of one.
@@ -106,22 +106,27 @@ impl GpgAgent {
     }
 
     /// Runs a program of the user's and returns what it prints.
-    async fn run(&self, program: &Path, words: Vec<String>, most: u64) -> Result<Vec<u8>, String> {
+    async fn run(
+        &self,
+        program: &Path,
+        words: Vec<String>,
+        most: usize,
+    ) -> Result<Vec<u8>, String> {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let shown = format!("{name} {}", words.join(" "));
         let (program, name) = (program.to_owned(), name.into_owned());
-        let variables = self.variables.clone();
+        let (variables, places) = (self.variables.clone(), self.places.clone());
         let run = move || -> io::Result<Vec<u8>> {
             let pairs = variables.iter();
             let pairs = pairs.map(|(name, value)| (name.as_str(), value.as_str()));
             let program = HostProgram::new(&program, &name)
                 .with_arguments(words)
                 .with_variables(pairs)
-                .with_question(Vec::new());
+                .with_question(Vec::new(), &places);
             program.output(PROGRAM_TIMEOUT, most)
         };
         match tokio::task::spawn_blocking(run).await {
-            Ok(Ok(printed)) if (printed.len() as u64) < most => Ok(printed),
+            Ok(Ok(printed)) if printed.len() < most => Ok(printed),
             Ok(Ok(_)) => Err(format!("`{shown}` prints {most} bytes or more")),
             Ok(Err(error)) => Err(format!("`{shown}` does not work: {error}")),
             Err(_) => Err(format!("`{shown}` could not be started")),

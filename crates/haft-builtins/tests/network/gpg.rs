@@ -14,7 +14,7 @@ use haft::policy::{Policy, Profile, RuleSet};
 use haft_builtins::command::{CommandNetwork, CommandSurroundings};
 use haft_builtins::gpg_agent::GpgAgent;
 use haft_builtins::proxy::{AllowList, Proxy};
-use haft_sandbox::Sandbox;
+use haft_sandbox::{Places, Sandbox};
 
 use crate::agent::with_people_at;
 use crate::ask::{allowing, with_people, yes};
@@ -91,7 +91,7 @@ impl User {
 
     fn agent(&self) -> GpgAgent {
         let [gpg, gpgconf] = ["gpg", "gpgconf"].map(|name| installed(name).unwrap());
-        GpgAgent::new(gpg, gpgconf, self.variables())
+        GpgAgent::new(gpg, gpgconf, self.variables(), Places::default())
     }
 
     /// Returns a scene whose repository names the key.
@@ -338,7 +338,12 @@ async fn an_agent_that_does_not_answer_is_a_clear_error(sandbox: &Sandbox, user:
         let says = format!("#!/bin/sh\necho {}\n", at("socket").display());
         fs::write(at("gpgconf"), says).unwrap();
         fs::set_permissions(at("gpgconf"), fs::Permissions::from_mode(0o700)).unwrap();
-        let silent = GpgAgent::new(installed("gpg").unwrap(), at("gpgconf"), user.variables());
+        let silent = GpgAgent::new(
+            installed("gpg").unwrap(),
+            at("gpgconf"),
+            user.variables(),
+            Places::default(),
+        );
         let silent = silent.with_patience(Duration::from_secs(1));
         let scene = user.scene(sandbox, silent, user.allowed());
         let seen = scene.line("echo x | gpg --batch -bsa").await;
