@@ -175,7 +175,8 @@ fn what_the_policy_denies_is_denied_at_the_hook_and_recorded() {
     let all = all.as_array().unwrap();
     assert_eq!(all.len(), 2, "{all:?}");
     assert!(
-        all.iter().all(|run| run["client"] == "Claude Code"),
+        all.iter()
+            .all(|run| run["client"] == "Claude Code, session s-1"),
         "{all:?}"
     );
 }
