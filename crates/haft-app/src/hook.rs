@@ -193,6 +193,12 @@ impl Hooks {
     async fn end(&self, key: &SessionKey) {
         for folder in self.folders.of_session(key, None) {
             folder.end(key).await;
+            let changes = folder.app.0.surroundings.confined.changes.clone();
+            let name = key.name();
+            // Large caches are removed in their own time.
+            drop(tokio::task::spawn_blocking(move || {
+                changes.forget_additions(&name);
+            }));
         }
         let home = self.folders.site.home.path();
         if let Err(error) = session_group::end(home, &key.name()) {

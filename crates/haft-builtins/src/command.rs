@@ -35,6 +35,7 @@ pub(crate) mod index;
 mod input;
 mod keys;
 mod launch;
+mod left_behind;
 mod linked_names;
 mod listed;
 mod login_decisions;
@@ -420,11 +421,12 @@ impl TypedTool for RunCommand {
         }
         let mut cursor = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
-        if exit.is_some() {
-            let result = result(&data, kept, &started, exit.as_ref())?;
+        if let Some(exit) = &exit {
+            let result = result(&data, kept, &started, Some(exit))?;
             let failed = result.error.is_some();
             let missed = secrets::note(&unseen, &input, &data).filter(|_| failed);
             let notes = unseen_git.notes(&input, failed).into_iter().chain(missed);
+            let notes = notes.chain(left_behind::notes(exit));
             let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;

@@ -29,6 +29,7 @@ mod command;
 mod filter;
 mod jail;
 mod large_blocks;
+mod left_behind;
 mod guard_event;
 mod held_places;
 mod host_program;
@@ -71,6 +72,7 @@ pub use crate::host_program::{DetachedProgram, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::large_blocks::map_large_blocks;
+pub use crate::left_behind::LeftBehind;
 pub use crate::loopback::{
     JailLoopback, JailPlace, ListeningPort, ListeningPorts, LoopbackDoor, MAX_START_PORTS, NoPlace,
     SharedLoopback,

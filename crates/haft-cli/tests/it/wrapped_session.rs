@@ -157,3 +157,56 @@ fn a_session_that_no_hook_named_is_refused() {
         assert!(ran.stderr.contains("session"), "{name}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn what_commands_add_to_caches_holds_for_the_sessions_next_ones() {
+    if !jailed(&Lab::new()) {
+        return;
+    }
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    let (one, other) = (
+        AgentSession {
+            lab: &lab,
+            id: "one",
+        },
+        AgentSession {
+            lab: &lab,
+            id: "other",
+        },
+    );
+    let made = "for f in .cache/deno .m2/repository .npm/_cacache; do echo kept > ~/$f/x; done";
+    let made = one.run(&format!("mkdir -p ~/.cache/deno && {made}"));
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    let look = "cat ~/.cache/deno/x ~/.m2/repository/x ~/.npm/_cacache/x; true; : > /tmp/y";
+    assert_eq!(one.run(look).stdout, "kept\nkept\nkept\n");
+    assert_eq!(other.run(look).stdout, "");
+}
+
+#[test]
+fn what_ends_with_a_command_is_said_once_in_a_session() {
+    if !jailed(&Lab::new()) {
+        return;
+    }
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    let session = AgentSession { lab: &lab, id: "s" };
+    for (line, part) in [
+        (
+            "mkdir -p ~/.local/bin && touch ~/.local/bin/x ~/.toolrc",
+            "`~/.local`, `~/.toolrc`",
+        ),
+        (
+            "sleep 600 >/dev/null 2>&1 & disown",
+            "left them running: `sleep`",
+        ),
+    ] {
+        // A line of one command and `&` would run in the background.
+        let line = format!("{line}; echo made");
+        let first = session.run(&line);
+        assert_eq!((first.code, &*first.stdout), (0, "made\n"), "{line}");
+        assert!(first.stderr.contains(part), "{line}: {}", first.stderr);
+        let second = session.run(&line);
+        assert_eq!(second.stderr, "", "{line}");
+    }
+    let none = session.run("echo x > ~/plain; ls ~ | cat > /dev/null; yes | head -1");
+    assert_eq!((&*none.stdout, &*none.stderr), ("y\n", ""));
+}
