@@ -17,6 +17,7 @@ use crate::hook::located_call::LocatedCall;
 use crate::hook::location::Location;
 use crate::hook::session::AnswerTerms;
 use crate::problem::Problem;
+use crate::session_group;
 use crate::site::Site;
 
 mod agent_process;
@@ -192,6 +193,16 @@ impl Hooks {
     async fn end(&self, key: &SessionKey) {
         for folder in self.folders.of_session(key, None) {
             folder.end(key).await;
+            let changes = folder.app.0.surroundings.confined.changes.clone();
+            let name = key.name();
+            // Large caches are removed in their own time.
+            drop(tokio::task::spawn_blocking(move || {
+                changes.forget_additions(&name);
+            }));
+        }
+        let home = self.folders.site.home.path();
+        if let Err(error) = session_group::end(home, &key.name()) {
+            tracing::warn!(%error, "end what a user allowed for an agent's session");
         }
     }
 }

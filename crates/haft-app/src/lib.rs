@@ -94,6 +94,7 @@ mod policy_in_force;
 mod refusal;
 mod repeat;
 mod serving;
+mod session_group;
 mod upstream;
 mod wiring;
 

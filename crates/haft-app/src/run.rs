@@ -11,7 +11,7 @@
 //! A [`RunHandle`] is held by an MCP session, an API slot, a command or an embedding program. Releasing it (or dropping it) suspends or
 //! finishes the run, once; [`suspend`](RunHandle::suspend) and [`finish`](RunHandle::finish) choose one and report errors.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ use haft::executor::Executor;
 use haft::input::CallInput;
 use haft::progress::{Pace, ProgressSink};
 use haft::result::Outcome;
-use haft::session::{RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
+use haft::session::{RunGroup, RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
 use haft::shell_report::ShellReport;
 use haft::toolset::Toolset;
 use haft::toolset::view::ToolsetExt as _;
@@ -52,6 +52,7 @@ mod approval_wait;
 mod change_count;
 pub(crate) mod continued;
 pub(crate) mod ending;
+mod group;
 mod limits;
 pub(crate) mod live;
 mod narrowed;
@@ -78,6 +79,8 @@ pub struct RunOptions {
     pub input: Option<Arc<CallInput>>,
     /// Where the shell of its command line reports what it holds in the end.
     pub shell_report: Option<Arc<ShellReport>>,
+    /// The runs that it belongs to, if it is one of several.
+    pub group: Option<Arc<RunGroup>>,
     /// Whether the client stays with a command in the background until that ends: then its call has no time limit but the longest life of
     /// such a command.
     pub attends: bool,
@@ -109,6 +112,7 @@ impl RunOptions {
             client: None,
             input: None,
             shell_report: None,
+            group: None,
             attends: false,
             progress: None,
             wait: ApprovalWait::Limit,
@@ -214,7 +218,7 @@ impl Runs {
             let folder = runs::run_dir(home, earlier.as_str())?;
             read = continued::untrusted(home, earlier).map_err(unreadable)?;
             used = continued::uses(home, earlier).map_err(unreadable)?;
-            if let (None, Some(names)) = (&options.tools, names_of(earlier, &folder)?) {
+            if let (None, Some(names)) = (&options.tools, narrowed::names_of(earlier, &folder)?) {
                 options.tools = Some(Arc::new(Arc::clone(&self.parts.tools).only(names)));
             }
         }
@@ -261,8 +265,11 @@ impl Runs {
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
         let folder = runs::run_dir(home, run.as_str())?;
-        if let (None, Some(names)) = (&options.tools, names_of(run, &folder)?) {
+        if let (None, Some(names)) = (&options.tools, narrowed::names_of(run, &folder)?) {
             options.tools = Some(Arc::new(Arc::clone(&self.parts.tools).only(names)));
+        }
+        if options.group.is_none() {
+            options.group = group::read(home, &folder);
         }
         let builder = self.builder(options);
         if !folder.is_dir() {
@@ -380,6 +387,7 @@ impl Runs {
             .with_entry_point(options.entry)
             .with_client(options.client)
             .with_shell_report(options.shell_report)
+            .with_group(options.group)
             .with_limits(limits)
             .with_pace(terms.pace)
             .with_skill_tokens(terms.skill_tokens)
@@ -416,14 +424,6 @@ fn has_skills(tools: &dyn Toolset) -> bool {
     SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }
 
-/// Returns the names of the tools that the run was restricted to, if it was.
-fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
-    narrowed::names(folder).map_err(|e| {
-        Problem::failed(format!("cannot read which tools run {run} has: {e}"))
-            .advise("without that it cannot be resumed; deny its pending request")
-    })
-}
-
 /// A run held by this process: for an MCP session, an API slot or a command. Dropping it suspends or finishes the run.
 #[derive(Debug)]
 pub struct RunHandle {
@@ -452,6 +452,9 @@ impl RunHandle {
         let (parts, session) = (&self.runs.parts, &self.life.session);
         if let Some(earlier) = &self.life.continues {
             continued::keep(&self.folder()?, earlier).map_err(not_started)?;
+        }
+        if let Some(group) = session.group() {
+            group::keep(&self.folder()?, group).map_err(not_started)?;
         }
         if self.life.narrowed {
             let folder = self.folder()?;

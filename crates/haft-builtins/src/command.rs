@@ -36,6 +36,7 @@ pub(crate) mod index;
 mod input;
 mod keys;
 mod launch;
+mod left_behind;
 mod linked_names;
 mod listed;
 mod login_decisions;
@@ -449,10 +450,11 @@ impl TypedTool for RunCommand {
         }
         let mut cursor = Cursor::default();
         let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
-        if exit.is_some() {
-            let result = result(&data, kept, &started, exit.as_ref())?;
+        if let Some(exit) = &exit {
+            let result = result(&data, kept, &started, Some(exit))?;
             let failed = result.error.as_ref().map(|_| &data);
             let notes = notes_of(unseen_git, &unseen, &input, failed);
+            let notes = notes.into_iter().chain(left_behind::notes(exit));
             let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;

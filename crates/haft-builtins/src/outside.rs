@@ -93,7 +93,10 @@ impl Outside {
                 Some(words) => self.words(line.clone(), words, cwd),
                 None => self.stated(line, cwd),
             },
-            _ => self.stated(line, cwd),
+            _ => match self.moves(&line, command, cwd) {
+                Some(effects) => effects,
+                None => self.stated(line, cwd),
+            },
         };
         effects.extend(ambiguity(command));
         Ok(effects)
@@ -270,6 +273,28 @@ impl Outside {
         }
         let runs = line.runs(false, false);
         runs.chain(elsewhere).chain(effects.done()).collect()
+    }
+
+    /// Returns the effects of a line that only changes the folder, step by step, each only if the one before succeeded (`cd a && cd ..`).
+    /// `None` if it is another line, or leads out of the workspace or to where is not known.
+    fn moves(
+        &self,
+        line: &CommandLine,
+        command: &str,
+        cwd: Option<&str>,
+    ) -> Option<Vec<Permission>> {
+        let steps = places::steps(line, command)?;
+        let mut base = places::start(self, cwd).filter(|base| !base.starts_with('/'))?;
+        let mut line = line.clone();
+        let mut stated = Vec::new();
+        for (part, step) in line.parts.iter_mut().zip(steps) {
+            part.risk = Risk::Safe;
+            let mut effects = self.effects(PathBases::at(Some(base.clone())));
+            effects.add(&step);
+            stated.extend(effects.done());
+            base = places::inner_folder(self, &base, &step.path)?;
+        }
+        Some(line.runs(false, false).chain(stated).collect())
     }
 
     /// Returns true if git, in these folders and without the jail's settings, runs no program that the workspace names.

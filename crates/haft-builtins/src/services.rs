@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use haft::call::RunId;
+use haft::context::CallContext;
 use haft_sandbox::{RunningCommand, Sandbox, SharedLoopback};
 use parking_lot::Mutex;
 
@@ -39,8 +39,6 @@ pub struct Services(Arc<Inner>);
 
 struct Inner {
     folder: PathBuf,
-    /// The groups of runs that do not form one of their own.
-    names: Mutex<HashMap<RunId, String>>,
     groups: Mutex<HashMap<String, Weak<ServiceGroup>>>,
 }
 
@@ -64,21 +62,16 @@ impl Services {
     pub fn new(home: &Path) -> Self {
         Self(Arc::new(Inner {
             folder: home.join(FOLDER),
-            names: Mutex::default(),
             groups: Mutex::default(),
         }))
     }
 
-    /// Has the commands of this run reach those of all runs of the same name: the lines of an agent's session are a run each.
-    pub fn name(&self, run: &RunId, name: &str) {
-        let name = format!("session-{name}");
-        self.0.names.lock().insert(run.clone(), name);
-    }
-
-    /// Returns the group of a run's commands.
-    pub fn group(&self, run: &RunId, sandbox: &Sandbox) -> Arc<ServiceGroup> {
-        let own = self.0.names.lock().get(run).cloned();
-        self.named(own.unwrap_or_else(|| run.to_string()), sandbox)
+    /// Returns the group of the commands of a call's run: those of all runs that belong together reach each other.
+    pub(crate) fn group(&self, context: &CallContext, sandbox: &Sandbox) -> Arc<ServiceGroup> {
+        let own = context
+            .group()
+            .map(|group| format!("session-{}", group.name()));
+        self.named(own.unwrap_or_else(|| context.run().to_string()), sandbox)
     }
 
     fn named(&self, name: String, sandbox: &Sandbox) -> Arc<ServiceGroup> {
@@ -96,10 +89,10 @@ impl Services {
     /// Returns what the command of a call shares of its loopback, and the group that it becomes a member of once it runs.
     pub(crate) async fn prepare(
         &self,
-        run: &RunId,
+        context: &CallContext,
         sandbox: &Sandbox,
     ) -> Result<(SharedLoopback, Arc<ServiceGroup>), ToolError> {
-        let group = self.group(run, sandbox);
+        let group = self.group(context, sandbox);
         let reading = Arc::clone(&group);
         let ports = blocking(move |_| Ok(reading.ports_at_start())).await?;
         Ok((SharedLoopback { ports }, group))

@@ -237,7 +237,7 @@ pub struct Mounts {
     pub home_files: Vec<(PathBuf, Vec<u8>)>,
     /// Sockets of this program's own, by their absolute paths on the host and in the jail, there in no folder that the jail shows of the host. Only with a root file system of the command's own.
     pub sockets: Vec<(PathBuf, PathBuf)>,
-    /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
+    /// Folders below the command's own `HOME`, such as copies of those of the user's home. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.
     pub home: Vec<HomeFolder>,
 }
@@ -255,11 +255,12 @@ pub struct RepositoryMount {
     pub view: Option<OverlayFolders>,
 }
 
-/// A folder of the user's home; the command sees a copy-on-write view of it below its own `HOME`.
+/// A folder below the command's own `HOME` that outlives it: a copy-on-write view of one of the user's home, or one that the user does not
+/// have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HomeFolder {
-    /// Its path on the host, absolute.
-    pub folder: PathBuf,
+    /// The user's, absolute. Without it, the command sees only what commands put there.
+    pub folder: Option<PathBuf>,
     /// Where the command sees it, relative to its `HOME`.
     pub at: PathBuf,
     /// Where its changes go. Unlike a view of the workspace, it may hold those of earlier commands.

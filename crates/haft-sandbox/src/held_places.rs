@@ -1,11 +1,13 @@
 //! `HeldPlaces`: what exists outside a jail only as long as the jail: placeholders in the workspace, and a private folder.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+mod git_exclude;
 pub(crate) mod placeholder;
 pub(crate) mod scratch;
 
+use git_exclude::ExcludedNames;
 use placeholder::{Placeholder, Placeholders};
 use scratch::ScratchFolder;
 
@@ -14,6 +16,8 @@ use scratch::ScratchFolder;
 pub(crate) struct HeldPlaces {
     placeholders: Placeholders,
     scratch: Option<ScratchFolder>,
+    /// Dropped after the placeholders.
+    excluded: Option<ExcludedNames>,
 }
 
 impl HeldPlaces {
@@ -23,6 +27,17 @@ impl HeldPlaces {
         let path = scratch.0.clone();
         self.scratch = Some(scratch);
         Ok(path)
+    }
+
+    /// Keeps the git of the user from showing the placeholders of this workspace.
+    pub(crate) fn hide_from_git(&mut self, workspace: &Path) {
+        let files: Vec<PathBuf> = self.placeholders.files_below(workspace).collect();
+        if files.is_empty() {
+            // What a killed host left.
+            git_exclude::refresh(workspace, &[]);
+        } else {
+            self.excluded = Some(ExcludedNames::add(workspace, &files));
+        }
     }
 
     /// Holds one more placeholder.

@@ -9,6 +9,7 @@ pub(crate) mod guards;
 mod handed;
 mod inside;
 mod joiner;
+mod left_behind;
 mod lock;
 mod limits;
 mod machine_files;
@@ -310,6 +311,8 @@ async fn ready(
             JailReport::Ended { .. }
             | JailReport::TooMuch { .. }
             | JailReport::Guard(_)
+            | JailReport::LeftRunning(_)
+            | JailReport::LeftFiles(_)
             | JailReport::Handed,
         ) => Err(StartError::Jail {
             step: "wait for the start".into(),
@@ -530,10 +533,18 @@ fn home_folders(
 ) -> Result<(), StartError> {
     let own_root = plan.strength() > Strength::LandlockSeccomp;
     for one in spec.mounts.home.iter().filter(|_| own_root) {
-        let Ok(lower) = places.admit(&one.folder, PathPurpose::Named) else {
+        let target = in_home(scratch, &one.at)?;
+        let Some(folder) = &one.folder else {
+            plan.entries.push(RootEntry::Bind {
+                source: one.view.upper.clone(),
+                target,
+                kind: BindMode::ReadWrite,
+            });
             continue;
         };
-        let target = in_home(scratch, &one.at)?;
+        let Ok(lower) = places.admit(folder, PathPurpose::Named) else {
+            continue;
+        };
         plan.entries
             .push(repository::overlay(&one.view, lower, target)?);
     }

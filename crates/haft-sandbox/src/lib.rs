@@ -30,6 +30,7 @@ mod filter;
 mod findings;
 mod jail;
 mod large_blocks;
+mod left_behind;
 mod guard_event;
 mod held_places;
 mod hidden_paths;
@@ -74,6 +75,7 @@ pub use crate::host_program::{DetachedProgram, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::large_blocks::map_large_blocks;
+pub use crate::left_behind::LeftBehind;
 pub use crate::loopback::{
     JailLoopback, JailPlace, ListeningPort, ListeningPorts, LoopbackDoor, MAX_START_PORTS, NoPlace,
     SharedLoopback,

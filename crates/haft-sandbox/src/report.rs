@@ -1,11 +1,12 @@
 //! The reports of a jail's processes to the host, as bytes on the link: the step that failed, what confines a command, how it exited.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IoSlice, IoSliceMut, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -65,6 +66,10 @@ pub(crate) enum JailReport {
     TooMuch { mib: i32 },
     /// Something happened to a guarded path.
     Guard(GuardEvent),
+    /// The command left processes of these programs.
+    LeftRunning(Vec<PathBuf>),
+    /// The command left these files in its HOME.
+    LeftFiles(Vec<PathBuf>),
     /// Descriptors came with this report; another follows.
     Handed,
 }
@@ -106,6 +111,8 @@ impl JailReport {
                 (6, kind | number << 4, path.as_os_str())
             }
             Self::Handed => (7, 0, OsStr::new("")),
+            Self::LeftRunning(names) => (8, 0, &*joined(names)),
+            Self::LeftFiles(paths) => (9, 0, &*joined(paths)),
         };
         let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
         let mut bytes = vec![kind];
@@ -151,10 +158,26 @@ impl JailReport {
                 OsStr::from_bytes(text).into(),
             )?),
             7 => Self::Handed,
+            8 => Self::LeftRunning(split(text)),
+            9 => Self::LeftFiles(split(text)),
             _ => return None,
         };
         Some((report, Self::HEAD + length))
     }
+}
+
+/// Joins names by NUL, which none holds.
+fn joined(names: &[PathBuf]) -> OsString {
+    let names: Vec<_> = names.iter().map(|name| name.as_os_str()).collect();
+    names.join(OsStr::new("\0"))
+}
+
+/// Splits names that [`joined`] joined.
+fn split(text: &[u8]) -> Vec<PathBuf> {
+    let names = text
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty());
+    names.map(|name| OsStr::from_bytes(name).into()).collect()
 }
 
 /// Sends a report to the host; if the host no longer listens, it does not need it.

@@ -16,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, sleep_until};
 use crate::StartError;
 use crate::command::{CommandSpec, Network, Stdin};
 use crate::guard_event::GuardEvent;
+use crate::left_behind::LeftBehind;
 use crate::loopback::JailLoopback;
 use crate::memory::MemoryBound;
 use crate::outlet::RunningOutlet;
@@ -53,6 +54,8 @@ pub struct Exit {
     pub took: Duration,
     /// What happened to guarded paths while it ran, if it worked in the live workspace.
     pub guard_events: Vec<GuardEvent>,
+    /// What it left that ended with its jail.
+    pub left: LeftBehind,
 }
 
 impl Exit {
@@ -462,6 +465,7 @@ impl Drop for ExitReporter {
                 over_memory: false,
                 took,
                 guard_events: Vec::new(),
+                left: LeftBehind::default(),
             });
             open
         });
@@ -518,6 +522,7 @@ async fn drive(mut tree: ProcessTree, streams: [Option<StreamSource>; 2], ending
         over_memory: end.over_memory,
         took: state.started.elapsed(),
         guard_events: end.guard_events,
+        left: end.left,
     }));
     if let Some(group) = end.group {
         // The kernel's control files are slow; nothing needs to wait for them.

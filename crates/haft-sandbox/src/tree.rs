@@ -12,6 +12,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::guard_event::GuardEvent;
 use crate::held_places::HeldPlaces;
+use crate::left_behind::LeftBehind;
 use crate::memory::cgroup::ControlGroup;
 use crate::report::JailReport;
 use crate::sys;
@@ -48,6 +49,7 @@ pub(crate) struct TreeEnd {
     pub(crate) over_memory: bool,
     /// What happened to guarded paths.
     pub(crate) guard_events: Vec<GuardEvent>,
+    pub(crate) left: LeftBehind,
     /// The group to be put away.
     pub(crate) group: Option<ControlGroup>,
 }
@@ -235,6 +237,11 @@ fn read_end(link: &mut UnixStream) -> TreeEnd {
             JailReport::Ended { code, signal } => (end.code, end.signal) = (code, signal),
             JailReport::TooMuch { .. } => end.over_memory = true,
             JailReport::Guard(event) => end.guard_events.push(event),
+            JailReport::LeftFiles(paths) => end.left.home = paths,
+            JailReport::LeftRunning(names) => {
+                let names = names.iter().map(|name| name.to_string_lossy().into_owned());
+                end.left.processes = names.collect();
+            }
             _ => {}
         }
     }

@@ -27,7 +27,7 @@ use crate::progress::{LiveOutput, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::CallScope;
 use crate::session::{
-    Activation, ActivationResult, ActiveSkill, CallEndReason, RunLimits, Session,
+    Activation, ActivationResult, ActiveSkill, CallEndReason, RunGroup, RunLimits, Session,
 };
 use crate::shape::long::{self, LongText, ShapedText, TextLimit, TextShare};
 use crate::spec::{Overflow, ToolName};
@@ -440,6 +440,11 @@ impl CallContext {
     /// Returns the skills active in this run, oldest first.
     pub fn active_skills(&self) -> Arc<Vec<Arc<ActiveSkill>>> {
         self.session.active_skills()
+    }
+
+    /// Returns the runs that the call's run belongs to, if it is one of several.
+    pub fn group(&self) -> Option<&RunGroup> {
+        self.session.group()
     }
 
     /// Returns whether the session sees a skill of this name.

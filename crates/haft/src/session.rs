@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::approval::suspended::OtherRuns;
@@ -37,6 +37,7 @@ mod denial;
 mod hint;
 mod called;
 mod expanded;
+mod group;
 pub(crate) mod lane;
 mod limits;
 pub(crate) mod nest;
@@ -49,6 +50,7 @@ mod standing;
 pub use activation::{Activation, ActivationResult, ActiveSkill};
 pub use active::SKILL_TOKENS;
 pub use builder::SessionBuilder;
+pub use group::{GrantStore, RunGroup};
 pub use hint::UnknownToolHint;
 pub use limits::{LimitsError, RunLimits};
 pub use nest::CallEndReason;
@@ -96,6 +98,8 @@ struct SessionState {
     denial: denial::Denial,
     queue: RequestQueue,
     grants: Mutex<Vec<Grant>>,
+    /// The runs that it belongs to, if it is one of several.
+    group: Option<Arc<RunGroup>>,
     /// Secrets whose reading was approved.
     released: Mutex<Arc<[String]>>,
     /// Untrusted sources that were read.
@@ -179,6 +183,7 @@ impl Session {
                 denial: denial::Denial::default(),
                 queue: RequestQueue::default(),
                 grants: Mutex::default(),
+                group: None,
                 released: Mutex::default(),
                 untrusted: UntrustedSources::default(),
                 uses: Arc::default(),
@@ -521,11 +526,6 @@ impl Session {
     /// Returns an id that no other call of the run has.
     pub(crate) fn next_call(&self) -> CallId {
         CallId::numbered(self.parts.run.ids.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    /// Returns what the user allowed for the session.
-    pub(crate) fn grants(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.parts.run.grants.lock()
     }
 
     /// Returns the lane, which decides which calls run in parallel.

@@ -1,10 +1,12 @@
 //! `ExecSession`: the agent's session for which `haft exec` runs a command: what the session read counts for the command, and what the command
-//! reads counts for the session. Where the agent's own shell would keep them, variables and functions hold for the next command, too.
+//! reads counts for the session; what a user allows for the session holds in all its commands. Where the agent's own shell would keep them,
+//! variables and functions hold for the next command, too.
 
 use std::sync::Arc;
 
 use haft::call::ToolCall;
 use haft::result::{Outcome, Status};
+use haft::session::RunGroup;
 use haft::shell_report::ShellReport;
 use haft::untrusted::UntrustedSource;
 use haft_builtins::command::is_standing_note;
@@ -12,14 +14,19 @@ use parking_lot::Mutex;
 
 use crate::app::App;
 use crate::hook::session_marks::SessionMarks;
+use crate::hook::shell_state::ShellState;
 use crate::hook::shell_state::given::GivenState;
 use crate::hook::shell_state::stored::StoredState;
 use crate::problem::Problem;
-use crate::run::RunHandle;
+use crate::run::{RunHandle, RunOptions};
+use crate::session_group;
+use crate::session_group::identity::SessionIdentity;
 
 /// An agent's session, as a command in the jail knows it.
 #[derive(Debug)]
 pub struct ExecSession {
+    identity: SessionIdentity,
+    group: Option<Arc<RunGroup>>,
     marks: SessionMarks,
     /// What the notes hold of the run's sources.
     noted: Mutex<Arc<[UntrustedSource]>>,
@@ -39,13 +46,15 @@ impl ExecSession {
     /// command.
     ///
     /// # Errors
-    /// It is no such name.
+    /// No session has this name: no hook of haft has made it up.
     pub fn find(app: &App, name: &str, keeps_shell: bool) -> Result<Self, Problem> {
-        if !SessionMarks::is_name(name) {
+        let identity = SessionIdentity::find(app.home(), name).ok_or_else(|| {
             let what = format!("`{name}` is not the name of an agent's session");
-            return Err(Problem::usage(what).advise("--session is for the lines that hooks write"));
-        }
+            Problem::usage(what).advise("--session is for the lines that hooks write")
+        })?;
         Ok(Self {
+            identity,
+            group: session_group::named(app.home(), name),
             marks: SessionMarks::named(app.home(), name),
             noted: Mutex::default(),
             shell: keeps_shell.then(|| SessionShell {
@@ -54,6 +63,21 @@ impl ExecSession {
                 report: Arc::default(),
             }),
         })
+    }
+
+    /// Returns the options of a run for one command of the session.
+    pub fn options(&self) -> RunOptions {
+        RunOptions {
+            client: Some(self.identity.client()),
+            group: self.group.clone(),
+            ..RunOptions::new("call")
+        }
+    }
+
+    /// Returns what its shell holds; `None` if nothing holds for the next command.
+    pub(super) fn shell_state(&self) -> Result<Option<ShellState>, Problem> {
+        let state = self.shell.as_ref().map(|shell| shell.stored.read());
+        state.transpose()
     }
 
     /// Returns the call of a command of the session, with what its shell holds.

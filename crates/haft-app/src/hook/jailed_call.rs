@@ -8,9 +8,9 @@ use haft_hook::{CallAction, HookCall, HookEvent, rewrite_line};
 use serde_json::value::RawValue;
 
 use crate::hook::exec_line::{AgentShell, ExecLine};
+use crate::hook::exec_session::ExecSession;
 use crate::hook::folder::AgentFolder;
 use crate::hook::preapproval;
-use crate::hook::shell_state::stored::StoredState;
 use crate::own_program::own_program;
 use crate::problem::Problem;
 
@@ -21,6 +21,7 @@ pub(super) struct JailedCall {
     pub(super) input: Option<Box<RawValue>>,
     /// The call that `haft exec` makes.
     call: ToolCall,
+    session: ExecSession,
 }
 
 impl JailedCall {
@@ -47,8 +48,8 @@ impl JailedCall {
             .advise("install haft again, and end the old server: haft console --stop")
         })?;
         let keeps = folder.settings().shell_state.is_kept(event.agent);
-        let state = keeps.then(|| StoredState::named(folder.app.home(), session).read());
-        let state = state.transpose()?;
+        let exec_session = ExecSession::find(&folder.app, session, keeps)?;
+        let state = exec_session.shell_state()?;
         let exec = command_folder(folder, call, start).and_then(|folder_below| {
             let shell = AgentShell {
                 app: &folder.app,
@@ -68,7 +69,11 @@ impl JailedCall {
             Some(input) => input,
             None => None,
         };
-        Ok(Some(Self { input, call }))
+        Ok(Some(Self {
+            input,
+            call,
+            session: exec_session,
+        }))
     }
 
     /// Settles what the policy and the user say about the call that `haft exec` will make. Returns why the agent must not run it, or
@@ -76,11 +81,9 @@ impl JailedCall {
     pub(super) async fn refusal(
         &self,
         folder: &AgentFolder,
-        event: &HookEvent,
         within: Duration,
     ) -> Result<Option<String>, Problem> {
-        let client = event.agent.title();
-        preapproval::refusal(&folder.app, self.call.clone(), client, within).await
+        preapproval::refusal(&folder.app, self.call.clone(), &self.session, within).await
     }
 }
 

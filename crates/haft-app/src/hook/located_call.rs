@@ -80,7 +80,7 @@ impl LocatedCall<'_> {
             return Ok(None);
         }
         let start = &self.location.start;
-        let session = self.session.marks_name();
+        let session = self.session.name();
         let jailed = JailedCall::of(&self.folder, self.event, self.call, start, session)?;
         // Before its own prompt an agent takes no other input: only what is in this form already stays in it.
         let jailed = jailed.filter(|jailed| !again || jailed.input.is_none());
@@ -99,7 +99,7 @@ impl LocatedCall<'_> {
     ) -> Result<HookVerdict, Problem> {
         let JailPlan { jailed, doubt } = plan;
         let begun = Instant::now();
-        let refusal = jailed.refusal(&self.folder, self.event, terms.within);
+        let refusal = jailed.refusal(&self.folder, terms.within);
         if let Some(reason) = refusal.await? {
             return Ok(HookVerdict::Deny { reason });
         }

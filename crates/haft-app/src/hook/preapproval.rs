@@ -11,6 +11,7 @@ use haft::result::Status;
 use haft::toolset::Toolset as _;
 
 use crate::app::App;
+use crate::hook::exec_session::ExecSession;
 use crate::problem::Problem;
 use crate::run::{ApprovalWait, RunOptions};
 
@@ -21,7 +22,7 @@ const LOOK: Duration = Duration::from_secs(2);
 pub(super) async fn refusal(
     app: &App,
     call: ToolCall,
-    client: &str,
+    session: &ExecSession,
     within: Duration,
 ) -> Result<Option<String>, Problem> {
     let tools = app.tools().snapshot();
@@ -37,9 +38,8 @@ pub(super) async fn refusal(
     // The agent makes the call itself, by `haft exec`: no other process acts on the decision.
     let call = call.from_origin(Origin::Hook);
     let options = RunOptions {
-        client: Some(client.to_owned()),
         wait: ApprovalWait::Never,
-        ..RunOptions::new("call")
+        ..session.options()
     };
     if let Some(earlier) = app.suspended_before(&call).await {
         return await_decision(app, &earlier.approval, options, within).await;

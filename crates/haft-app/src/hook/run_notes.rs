@@ -15,9 +15,8 @@ use crate::hook::key::SessionKey;
 use crate::hook::open_call::CallKey;
 use crate::plain_file;
 use crate::run::{RunHandle, RunOptions};
+use crate::session_group;
 
-/// The folder below haft's state folder.
-const FOLDER: &str = "hooks";
 /// How long a note is kept: as long as a request can be pending.
 const LIFETIME: Duration = haft::approval::STANDS;
 /// Maximum number of notes that are read at a time, of one session or of all.
@@ -46,7 +45,7 @@ impl SessionRunNotes {
         }
         let name = hex(&hasher.finalize());
         Self {
-            folder: app.home().join(FOLDER).join(format!("{name}.runs")),
+            folder: session_group::file(app.home(), &name, "runs"),
         }
     }
 

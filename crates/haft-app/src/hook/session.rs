@@ -22,6 +22,7 @@ use crate::hook::readings::ToolInterpretations;
 use crate::hook::session_runs::{ChosenRun, SessionRuns};
 use crate::problem::Problem;
 use crate::run::{CallOptions, RunOptions};
+use crate::session_group;
 
 /// Maximum number of tools per session; a call of a further one is denied.
 const MOST_TOOLS: usize = 2_000;
@@ -62,9 +63,18 @@ impl AgentSession {
         at: ForeignToolContext,
     ) -> Result<Self, Problem> {
         at.marks.keep();
+        let identity = key.identity();
+        identity
+            .keep(app.home(), at.marks.name())
+            .map_err(|error| {
+                Problem::failed(format!("cannot note the session of the agent: {error}")).advise(
+                    "make the state folder writable; if it keeps failing, run `haft doctor`",
+                )
+            })?;
         let tools = Arc::new(ToolRegistry::new());
         let options = RunOptions {
-            client: Some(at.agent.title().to_owned()),
+            client: Some(identity.client()),
+            group: session_group::named(app.home(), at.marks.name()),
             progress: app.watched(),
             tools: Some(Arc::clone(&tools) as _),
             is_foreign: true,
@@ -80,8 +90,8 @@ impl AgentSession {
         })
     }
 
-    /// The name of the notes about what the session read and changed.
-    pub(super) fn marks_name(&self) -> &str {
+    /// The name by which the session's commands find what holds for it.
+    pub(super) fn name(&self) -> &str {
         self.at.marks.name()
     }
 

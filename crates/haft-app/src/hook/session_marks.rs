@@ -7,20 +7,16 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use haft::clock;
-use haft::text::hex;
 use haft::untrusted::UntrustedSource;
 use haft_command::definitions;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::hook::key::SessionKey;
 use crate::plain_file;
 use crate::problem::Problem;
+use crate::session_group;
 
-/// The folder below haft's state folder.
-const FOLDER: &str = "hooks";
 /// Maximum size of the notes of a session, in bytes. What does not fit counts as read and changed.
 const MAX_BYTES: u64 = 256 << 10;
 /// The source that stands for all that could not be noted.
@@ -62,26 +58,15 @@ struct Noted {
 impl SessionMarks {
     /// The notes of this session, in whichever folders it works.
     pub(super) fn of(home: &Path, key: &SessionKey) -> Self {
-        let mut hasher = Sha256::new();
-        let process = key.process.as_deref().unwrap_or_default();
-        for part in [key.agent.name(), &key.session, process] {
-            hasher.update((part.len() as u64).to_be_bytes());
-            hasher.update(part.as_bytes());
-        }
-        Self::named(home, &hex(&hasher.finalize()))
+        Self::named(home, &key.name())
     }
 
     /// The notes with this name, as [`name`](Self::name) returned it.
     pub(crate) fn named(home: &Path, name: &str) -> Self {
         Self {
-            path: home.join(FOLDER).join(format!("{name}.marks")),
+            path: session_group::file(home, name, "marks"),
             noted: Mutex::default(),
         }
-    }
-
-    /// Whether a text can be the name of notes.
-    pub(crate) fn is_name(text: &str) -> bool {
-        text.len() == 64 && text.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'))
     }
 
     /// Returns the name under which another process finds them.
@@ -172,8 +157,7 @@ impl SessionMarks {
 
     /// Keeps the notes from being removed as old ones.
     pub(super) fn keep(&self) {
-        let file = OpenOptions::new().append(true).open(&self.path);
-        let _ = file.and_then(|file| file.set_modified(clock::wall()));
+        session_group::touch(&self.path);
     }
 
     fn add(&self, noted: &mut Noted, new: &[Note]) -> Result<(), Problem> {
@@ -300,7 +284,7 @@ mod tests {
         let other = SessionMarks::of(home.path(), &key("b"));
         assert!(other.is_first("a note"));
         assert!(other.sources().unwrap().is_empty());
-        assert!(SessionMarks::is_name(one.name()) && !SessionMarks::is_name("../x"));
+        assert!(session_group::is_name(one.name()) && !session_group::is_name("../x"));
     }
 
     #[test]

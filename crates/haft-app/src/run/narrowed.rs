@@ -5,7 +5,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use haft::call::RunId;
+
 use crate::plain_file;
+use crate::problem::Problem;
 
 /// The file's name in the run's folder.
 const FILE_NAME: &str = "tools.json";
@@ -22,8 +25,16 @@ pub(super) fn keep<'n>(folder: &Path, names: impl Iterator<Item = &'n str>) -> i
     file.sync_all()
 }
 
+/// Returns the names of the tools that the run was restricted to, if it was.
+pub(super) fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
+    names(folder).map_err(|e| {
+        Problem::failed(format!("cannot read which tools run {run} has: {e}"))
+            .advise("without that it cannot be resumed; deny its pending request")
+    })
+}
+
 /// Returns the stored names; `None` if the run has all tools.
-pub(super) fn names(folder: &Path) -> io::Result<Option<Vec<String>>> {
+fn names(folder: &Path) -> io::Result<Option<Vec<String>>> {
     let text = match plain_file::read(&folder.join(FILE_NAME), MAX_FILE_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

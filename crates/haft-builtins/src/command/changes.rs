@@ -1,5 +1,6 @@
 //! The changes of commands, made on a copy-on-write view of the workspace, then judged and applied when the command has ended.
 
+mod additions;
 mod apply;
 mod build_outputs;
 mod caches;
@@ -15,6 +16,7 @@ mod ignored_set;
 mod pending;
 mod note;
 mod opened_side;
+mod owner;
 mod probe;
 mod repository;
 mod rest;
@@ -40,6 +42,7 @@ use parking_lot::Mutex;
 
 pub use build_outputs::{BUILD_OUTPUTS, BuildOutputs};
 pub use data::{AppliedChange, UnappliedChange};
+pub(crate) use owner::ViewOwner;
 pub use rest::open_changed;
 pub(crate) use settle::{EndedCommand, resume_decision, settle};
 pub(crate) use view::OpenView;

@@ -9,7 +9,7 @@ use haft::result::ToolResult;
 use haft::spec::Risk;
 use haft_sandbox::CommandSpec;
 
-use crate::command::changes::{EndedCommand, OpenView, resume_decision, settle};
+use crate::command::changes::{EndedCommand, OpenView, ViewOwner, resume_decision, settle};
 use crate::command::{Commands, RunCommandInput};
 use crate::work::blocking;
 
@@ -50,9 +50,8 @@ impl Commands {
             return Ok(None);
         };
         let words = words.to_owned();
-        let (run, call) = (context.run().clone(), context.call_id().clone());
-        let denials = context.denials();
-        blocking(move |_| views.open(&run, &call, &words, &denials).map(Some)).await
+        let (owner, denials) = (ViewOwner::of(context), context.denials());
+        blocking(move |_| views.open(&owner, &words, &denials).map(Some)).await
     }
 
     /// Returns true if the command was judged to work on a copy.
@@ -79,9 +78,8 @@ impl Commands {
         let Some(views) = views.map(Arc::clone) else {
             return Ok(None);
         };
-        let (run, call) = (context.run().clone(), context.call_id().clone());
-        let denials = context.denials();
-        blocking(move |_| views.open(&run, &call, "check", &denials).map(Some)).await
+        let (owner, denials) = (ViewOwner::of(context), context.denials());
+        blocking(move |_| views.open(&owner, "check", &denials).map(Some)).await
     }
 
     /// Returns the result of an earlier command with the same words, once its changes are decided.

@@ -142,7 +142,7 @@ impl ExposePort {
             None => context.run().to_string(),
         };
         let reading = services.clone();
-        let own = services.group(context.run(), &self.0.sandbox);
+        let own = services.group(context, &self.0.sandbox);
         let named = input.run.is_some();
         let records = blocking(move |_| {
             Ok(if named {

@@ -30,7 +30,7 @@ impl Commands {
         if !self.jailed() || spec.mounts.only_reads {
             return Ok(None);
         }
-        let (shared, group) = services.prepare(context.run(), &self.sandbox).await?;
+        let (shared, group) = services.prepare(context, &self.sandbox).await?;
         spec.loopback = Some(shared);
         let label = ServiceLabel {
             run: context.run().to_string(),

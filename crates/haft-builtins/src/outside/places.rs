@@ -1,6 +1,8 @@
 //! Resolves the paths of a line from each folder that it may start them in.
 
-use haft::policy::{CommandPart, CommandUses, PathAccess, PathCertainty, PathUse};
+use haft::policy::{
+    CommandLine, CommandPart, CommandUses, PathAccess, PathCertainty, PathUse, join_words,
+};
 
 use super::spot::{PathLocation, join_path, spot};
 use super::{Outside, pattern};
@@ -81,6 +83,37 @@ fn folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
         PathLocation::Away(path) => Some(path.to_string_lossy().into_owned()),
         PathLocation::Unknown => None,
     }
+}
+
+/// Returns the folders that a line changes to, if it does nothing else, and each change only after the one before succeeded.
+pub(super) fn steps(line: &CommandLine, command: &str) -> Option<Vec<PathUse>> {
+    let texts: Vec<&str> = command.split("&&").collect();
+    if !line.writes.is_empty() || !line.reads.is_empty() || texts.len() != line.parts.len() {
+        return None;
+    }
+    let step = |(part, (text, uses)): (&CommandPart, (&&str, CommandUses))| {
+        // Written as plain words, the text holds nothing else, such as a `!` before them.
+        let alone = part
+            .argv
+            .as_ref()
+            .is_some_and(|words| join_words(words) == text.trim());
+        match &uses.paths[..] {
+            [place] if alone && uses.understood && part.program() == Some("cd") => {
+                let known = place.known == PathCertainty::Whole && place.how == PathAccess::Goes;
+                known.then(|| place.clone())
+            }
+            _ => None,
+        }
+    };
+    let uses = texts.iter().zip(line.uses());
+    line.parts.iter().zip(uses).map(step).collect()
+}
+
+/// Returns the folder of the workspace that a path leads to from another one there.
+pub(super) fn inner_folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
+    let folder = folder(outside, base, path)?;
+    let is_inner = !folder.starts_with('/') && outside.root().join(&folder).is_dir();
+    is_inner.then_some(folder)
 }
 
 /// Expands a path that begins with `~`.

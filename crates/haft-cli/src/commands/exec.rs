@@ -61,7 +61,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     let options = RunOptions {
         shell_report: agent.as_ref().and_then(ExecSession::shell_report),
         progress: Some(Arc::clone(&output) as _),
-        ..options(args, attended.as_ref())
+        ..options(args, attended.as_ref(), agent.as_ref())
     };
     let folder = folder(at)?;
     let call = match (&attended, &agent) {
@@ -72,9 +72,6 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     let (run, call) = app.start_for(options, call).await?;
     if let Some(agent) = &agent {
         agent.recall(&run)?;
-    }
-    if let (Some(name), Some(services)) = (&args.session, app.network().services()) {
-        services.name(run.id(), name);
     }
     let command = ExecCommand {
         at,
@@ -108,7 +105,11 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
 }
 
 /// Returns how the run of a command works.
-fn options(args: &args::Exec, attended: Option<&Arc<AttendedTerminal>>) -> RunOptions {
+fn options(
+    args: &args::Exec,
+    attended: Option<&Arc<AttendedTerminal>>,
+    agent: Option<&ExecSession>,
+) -> RunOptions {
     RunOptions {
         input: match attended {
             Some(terminal) => Some(terminal.input()),
@@ -120,7 +121,7 @@ fn options(args: &args::Exec, attended: Option<&Arc<AttendedTerminal>>) -> RunOp
             None => ApprovalWait::Limit,
             some => waits(Some(some), false),
         },
-        ..RunOptions::new("call")
+        ..agent.map_or_else(|| RunOptions::new("call"), ExecSession::options)
     }
 }
 

@@ -124,7 +124,8 @@ fn the_plugin_runtime_of_amp_does_what_haft_answers() {
             assert!(message.contains("made.txt"), "{dialog}");
         }
         let runs = lab.runs();
-        assert_eq!(runs[0]["client"], "Amp", "{runs:#?}");
+        let client = runs[0]["client"].as_str().unwrap_or_default();
+        assert!(client.starts_with("Amp"), "{runs:#?}");
         assert_eq!(runs[0]["workspace"], root.to_str().unwrap(), "{runs:#?}");
     }
 }

@@ -126,7 +126,8 @@ fn without_a_server_the_hook_judges_by_itself() {
     }
     let all = runs(&lab);
     assert!(
-        all.iter().all(|run| run["client"] == "Claude Code"),
+        all.iter()
+            .all(|run| run["client"] == "Claude Code, session s-1"),
         "{all:?}"
     );
     assert!(all.iter().all(|run| run["state"] == "closed"), "{all:?}");
@@ -230,7 +231,7 @@ fn a_person_decides_in_the_inbox_while_the_agent_waits() {
             all.into_iter().find(|one| one["status"] == "pending")
         });
         assert_eq!(request["tool"], "claude.Bash");
-        assert_eq!(request["client"], "Claude Code");
+        assert_eq!(request["client"], "Claude Code, session s-1");
         let id = request["id"].as_str().unwrap();
         let ran = lab.run(&["approvals", word, id]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);

@@ -99,3 +99,4 @@ mod usage;
 mod web;
 mod webhook;
 mod wrapped;
+mod wrapped_session;

@@ -118,12 +118,12 @@ fn a_line_that_only_changes_the_folder_stays_the_agents() {
     for ask in ["ask = \"agent\"\n", ""] {
         let lab = lab(&format!("{ask}[policy]\nprofile = \"trusted\"\n"));
         lab.file("sub/here.txt", "x");
-        let mut lines = vec!["cd sub", "cd sub;"];
+        let mut lines = vec!["cd sub", "cd sub;", "cd sub && cd .."];
         // Judged outside of the jail, a way up is asked about.
         lines.extend(if ask.is_empty() {
             &[][..]
         } else {
-            &["cd ..", "cd sub && cd /etc"]
+            &["cd ..", "cd sub && cd /etc", "cd sub && cd ../.."]
         });
         for line in lines {
             let ran = hook(&lab, &before(&lab, "t-1", "Bash", &bash(line)));
@@ -175,7 +175,8 @@ fn what_the_policy_denies_is_denied_at_the_hook_and_recorded() {
     let all = all.as_array().unwrap();
     assert_eq!(all.len(), 2, "{all:?}");
     assert!(
-        all.iter().all(|run| run["client"] == "Claude Code"),
+        all.iter()
+            .all(|run| run["client"] == "Claude Code, session s-1"),
         "{all:?}"
     );
 }

@@ -33,6 +33,8 @@ const FILES_FOLDER: &str = "files";
 const VIEWS_FOLDER: &str = "views";
 /// The folder of what the run's commands added to the user's caches.
 const CACHES_FOLDER: &str = "caches";
+/// The folder, in haft's state folder, of what the commands of groups of runs added to the user's caches.
+const GROUP_CACHES_FOLDER: &str = "session-caches";
 /// Maximum number of bytes of saved files per run.
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
 /// Maximum length of a log line, and of all lines of a set, in bytes.
@@ -270,12 +272,31 @@ impl ChangeLog {
         self.run_folders(VIEWS_FOLDER)
     }
 
-    /// Returns the existing folders of [`caches_folder`](Self::caches_folder) of all runs.
+    /// Returns the folder for what the commands of a group of runs add to the user's caches; it may not exist.
     ///
     /// # Errors
-    /// The runs cannot be listed.
+    /// The group's name is malformed.
+    pub fn group_caches_folder(&self, group: &str) -> Result<PathBuf, InvalidRunId> {
+        run_dir(&self.home, group)?;
+        Ok(self.home.join(GROUP_CACHES_FOLDER).join(group))
+    }
+
+    /// Returns the existing folders of [`caches_folder`](Self::caches_folder) of all runs, and of
+    /// [`group_caches_folder`](Self::group_caches_folder) of all groups.
+    ///
+    /// # Errors
+    /// The runs or groups cannot be listed.
     pub fn all_caches(&self) -> io::Result<Vec<PathBuf>> {
-        self.run_folders(CACHES_FOLDER)
+        let mut all = self.run_folders(CACHES_FOLDER)?;
+        match fs::read_dir(self.home.join(GROUP_CACHES_FOLDER)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
+            groups => {
+                for group in groups? {
+                    all.push(group?.path());
+                }
+            }
+        }
+        Ok(all)
     }
 
     /// Returns the folders of this name. Follows no link, since its target does not belong to the log.

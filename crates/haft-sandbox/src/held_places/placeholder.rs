@@ -30,6 +30,12 @@ impl Placeholders {
     pub(crate) fn push(&mut self, placeholder: Placeholder) {
         self.0.push(placeholder);
     }
+
+    /// Returns the paths of the files among them, relative to this folder.
+    pub(crate) fn files_below(&self, folder: &Path) -> impl Iterator<Item = PathBuf> {
+        let files = self.0.iter().filter(|placeholder| !placeholder.folder);
+        files.filter_map(move |file| file.path.strip_prefix(folder).ok().map(Path::to_path_buf))
+    }
 }
 
 impl Drop for Placeholders {

@@ -94,6 +94,7 @@ impl Guards {
             same
         });
         guards.covers = pruned(covers);
+        guards.held.hide_from_git(workspace);
         Ok(Some(guards))
     }
 

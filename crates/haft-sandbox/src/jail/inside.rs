@@ -18,7 +18,7 @@ use super::shared::{Pipes, SupervisorFindings, die_with, environment, open_proc}
 use super::terminals::OwnTerminal;
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
-use super::{every_address, lock, root, script};
+use super::{every_address, left_behind, lock, root, script};
 use crate::loopback::listening;
 use crate::report::{ActiveMechanisms, JailReport, SetupFailure, hand_over, step, tell};
 use crate::spawn::{self, ResolvedCommand};
@@ -74,7 +74,11 @@ pub(crate) fn run(
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
-                tell(link, &reap(first.number));
+                let ended = reap(first.number);
+                for report in left_behind::reports(plan) {
+                    tell(link, &report);
+                }
+                tell(link, &ended);
             }
         },
     }

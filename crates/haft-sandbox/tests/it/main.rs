@@ -10,6 +10,8 @@ mod code;
 mod converse;
 mod direct;
 mod guards;
+mod left_behind;
+mod hidden_from_git;
 mod levels;
 mod output;
 mod runner;
@@ -36,6 +38,8 @@ fn main() {
         guards::TESTS,
         direct::TESTS,
         views::TESTS,
+        left_behind::TESTS,
+        hidden_from_git::TESTS,
         terminals::TESTS,
         levels::TESTS,
         code::TESTS,

@@ -155,7 +155,7 @@ fn inside() {
 fn with_home(lab: &Lab, home: &Lab, at: &str, script: &str) -> CommandSpec {
     let mut spec = lab.spec(script);
     spec.mounts.home.push(HomeFolder {
-        folder: home.workspace(),
+        folder: Some(home.workspace()),
         at: at.into(),
         view: home.view(),
     });

@@ -350,7 +350,7 @@ async fn apply_decision(
         Choice::Approve { scope, rule, .. } => {
             let lasts = !shown.is_decided_each_time();
             if lasts && scope != ApprovalScope::Once {
-                session.grants().push(Grant::of(&shown, &by));
+                session.grant(Grant::of(&shown, &by));
             }
             if lasts && scope == ApprovalScope::Always {
                 parts.policy.keep(&shown, rule.as_deref(), &by);

@@ -12,7 +12,6 @@ use crate::executor::no_open_request::{self, EarlierRequest, NoOpenRequest};
 use crate::executor::settlement::Settlement;
 use crate::judgement::Consent;
 use crate::permission::Verdict;
-use crate::session::Session;
 use crate::tool::Depth;
 
 /// Clears a call that the policy does not simply allow, or returns why it was stopped.
@@ -42,7 +41,7 @@ pub(super) async fn clear(
     if let Some(no_room) = budgets::no_room(open, &judged) {
         return clear_over_budget(open, settlement, judged, &no_room).await;
     }
-    if let Some(by) = find_grant(open.session(), &judged)? {
+    if let Some(by) = find_grant(open, &judged)? {
         let taken = match budgets::take(open, &judged, false).await {
             Ok(taken) => taken,
             Err(no_room) => return clear_over_budget(open, settlement, judged, &no_room).await,
@@ -118,29 +117,35 @@ pub(super) async fn clear_over_budget(
 }
 
 /// Returns who granted such calls for the session, if anyone did.
-fn find_grant(session: &Session, judged: &RuledCall) -> Result<Option<String>, EarlyEnd> {
+fn find_grant(open: &OpenCall<'_>, judged: &RuledCall) -> Result<Option<String>, EarlyEnd> {
     let RuledCall {
         admitted,
         judgement,
     } = judged;
     let entry = admitted.entry();
     let name = &entry.spec().name;
-    if !session.grants().iter().any(|grant| grant.is_for(name)) {
+    let session = open.session();
+    let mut grants = session.grants();
+    grants.retain(|grant| grant.is_for(name));
+    if grants.is_empty() {
         return Ok(None);
     }
+    let policy = open.parts().policy.now();
     let input = admitted.input();
     let intent = input.intent(Depth::Conditions, &mut drop)?;
     let permissions = judgement.permissions().to_vec();
     let call = GrantExtent {
         tool: name.clone(),
         spec_hash: entry.spec_hash().to_owned(),
+        workspace: policy.workspace_root().unwrap_or_default().to_owned(),
+        principal: session.principal().clone(),
         risk: judgement.ruling().risk,
         conditions: intent.conditions,
         unstated: effects::unstated(admitted.written(), &permissions, intent.stated),
         permissions,
         causes: judgement.ruling().causes.clone(),
     };
-    let grants = session.grants();
-    let by = grants.iter().find_map(|grant| grant.covers(&call));
+    let here = policy.safeguards();
+    let by = grants.iter().find_map(|grant| grant.covers(&call, &here));
     Ok(by.map(str::to_owned))
 }

@@ -15,8 +15,8 @@ use crate::session::budget::CallBudget;
 use crate::session::denial::Denial;
 use crate::session::queue::RequestQueue;
 use crate::session::{
-    LimitsError, RunLimits, Session, SessionParts, SessionScope, SessionState, UnknownToolHint,
-    WaitMode,
+    LimitsError, RunGroup, RunLimits, Session, SessionParts, SessionScope, SessionState,
+    UnknownToolHint, WaitMode,
 };
 use crate::shell_report::ShellReport;
 use crate::untrusted::UntrustedSource;
@@ -120,6 +120,12 @@ impl SessionBuilder {
     /// must have room for that.
     pub fn attending(mut self) -> Self {
         self.run.attends = true;
+        self
+    }
+
+    /// Makes it a run of this group.
+    pub fn with_group(mut self, group: Option<Arc<RunGroup>>) -> Self {
+        self.run.group = group;
         self
     }
 

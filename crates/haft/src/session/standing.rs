@@ -1,13 +1,36 @@
-//! State that stays with a run: secrets whose reading was approved, untrusted content that was read, effects that were counted.
+//! State that stays with a run: what a user allowed for the session, secrets whose reading was approved, untrusted content that was read, effects that were counted.
 
 use std::sync::Arc;
 
+use crate::approval::Grant;
 use crate::budget::{EffectCounts, RunEffectCounts};
 use crate::policy::RunHistory;
-use crate::session::Session;
+use crate::session::{RunGroup, Session};
 use crate::untrusted::UntrustedSource;
 
 impl Session {
+    /// Returns what the user allowed for the session, in this run or another of its group.
+    pub(crate) fn grants(&self) -> Vec<Grant> {
+        let mut grants = self.parts.run.grants.lock().clone();
+        if let Some(group) = self.group() {
+            grants.extend(group.grants());
+        }
+        grants
+    }
+
+    /// Adds what the user allowed for the session.
+    pub(crate) fn grant(&self, grant: Grant) {
+        if let Some(group) = self.group() {
+            group.add(&grant);
+        }
+        self.parts.run.grants.lock().push(grant);
+    }
+
+    /// Returns the runs that it belongs to, if it is one of several.
+    pub fn group(&self) -> Option<&RunGroup> {
+        self.parts.run.group.as_deref()
+    }
+
     /// Returns the secrets whose reading was approved in the run.
     pub(crate) fn released(&self) -> Arc<[String]> {
         Arc::clone(&self.parts.run.released.lock())

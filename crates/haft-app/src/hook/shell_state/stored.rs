@@ -11,9 +11,8 @@ use crate::hook::shell_state::report::ParsedReport;
 use crate::hook::shell_state::{MAX_FUNCTIONS, MAX_VARIABLES};
 use crate::plain_file;
 use crate::problem::Problem;
+use crate::session_group;
 
-/// The folder below haft's state folder.
-const FOLDER: &str = "hooks";
 /// Maximum size of the file, in bytes: JSON may write six for one.
 const MAX_BYTES: u64 = 8 * (MAX_VARIABLES + MAX_FUNCTIONS) as u64;
 
@@ -27,10 +26,10 @@ pub(crate) struct StoredState {
 }
 
 impl StoredState {
-    /// The state of the session with this name, as [`SessionMarks::name`](crate::hook::session_marks::SessionMarks::name) returned it.
+    /// The state of the session with this name, as the hook gave it to the command.
     pub(crate) fn named(home: &Path, name: &str) -> Self {
         Self {
-            path: home.join(FOLDER).join(format!("{name}.shell")),
+            path: session_group::file(home, name, "shell"),
         }
     }
 

@@ -1,20 +1,21 @@
-//! `Caches`: the user's caches as a command sees them in its own HOME, with the additions of earlier commands of its run.
+//! `Caches`: the user's caches as a command sees them in its own HOME, with the additions of earlier commands of its run, or of its agent's
+//! session.
 //!
-//! The user's own caches never change. The commands of a run share its additions, which are never applied.
+//! The user's own caches never change. The commands of a run share its additions, which are never applied. A cache that the user does not
+//! have consists of them alone.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use haft::call::RunId;
 use haft::file_lock::FileLock;
 use haft::policy::Denials;
 use haft_sandbox::{HomeFolder, OverlayFolders};
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
-use crate::command::changes::Views;
-use crate::command::changes::folder::{UPPER, WORK, lock, make_folder};
+use crate::command::changes::folder::{UPPER, WORK, make_folder};
+use crate::command::changes::owner::ViewOwner;
+use crate::command::changes::{Views, additions};
 
 /// Folders below HOME where build tools cache downloads and builds for all projects, programs among them. None holds settings or
 /// credentials.
@@ -51,21 +52,15 @@ const CACHE_FOLDERS: [&str; 30] = [
     "go/pkg/mod",
 ];
 
-const NOW: Timestamps = Timestamps {
-    last_access: NOW_TIME,
-    last_modification: NOW_TIME,
-};
-const NOW_TIME: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: UTIME_NOW,
-};
+/// The folder that holds most of them. What is in it besides those that the user has is the commands' own.
+const CACHE_HOME: &str = ".cache";
 
 /// The caches of one command, which has them to itself until this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Caches {
     folders: Vec<HomeFolder>,
-    /// The lock on the run's additions; `None` if another command holds it.
-    shared: Option<FileLock>,
+    /// The lock on the shared additions; `None` if another command holds it.
+    _shared: Option<FileLock>,
 }
 
 impl Caches {
@@ -76,42 +71,37 @@ impl Caches {
 }
 
 impl Views {
-    /// Prepares the caches for a command. If another command uses the run's additions, this one starts from the user's caches and
+    /// Prepares the caches for a command. If another command uses the shared additions, this one starts from the user's caches and
     /// stores its own additions in `view`, the folder of its view.
-    pub(super) fn caches(&self, run: &RunId, view: &Path, denials: &Denials) -> io::Result<Caches> {
+    pub(super) fn caches(
+        &self,
+        owner: &ViewOwner,
+        view: &Path,
+        denials: &Denials,
+    ) -> io::Result<Caches> {
         let log = &self.options.log;
-        let shared = log.caches_folder(run).map_err(io::Error::other)?;
-        let mut caches = Caches::default();
+        let shared = match &owner.group {
+            Some(group) => log.group_caches_folder(group),
+            None => log.caches_folder(&owner.run),
+        };
+        let shared = shared.map_err(io::Error::other)?;
+        let lock = additions::take(&shared)?;
+        let own = if lock.is_some() {
+            shared
+        } else {
+            view.join("caches")
+        };
+        let mut folders = vec![cache_folder(&own, CACHE_HOME, None)?];
         for at in CACHE_FOLDERS {
-            let Some(folder) = self.cache(at, denials) else {
-                continue;
-            };
-            if caches.folders.is_empty() {
-                make_folder(&shared)?;
-                caches.shared = lock(&shared).ok();
+            let folder = self.cache(at, denials);
+            if folder.is_some() || !Path::new(at).starts_with(CACHE_HOME) {
+                folders.push(cache_folder(&own, at, folder)?);
             }
-            let own = if caches.shared.is_some() {
-                shared.clone()
-            } else {
-                view.join("caches")
-            };
-            let own = own.join(at.replace('/', "-"));
-            let view = OverlayFolders {
-                upper: own.join(UPPER),
-                work: own.join(WORK),
-            };
-            make_folder(&view.upper)?;
-            make_folder(&view.work)?;
-            let mode = fs::metadata(&folder)?.permissions().mode();
-            fs::set_permissions(&view.upper, fs::Permissions::from_mode(mode & 0o777))?;
-            let at = PathBuf::from(at);
-            caches.folders.push(HomeFolder { folder, at, view });
         }
-        if let Some(shared) = &caches.shared {
-            // The sweep checks this time.
-            futimens(&**shared, &NOW)?;
-        }
-        Ok(caches)
+        Ok(Caches {
+            folders,
+            _shared: lock,
+        })
     }
 
     /// Returns a cache that the user has and commands may see. It may be a link to another disk, but not to another place in the
@@ -133,4 +123,24 @@ impl Views {
         });
         (folder.is_dir() && apart && !denied).then_some(folder)
     }
+}
+
+/// Returns what a command sees of a cache, of which `folder` is the user's, with the additions in `own`.
+fn cache_folder(own: &Path, at: &str, folder: Option<PathBuf>) -> io::Result<HomeFolder> {
+    let own = own.join(at.replace('/', "-"));
+    let view = OverlayFolders {
+        upper: own.join(UPPER),
+        work: own.join(WORK),
+    };
+    make_folder(&view.upper)?;
+    if let Some(folder) = &folder {
+        make_folder(&view.work)?;
+        let mode = fs::metadata(folder)?.permissions().mode();
+        fs::set_permissions(&view.upper, fs::Permissions::from_mode(mode & 0o777))?;
+    }
+    Ok(HomeFolder {
+        folder,
+        at: PathBuf::from(at),
+        view,
+    })
 }

@@ -11,6 +11,7 @@ use haft_sandbox::{CommandSpec, HomeFolder, Mounts, RepositoryMount};
 
 use crate::command::changes::Views;
 use crate::command::changes::folder::remove;
+use crate::command::changes::owner::ViewOwner;
 use crate::command::changes::view::OpenView;
 
 /// The table of this process's mounts.
@@ -97,7 +98,12 @@ fn try_a_view(views: &Views) -> Result<Visibility, String> {
 
 fn try_view(views: &Views, view: &OpenView, run: &RunId) -> Result<Visibility, String> {
     let repository = repository(views, view);
-    let caches = views.caches(run, &view.folder, &Denials::default());
+    let owner = ViewOwner {
+        run: run.clone(),
+        call: CallId::new("probe"),
+        group: None,
+    };
+    let caches = views.caches(&owner, &view.folder, &Denials::default());
     let caches = match caches {
         Ok(caches) => caches.folders(),
         Err(error) => {

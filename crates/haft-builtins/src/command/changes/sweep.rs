@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use haft::approval;
 
-use crate::command::changes::CommandChanges;
 use crate::command::changes::folder::{STARTED_MARK, is_folder, lock, remove};
 use crate::command::changes::note::NOTE;
+use crate::command::changes::{CommandChanges, additions};
 
 /// Age at which an unlocked view without a pending decision counts as left by a killed process.
 const ABANDONED_AGE: Duration = Duration::from_hours(1);
@@ -58,9 +58,16 @@ impl CommandChanges {
         }
         for caches in log.all_caches()? {
             removed +=
-                u64::from(is_older(&caches, UNUSED_CACHE_AGE, now) && remove_unlocked(&caches));
+                u64::from(is_older(&caches, UNUSED_CACHE_AGE, now) && additions::forget(&caches));
         }
         Ok(removed)
+    }
+
+    /// Removes what the commands of a group of runs added to caches, unless one still runs: then the sweep removes it.
+    pub fn forget_additions(&self, group: &str) {
+        if let Ok(folder) = self.views.options.log.group_caches_folder(group) {
+            additions::forget(&folder);
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::command::changes::folder::{
     GIT_UPPER, GIT_WORK, STARTED_MARK, UPPER, WORK, lock, make_folder, remove,
 };
 use crate::command::changes::note;
+use crate::command::changes::owner::ViewOwner;
 use crate::command::changes::{Views, failed};
 use haft::text::hex;
 
@@ -100,15 +101,14 @@ impl Views {
     /// when it is repeated.
     pub(crate) fn open(
         &self,
-        run: &RunId,
-        call: &CallId,
+        owner: &ViewOwner,
         input: &str,
         denials: &Denials,
     ) -> Result<OpenView, ToolError> {
         let with_caches = |mut view: OpenView| {
             if self.shows_caches() {
                 // The command runs without them if this fails.
-                let caches = self.caches(run, &view.folder, denials);
+                let caches = self.caches(owner, &view.folder, denials);
                 view.caches = caches.unwrap_or_else(|error| {
                     tracing::warn!(%error, "a command does not see the user's caches");
                     Caches::default()
@@ -116,7 +116,7 @@ impl Views {
             }
             view
         };
-        let made = self.make(run, call, input).map(with_caches);
+        let made = self.make(&owner.run, &owner.call, input).map(with_caches);
         made.map_err(|error| failed("make", error))
     }
 
