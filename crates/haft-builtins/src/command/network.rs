@@ -280,7 +280,7 @@ fn show(mounts: &mut Mounts, folder: &Path, workspace: &Path) {
 }
 
 /// Names and addresses of the jail's own loopback.
-const LOOPBACK_HOSTS: &str = "localhost,127.0.0.1,::1,[::1]";
+const LOOPBACK_HOSTS: &str = "localhost,127.0.0.1,0.0.0.0,::1,[::1]";
 
 /// Timeouts, each in its installer's units, for installers that give up a silent connection before the user can decide.
 fn patience() -> impl Iterator<Item = (&'static str, String)> {

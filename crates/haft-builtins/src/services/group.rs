@@ -133,6 +133,11 @@ impl ServiceGroup {
         }
     }
 
+    /// Closes the way into a jail whose command has ended: it would hold the jail's network and a process.
+    pub(super) fn close_door(&self, jail: JailPlace) {
+        self.doors.lock().remove(&jail);
+    }
+
     pub(super) async fn door(&self, jail: JailPlace) -> io::Result<LazyDoor> {
         let door = Arc::clone(self.doors.lock().entry(jail).or_default());
         let open = || async { self.sandbox.enter_loopback(jail).await };

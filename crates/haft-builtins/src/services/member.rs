@@ -257,6 +257,7 @@ impl Member {
     fn end(&self) {
         self.relays.lock().clear();
         self.published.lock().file.remove();
+        self.group.close_door(self.loopback.place());
     }
 }
 

@@ -232,6 +232,10 @@ fn understood(
         budget,
     };
     let mut found = look.meanings(&updates(&before, &after));
+    let worktrees: Vec<PathBuf> = folders
+        .iter()
+        .filter_map(|(_, worktree)| worktree.clone())
+        .collect();
     let parts: Vec<PathBuf> = folders.iter().map(|(part, _)| part.clone()).collect();
     found.extend(lost_entries(
         sides,
@@ -240,7 +244,8 @@ fn understood(
         &parts,
         &look.roots_after,
     ));
-    for (at, ((folder, worktree), head)) in folders.into_iter().zip(&heads).enumerate() {
+    found.extend(stash_meanings(sides, &store, &worktrees, &lists, budget));
+    for ((folder, worktree), head) in folders.into_iter().zip(&heads) {
         let tree = |target: &Option<Target>, refs: &Refs| {
             let id = refs.resolve(target.as_ref()?)?;
             Some(store.peel(&id).ok()?.0.tree)
@@ -251,9 +256,6 @@ fn understood(
             before: tree(&head.before, &before),
             after: tree(&head.after, &after),
         };
-        if at == 0 {
-            found.extend(stash_meanings(sides, &store, &place, &lists, budget));
-        }
         let of_index = of_index(sides, &store, &place, budget)?.into_iter();
         found.extend(of_index.map(|meaning| at_place(meaning, head.place.as_deref())));
         let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);

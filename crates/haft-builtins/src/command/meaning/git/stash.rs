@@ -1,13 +1,15 @@
 //! Stashes: uncommitted changes that are put aside, taken back or dropped.
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{compare, quoted};
 use super::id::ObjectId;
 use super::refs::Refs;
-use super::staged::{HeadLocation, is_object};
+use super::staged::is_object;
 use super::store::ObjectDatabase;
 use super::tree::differences;
 use crate::command::meaning::budget::Budget;
@@ -20,6 +22,8 @@ const STASH: &str = "refs/stash";
 const MAX_LOG: u64 = 1 << 20;
 /// Maximum number of stashes that are described.
 const MAX_STASHES: usize = 20;
+/// Maximum number of files of a stash that are compared with the worktrees'.
+const MAX_COMPARED: usize = 1_000;
 
 /// A stash and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +78,7 @@ pub(super) struct StashLists {
 pub(super) fn stash_meanings(
     sides: &ChangeSides<'_>,
     store: &ObjectDatabase<'_>,
-    place: &HeadLocation,
+    worktrees: &[PathBuf],
     lists: &StashLists,
     budget: &mut Budget,
 ) -> Vec<Meaning> {
@@ -87,11 +91,11 @@ pub(super) fn stash_meanings(
         .collect();
     let gone: Vec<&Stash> = before.iter().filter(|one| !is_in(after, one)).collect();
     for stash in gone.iter().take(MAX_STASHES) {
-        if is_taken_back(sides, store, place, stash) {
+        if is_taken_back(sides, store, worktrees, stash) {
             found.push(meaning(store, "take back the stash", stash, budget));
         } else {
             let mut dropped = meaning(store, "drop the stash", stash, budget);
-            let why = "its changes are not in the files and on no branch any more";
+            let why = "the files are not as it has them: what of it is not among the changes here is gone";
             dropped.warnings.push(why.to_owned());
             found.push(dropped);
         }
@@ -133,16 +137,13 @@ fn meaning(store: &ObjectDatabase<'_>, head: &str, stash: &Stash, budget: &mut B
     meaning
 }
 
-/// Returns true if the worktree has all files as the stash has them.
+/// Returns true if one of the worktrees, which share their stashes, has all files as the stash has them.
 fn is_taken_back(
     sides: &ChangeSides<'_>,
     store: &ObjectDatabase<'_>,
-    place: &HeadLocation,
+    worktrees: &[PathBuf],
     stash: &Stash,
 ) -> bool {
-    let Some(worktree) = &place.worktree else {
-        return false;
-    };
     let trees = store.commit(&stash.id).and_then(|commit| {
         let parent = commit.parents.first().map(|id| store.commit(id));
         let base = parent.transpose()?.map(|base| base.tree);
@@ -154,10 +155,11 @@ fn is_taken_back(
     let Ok(all) = differences(store, base.as_ref(), Some(&tree)) else {
         return false;
     };
-    let same = |one: &super::tree::TreeDifference| {
-        use std::os::unix::ffi::OsStrExt as _;
-        let path = worktree.join(std::ffi::OsStr::from_bytes(&one.path));
-        is_object(sides, Side::After, &path, one.after) == Some(true)
+    let is_in = |worktree: &PathBuf| {
+        all.iter().all(|one| {
+            let path = worktree.join(OsStr::from_bytes(&one.path));
+            is_object(sides, Side::After, &path, one.after) == Some(true)
+        })
     };
-    all.len() <= 1_000 && all.iter().all(same)
+    all.len() <= MAX_COMPARED && worktrees.iter().any(is_in)
 }
