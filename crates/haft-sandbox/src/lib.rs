@@ -241,7 +241,8 @@ pub struct Sandbox {
 #[derive(Debug)]
 struct Inner {
     config: Config,
-    machine: OnceLock<Machine>,
+    /// Shared with sandboxes for other runtimes.
+    machine: Arc<OnceLock<Machine>>,
     probe: OnceCell<Probe>,
 }
 
@@ -258,7 +259,7 @@ impl Sandbox {
         Self {
             inner: Arc::new(Inner {
                 config,
-                machine: OnceLock::new(),
+                machine: Arc::default(),
                 probe: OnceCell::new(),
             }),
         }
@@ -269,9 +270,22 @@ impl Sandbox {
     #[must_use]
     pub fn for_other_runtime(&self) -> Self {
         if self.inner.probe.initialized() {
-            self.clone()
-        } else {
-            Self::new(self.inner.config.clone())
+            return self.clone();
+        }
+        Self {
+            inner: Arc::new(Inner {
+                config: self.inner.config.clone(),
+                machine: Arc::clone(&self.inner.machine),
+                probe: OnceCell::new(),
+            }),
+        }
+    }
+
+    /// Takes over what a sandbox [for another runtime](Self::for_other_runtime) has found, so that it is not probed again.
+    pub fn take_probe(&self, other: &Self) {
+        if let Some(probe) = other.inner.probe.get() {
+            // It is known already, or a task is finding it.
+            let _ = self.inner.probe.set(probe.clone());
         }
     }
 

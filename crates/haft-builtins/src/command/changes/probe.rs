@@ -144,6 +144,7 @@ fn start(
     mounts.repository = repository;
     let spec = CommandSpec::argv(["true"], root).with_mounts(mounts);
     let sandbox = views.sandbox.for_other_runtime();
+    let other = sandbox.clone();
     // Uses its own thread, because the caller's thread may not be allowed to block.
     let tried = std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -151,7 +152,7 @@ fn start(
             .build()
             .map_err(|error| error.to_string())?;
         runtime.block_on(async {
-            let running = sandbox.start(spec).await;
+            let running = other.start(spec).await;
             let exit = running.map_err(|error| error.to_string())?.wait().await;
             let code = exit.code.unwrap_or(-1);
             if exit.success() {
@@ -161,7 +162,7 @@ fn start(
             }
         })
     });
-    tried
-        .join()
-        .unwrap_or_else(|_| Err("the try failed".to_owned()))
+    let tried = tried.join();
+    views.sandbox.take_probe(&sandbox);
+    tried.unwrap_or_else(|_| Err("the try failed".to_owned()))
 }
