@@ -72,6 +72,7 @@ soak: needs
 	HAFT_SOAK=1 $(CARGO) test -p haft-sandbox --test it -- a_thousand_commands
 	HAFT_SOAK=1 $(CARGO) test -p haft-cli --test it servers_cycles:: -- --nocapture
 	HAFT_SOAK=1 $(CARGO) test -p haft-cli --test it hook_prompts:: -- --nocapture
+	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli --test agents working_day:: -- --nocapture --test-threads=1
 	HAFT_SOAK=1 $(CARGO) test -p haft --lib --all-features what_a_killed_process_left
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-builtins --test lines
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli -p haft-mcp --test it --all-features bounds:: -- --test-threads=1

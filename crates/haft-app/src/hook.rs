@@ -23,6 +23,7 @@ use crate::site::Site;
 mod agent_process;
 mod arguments;
 pub mod client;
+mod edited_files;
 mod exec_line;
 pub mod exec_session;
 mod folder;

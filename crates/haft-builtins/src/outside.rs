@@ -65,6 +65,11 @@ impl Outside {
         self.workspace.root()
     }
 
+    /// Returns the workspace.
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
     /// Returns the folder that a call runs in, as rules see it: relative to the workspace's root, or absolute outside of it. Put it in
     /// the call's argument `cwd`, where the policy looks for it.
     ///

@@ -1,12 +1,13 @@
 //! Changes that calls make in the workspace: recorded before they happen, so that the user can see and undo them.
 //!
-//! Every change to a file of a workspace goes through a [`Changer`]. The changer of a call writes what it is about to change to the
-//! run's [`ChangeLog`], and saves the files that would be lost. [`net`] folds a list of changes into one change per file, and
-//! [`undo`] plans and applies the reverse.
+//! Every change that haft makes to a file of a workspace goes through a [`Changer`]. The changer of a call writes what it is about to
+//! change to the run's [`ChangeLog`], and saves the files that would be lost. What another program changes after haft agreed is a
+//! [`ForeignChange`]. [`net`] folds a list of changes into one change per file, and [`undo`] plans and applies the reverse.
 
 mod apply;
 mod changer;
 pub mod collect;
+mod foreign;
 mod git_undo;
 pub mod log;
 pub mod net;
@@ -19,6 +20,7 @@ mod tests;
 pub use crate::file_hash::{FileHash, FileHashError};
 pub use crate::path_text::PathText;
 pub use changer::Changer;
+pub use foreign::ForeignChange;
 pub use log::{ChangeLog, ChangesMade};
 pub use state::EntryState;
 

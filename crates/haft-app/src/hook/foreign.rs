@@ -18,6 +18,7 @@ use haft_hook::{Agent, AgentCommand, CallAction, CallReport, CallStatus, EditKin
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::hook::edited_files::EditedFiles;
 use crate::hook::location::Doubt;
 use crate::hook::open_call::{CallDetails, CallInRun, CallKey};
 use crate::hook::open_calls::OpenAgentCalls;
@@ -293,15 +294,30 @@ impl ForeignCall {
 }
 
 impl ForeignCall {
+    /// Returns what the call would do.
+    fn actions(&self) -> Arc<[CallAction]> {
+        let details = self.tool.calls.details(self.key());
+        details.map_or_else(Arc::default, |details| details.actions)
+    }
+
     /// Returns what the call does to its session.
     fn session_effects(&self, context: &CallContext) -> SessionEffects {
         let tool = &self.tool;
-        let details = tool.calls.details(self.key());
-        let actions = details
-            .as_ref()
-            .map_or(&[][..], |details| &*details.actions);
         let permissions = context.judgement().permissions();
-        SessionEffects::of(&tool.spec, actions, permissions, tool.outside.root())
+        SessionEffects::of(
+            &tool.spec,
+            &self.actions(),
+            permissions,
+            tool.outside.root(),
+        )
+    }
+
+    /// Saves the files that the call edits, where its end will be known.
+    async fn save_files(&self, context: &CallContext) -> Option<EditedFiles> {
+        let tool = &self.tool;
+        let is_here = tool.follows && !tool.is_jailed;
+        let actions = is_here.then(|| self.actions())?;
+        Some(EditedFiles::save(context, &tool.outside, &actions).await)
     }
 }
 
@@ -327,6 +343,7 @@ impl PreparedCall for ForeignCall {
             does.note(&tool.marks)
                 .map_err(|problem| unnoted(&problem))?;
             context.note_untrusted(does.read().to_vec());
+            let edited = self.save_files(context).await;
             let by = CallInRun {
                 run: context.run(),
                 call: context.call_id(),
@@ -348,7 +365,11 @@ impl PreparedCall for ForeignCall {
                 return Ok(ToolResult::text(left));
             }
             let prompted = cleared.is_prompted;
-            match cleared.report.await {
+            let report = cleared.report.await;
+            if let Some(edited) = edited {
+                edited.record().await;
+            }
+            match report {
                 Ok(report) => {
                     if prompted && report.status == CallStatus::Ok {
                         does.note_approved(&tool.marks);

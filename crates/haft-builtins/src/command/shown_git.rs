@@ -1,5 +1,6 @@
 //! What a command sees of git besides the workspace: the workspace's repository if it lies elsewhere, and the user's settings.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use haft::context::CallContext;
@@ -172,19 +173,34 @@ fn only_looks(part: &CommandPart) -> bool {
     false
 }
 
-/// Returns the paths, from the top of the work tree, that empty files hold while a command works in the workspace directly: this one, or
-/// another. They are not files of the project, so git is not to add them.
+/// Returns the paths, from the top of the work tree, that empty files and folders hold while a command works in the workspace directly:
+/// this one, or another. They are not part of the project, so git is neither to add nor to remove them (`git stash -u`, `git clean -d`).
 fn held_places(workspace: &Workspace, is_direct: bool) -> Vec<String> {
-    let root = workspace.root();
-    let files = protected_guards().filter(|guard| !guard.folder);
-    let held = files.filter(|guard| match root.join(&guard.path).symlink_metadata() {
-        Ok(meta) => is_placeholder(&meta),
-        Err(_) => is_direct && guard.absent == AbsentGuard::Placeholder,
-    });
     let prefix = workspace.repository().map(OutsideRepository::prefix);
     let prefix = prefix.unwrap_or(Path::new(""));
-    held.filter_map(|guard| prefix.join(guard.path).into_os_string().into_string().ok())
+    let held = protected_guards().filter_map(|guard| {
+        let is_to_be = is_direct && guard.absent == AbsentGuard::Placeholder;
+        held_place(workspace.root(), &guard.path, is_to_be)
+    });
+    // Several names share the folder above that is missing.
+    let held: BTreeSet<PathBuf> = held.collect();
+    held.into_iter()
+        .filter_map(|path| prefix.join(path).into_os_string().into_string().ok())
         .collect()
+}
+
+/// Returns the outermost part of a guarded path that a placeholder holds, or is to hold.
+fn held_place(root: &Path, guarded: &Path, is_to_be: bool) -> Option<PathBuf> {
+    let mut path = PathBuf::new();
+    for part in guarded.components() {
+        path.push(part);
+        match root.join(&path).symlink_metadata() {
+            Ok(meta) if is_placeholder(&meta) => return Some(path),
+            Ok(_) => {}
+            Err(_) => return is_to_be.then_some(path),
+        }
+    }
+    None
 }
 
 /// The variable that names the system's settings for git.

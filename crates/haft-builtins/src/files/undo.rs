@@ -258,7 +258,7 @@ pub fn refusal(planned: &UndoSteps) -> Option<ToolError> {
         let why = match (planned.stays.first(), planned.left_alone.first()) {
             (Some(stays), _) => format!("{} stays: {}", stays.path.display(), stays.why),
             (None, Some(git)) => format!("git restores {} and its like", git.display()),
-            (None, None) => "the changed files are as they were before, or deleted".to_owned(),
+            (None, None) => "no file is different from before the run".to_owned(),
         };
         ToolError::conflict(format!("nothing to undo: {why}"))
     })

@@ -10,7 +10,13 @@ use crate::lab::{self, Answer, Lab, need};
 
 const PROGRAM: &str = "agents/node_modules/.bin/codex";
 
-const SETTINGS: &str = "# mine\nmodel = \"gpt-5\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"URL/v1\"\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n\n[analytics]\nenabled = false\n";
+/// The user's settings, and their file in the home folder.
+pub(crate) const SETTINGS_FILE: (&str, &str) = (".codex/config.toml", SETTINGS);
+
+/// Variables that Codex needs with these settings.
+pub(crate) const VARIABLES: &[(&str, &str)] = &[("SCRIPTED_KEY", "test")];
+
+const SETTINGS: &str = "# mine\nmodel = \"gpt-5\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"@URL@/v1\"\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n\n[analytics]\nenabled = false\n";
 
 /// Returns what Codex reports about the hooks that it reads, asked as an editor would.
 fn hooks(lab: &Lab, program: &Path) -> Vec<Value> {
@@ -60,9 +66,16 @@ fn review(listed: &[Value]) -> String {
     each.collect()
 }
 
+/// Trusts all hooks, as the user of these settings does after a review.
+pub(crate) fn review_all(lab: &Lab, program: &Path, settings: &Path) {
+    let reviewed = review(&hooks(lab, program));
+    let text = std::fs::read_to_string(settings).unwrap();
+    std::fs::write(settings, text + &reviewed).unwrap();
+}
+
 /// Installs haft's hooks and reviews them.
 fn trusted(lab: &Lab, program: &Path, url: &str) {
-    let settings = SETTINGS.replace("URL", url);
+    let settings = SETTINGS.replace("@URL@", url);
     let file = lab.write(".codex/config.toml", &settings);
     let installed = lab.haft(&["hook", "install", "codex", "--yes"]);
     let said = lab::text(&installed.stderr);
@@ -109,7 +122,7 @@ fn codex_lists_the_hooks_runs_them_once_reviewed_and_trusts_them_after_another_i
             "make it",
         ];
         let mut command = lab.command(&program, &args);
-        command.env("SCRIPTED_KEY", "test");
+        command.envs(VARIABLES.iter().copied());
         let ran = lab::ended(command);
         let said = format!("{}\n{}", lab::text(&ran.stdout), lab::text(&ran.stderr));
         assert_eq!(model.problems(), Vec::<String>::new(), "{said}");

@@ -85,6 +85,17 @@ impl Lab {
         symlink(program, &place).unwrap();
     }
 
+    /// Returns the command of a program beside the built binary, without a record of events. Unlike [`haft`](Self::haft), it may be
+    /// started while an agent runs.
+    pub(crate) fn plain_command(&self, program: &Path, args: &[&str]) -> Command {
+        self.command_with(program, args, "real")
+    }
+
+    /// Runs the built binary while an agent runs.
+    pub(crate) fn plain_haft(&self, args: &[&str]) -> Output {
+        ended(self.plain_command(Path::new(HAFT), args))
+    }
+
     fn command_with(&self, program: &Path, args: &[&str], bin: &str) -> Command {
         let path = std::env::var("PATH").unwrap();
         let path = format!("{}:{path}", self.path(bin).display());
@@ -133,10 +144,13 @@ impl Lab {
         let text = format!(
             "title = \"One call\"\nend = \"all done\"\nasides = []\n\n[[turns]]\nsay = [{{ call = {{ tool = \"{tool}\", id = \"one\", arguments = {arguments} }} }}]\n\n[[turns]]\nsay = [{{ text = \"all done\" }}]\n"
         );
-        let scenario = Scenario::from_toml(&text).unwrap();
-        self.runtime
-            .block_on(haft_scripted::serve(scenario))
-            .unwrap()
+        self.serve(Scenario::from_toml(&text).unwrap())
+    }
+
+    /// Starts a model that follows a scenario.
+    pub(crate) fn serve(&self, scenario: Scenario) -> ScenarioServer {
+        let started = haft_scripted::serve(scenario);
+        self.runtime.block_on(started).unwrap()
     }
 
     /// Returns the runs that haft recorded.

@@ -14,11 +14,15 @@ mod amp;
 mod codex;
 mod day;
 mod dialog;
+mod hosts;
 mod lab;
 #[path = "../it/recorded_day/projects.rs"]
 mod projects;
 mod rows;
 mod settings;
+mod steps;
+mod workers;
+mod working_day;
 
 use lab::{Answer, Lab, need};
 use rows::{ROWS, Row};

@@ -34,6 +34,9 @@ struct CallRecorder {
     call: CallId,
 }
 
+/// The state at each path, sorted by path.
+pub(super) type SavedStates = BTreeMap<PathBuf, Option<EntryState>>;
+
 /// The entries to record for one operation.
 struct PlannedSet {
     changes: Vec<ChangeEntry>,
@@ -421,6 +424,45 @@ impl Changer {
             add(change_entry(path, before, after))?;
         }
         Ok(())
+    }
+
+    /// Returns the states at these paths, with the content of files saved, before a program changes them that haft does not run. Without a
+    /// record there is nothing to save.
+    pub(super) fn save_states(&self, paths: &[PathBuf]) -> Result<SavedStates, WorkspaceError> {
+        let Some(recorder) = &self.recorder else {
+            return Ok(SavedStates::new());
+        };
+        let mut states = SavedStates::new();
+        for path in paths {
+            let missing = |folder: &&Path| self.workspace.look(folder).is_none();
+            let above = path.ancestors().skip(1).take_while(missing);
+            states.extend(above.map(|folder| (folder.to_owned(), None)));
+            states.insert(path.clone(), self.save_state(recorder, path)?);
+        }
+        Ok(states)
+    }
+
+    /// Records which of these paths are not as they were, as one set of changes that were made. Returns how many there are.
+    pub(super) fn record_differences(&self, saved: SavedStates) -> Result<usize, WorkspaceError> {
+        let mut changes = Vec::new();
+        // Sorted, so that a folder comes before its content.
+        for (path, before) in saved {
+            let after = self.current_state(&path)?;
+            if before != after {
+                changes.push(change_entry(&path, before, after));
+            }
+        }
+        let count = changes.len();
+        if count > 0 {
+            let planned = |_: &CallRecorder| {
+                Ok(PlannedSet {
+                    changes,
+                    atomic: true,
+                })
+            };
+            self.record_then(planned, || Ok(()))?;
+        }
+        Ok(count)
     }
 
     fn record_then<T>(

@@ -209,6 +209,42 @@ fn what_was_changed_is_told_in_one_word() {
 }
 
 #[test]
+fn what_another_program_changed_is_undone_if_it_was_saved_before() {
+    type Row = (&'static [&'static str], fn(&Path), usize);
+    let rows: [Row; 6] = [
+        (&["a"], |work| fs::write(work.join("a"), "new").unwrap(), 1),
+        (&["a"], |_| {}, 0),
+        (&["a"], |work| fs::remove_file(work.join("a")).unwrap(), 1),
+        (
+            &["n/m/c"],
+            |work| {
+                fs::create_dir_all(work.join("n/m")).unwrap();
+                fs::write(work.join("n/m/c"), "new").unwrap();
+            },
+            3,
+        ),
+        (
+            &["a", "c"],
+            |work| fs::rename(work.join("a"), work.join("c")).unwrap(),
+            2,
+        ),
+        (&["c"], |work| fs::write(work.join("c"), "new").unwrap(), 1),
+    ];
+    for (paths, change, count) in rows {
+        let scene = Scene::new();
+        let before = scene.tree();
+        let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+        let saved = scene.changer("r1").foreign_change(&paths).unwrap();
+        change(scene.work.path());
+        assert_eq!(saved.record().unwrap(), count, "{paths:?}");
+        let undo = scene.plan("r1");
+        assert!(undo.conflicts.is_empty(), "{paths:?}: {undo:?}");
+        undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
+        assert_eq!(scene.tree(), before, "{paths:?}");
+    }
+}
+
+#[test]
 fn what_somebody_else_changed_is_not_touched() {
     type Row = (&'static str, fn(&Path));
     let foreign: [Row; 5] = [
