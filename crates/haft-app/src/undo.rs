@@ -1,5 +1,7 @@
 //! Undoes what a run changed: the undo is planned, shown, and performed in a run of its own.
 
+mod session;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +22,8 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::run::selection::{RunSelection, check_workspace};
 use crate::run::{RunHandle, RunOptions};
+
+pub use session::{SessionChanges, changes_of_session};
 
 /// What an undo does to one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

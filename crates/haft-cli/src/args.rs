@@ -350,6 +350,9 @@ pub(crate) enum RunsAction {
     Undo {
         #[command(flatten)]
         of: RunSelector,
+        /// Undo the whole session of the agent that the run belongs to, the last call first, until one cannot be undone
+        #[arg(long, conflicts_with = "call")]
+        session: bool,
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,

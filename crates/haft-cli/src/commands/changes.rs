@@ -10,10 +10,13 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
 use crate::terminal::changes::meaning as meaning_lines;
+use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::run::selection::RunSelection;
-use haft_app::undo::{StepAction, Undo, UndoApprover, UndoPlan, UndoRefusal, UndoStep};
+use haft_app::undo::{
+    StepAction, Undo, UndoApprover, UndoPlan, UndoRefusal, UndoStep, changes_of_session,
+};
 use haft_app::view::changes::{FileReport, ReportLimits, report};
 
 /// Shows what a run, or one of its calls, changed: for each file from before the first change to after the last.
@@ -45,6 +48,9 @@ pub(super) fn diff(at: &Invocation, app: &App, of: &RunSelector) -> ExitResult {
     Ok(Exit::Done)
 }
 
+/// Number of a session's files that are named before it is undone.
+const LISTED: usize = 50;
+
 /// How to undo.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UndoOptions {
@@ -70,11 +76,7 @@ pub(super) async fn undo(
     confirm(at, &plan, how.yes)?;
     let stays = !plan.stays.is_empty();
     let undo = undo.start(app, call::options(at, "undo")).await?;
-    let person = UndoApprover {
-        by: app.principal().subject.to_string(),
-        from: "command line".to_owned(),
-    };
-    let running = undo.perform(app, person);
+    let running = undo.perform(app, person(app));
     let outcome = call::cancellable(running, undo.run.session(), &mut signals).await;
     undo.run.release().await;
     call::print_outcome(at, &outcome)?;
@@ -86,6 +88,75 @@ pub(super) async fn undo(
     match Exit::of(&outcome, true) {
         Exit::Done if stays => Ok(Exit::Failed),
         exit => Ok(exit),
+    }
+}
+
+/// Undoes what the session of an agent changed, call by call, after showing which files that were.
+pub(super) async fn undo_session(
+    at: &Invocation,
+    app: &App,
+    of: &RunSelector,
+    how: UndoOptions,
+) -> ExitResult {
+    let mut signals = Signals::heard()?;
+    let found = changes_of_session(app, &selection(app, of)?.run).await?;
+    for path in found.paths.iter().take(LISTED) {
+        at.screen
+            .say(&format!("changed    {}", visible::path(path)));
+    }
+    let calls = counted(found.calls.len(), "call");
+    let files = counted(found.paths.len(), "path");
+    at.screen.say(&styled(
+        DIM,
+        &format!("{calls} of the session changed {files}"),
+    ));
+    if !how.yes && !consent::agree(at, "undo what the session changed?", "undo")? {
+        return Err(Problem::usage("not undone").advise("nothing was changed"));
+    }
+    let mut undone = 0;
+    for call in &found.calls {
+        let name = format!("{} {}", call.run, call.call.as_deref().unwrap_or_default());
+        let undo = Undo::new(app, call).await?.with_force(how.force);
+        match undo.plan() {
+            Ok(_) => {}
+            // Its files are as they were before it: another call, or somebody, has undone it.
+            Err(refusal) if refusal.conflicts.is_empty() => continue,
+            Err(refusal) => {
+                let problem = plan_problem(&refusal, how.force);
+                let what = format!(
+                    "{} undone; then {name}: {}",
+                    counted(undone, "call"),
+                    problem.what()
+                );
+                let advice = problem.advice().unwrap_or_default();
+                return Err(Problem::failed(what).advise(advice));
+            }
+        }
+        let undo = undo.start(app, call::options(at, "undo")).await?;
+        let running = undo.perform(app, person(app));
+        let outcome = call::cancellable(running, undo.run.session(), &mut signals).await;
+        undo.run.release().await;
+        if !outcome.is_ok() {
+            call::print_outcome(at, &outcome)?;
+            return Ok(Exit::of(&outcome, true));
+        }
+        undone += 1;
+    }
+    let left = found.calls.len() - undone;
+    let nothing = match left {
+        0 => String::new(),
+        left => format!("; of {} nothing was left to undo", counted(left, "call")),
+    };
+    at.screen
+        .out(&format!("undid {}{nothing}\n", counted(undone, "call")))?;
+    Ok(Exit::Done)
+}
+
+/// The user who asks for an undo here.
+fn person(app: &App) -> UndoApprover {
+    UndoApprover {
+        by: app.principal().subject.to_string(),
+        from: "command line".to_owned(),
     }
 }
 

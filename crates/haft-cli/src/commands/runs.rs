@@ -43,12 +43,22 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
             services::expose(at, app, &run, *port).await
         }
         Some(RunsAction::Diff(of)) => changes::diff(at, app, &whole(app, of).await?),
-        Some(RunsAction::Undo { of, yes, force }) => {
+        Some(RunsAction::Undo {
+            of,
+            session,
+            yes,
+            force,
+        }) => {
             let how = changes::UndoOptions {
                 yes: *yes,
                 force: *force,
             };
-            changes::undo(at, app, &whole(app, of).await?, how).await
+            let of = whole(app, of).await?;
+            if *session {
+                changes::undo_session(at, app, &of, how).await
+            } else {
+                changes::undo(at, app, &of, how).await
+            }
         }
     }
 }
