@@ -67,6 +67,8 @@ pub(crate) enum JailReport {
     Guard(GuardEvent),
     /// Descriptors came with this report; another follows.
     Handed,
+    /// The jail waits for its plan; another report follows once it has one.
+    Prepared,
 }
 
 /// Maximum number of bytes of a report's text: enough for a path.
@@ -106,6 +108,7 @@ impl JailReport {
                 (6, kind | number << 4, path.as_os_str())
             }
             Self::Handed => (7, 0, OsStr::new("")),
+            Self::Prepared => (8, 0, OsStr::new("")),
         };
         let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
         let mut bytes = vec![kind];
@@ -151,6 +154,7 @@ impl JailReport {
                 OsStr::from_bytes(text).into(),
             )?),
             7 => Self::Handed,
+            8 => Self::Prepared,
             _ => return None,
         };
         Some((report, Self::HEAD + length))

@@ -13,6 +13,7 @@ mod guards;
 mod levels;
 mod output;
 mod runner;
+mod starts;
 mod terminals;
 mod tree;
 mod views;
@@ -40,6 +41,7 @@ fn main() {
         levels::TESTS,
         code::TESTS,
         ahead::TESTS,
+        starts::TESTS,
     ];
     std::process::exit(code.max(runner::run(&lists.concat())));
 }
