@@ -4,6 +4,7 @@ pub(crate) mod bare;
 mod cause;
 mod etc;
 mod every_address;
+mod frames;
 mod guarded_names;
 pub(crate) mod guards;
 mod handed;
@@ -14,6 +15,7 @@ mod lock;
 mod limits;
 mod machine_files;
 mod own_files;
+mod own_proc;
 mod own_sockets;
 pub(crate) mod plan;
 mod prepared;
@@ -24,6 +26,7 @@ mod root;
 mod script;
 mod shared;
 mod spare;
+mod start_report;
 mod supervisor;
 pub(crate) mod system;
 mod terminals;
@@ -44,23 +47,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncWriteExt, Interest};
-
 use self::guarded_names::GuardedNames;
 use self::guards::Guards;
+use self::handed::HandedFiles;
 pub(crate) use self::joiner::open as enter_loopback;
 use self::limits::{caps, filters, memory_bytes};
 pub(crate) use self::lock::NO_CORE;
 use self::plan::{BindMode, JailNetwork, LandlockGrant, RootEntry, SupervisorPlan};
 pub(crate) use self::probe::{can_enter, probe};
-use self::spare::{SpareSupervisor, Supervisor};
+use self::spare::{Spare, SparePlan, SpareSupervisor, Supervisor};
+use self::start_report::{StartReport, receive_first};
 use self::system::{SYSTEM_PATH, SystemList};
-use crate::command::{CommandSpec, Mounts, Network, Stdin};
+use crate::command::{CommandSpec, Mounts, Network, ProcessLimits, Stdin};
 use crate::loopback::SharedLoopback;
 use crate::memory::MemoryBound;
-use crate::memory::cgroup::ControlGroups;
+use crate::memory::cgroup::{ControlGroup, ControlGroups};
 use crate::places::{PathPurpose, Places};
-use crate::report::{ActiveMechanisms, JailReport, receive, send_files};
+use crate::report::{ActiveMechanisms, JailReport};
 use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
 use crate::tree::ProcessTree;
@@ -128,8 +131,7 @@ pub(crate) async fn start(
     };
     let (mut started, _) = set_up(config, machine, level, spec, input).await?;
     if probe.level > Strength::LandlockSeccomp {
-        let part = || prepared::part(&machine.system, &spec.limits);
-        machine.spare.refill(config, spec.limits, part);
+        machine.refill(config, level, spec);
     }
     started.strength = probe.strength;
     Ok(started)
@@ -162,6 +164,74 @@ impl Machine {
             spare: Arc::default(),
         }
     }
+
+    /// Returns the control groups that limit memory at this level, and the limit in bytes, if there is one.
+    fn groups(&self, level: JailLevel, limits: &ProcessLimits) -> Option<(&ControlGroups, u64)> {
+        let by_group = matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2);
+        let groups = self.groups.as_ref().filter(|_| by_group)?;
+        Some((groups, memory_bytes(limits)?))
+    }
+
+    /// Returns what limits the memory of a jail that these mechanisms confine.
+    fn memory_bound(
+        &self,
+        plan: &SupervisorPlan,
+        held: ActiveMechanisms,
+    ) -> Result<MemoryBound, StartError> {
+        match &self.groups {
+            Some(groups) if held.grouped => Ok(groups.bound()),
+            _ if plan.watch > 0 && held.watched => Ok(MemoryBound::Watched),
+            // Neither worked, contrary to the probe, and the processes have no limits of their own: the tree ends with this error.
+            _ if plan.watch > 0 => Err(failed("limit its memory")(
+                io::ErrorKind::Unsupported.into(),
+            )),
+            _ => Ok(MemoryBound::Process),
+        }
+    }
+
+    /// Takes the supervisor that is ready for this command, if one is.
+    fn take_spare(&self, config: &Config, level: JailLevel, spec: &CommandSpec) -> Option<Spare> {
+        let groups = self.groups(level, &spec.limits);
+        let spare = self.spare.take(groups.map(|(_, bytes)| bytes))?;
+        if spare.is_prepared() != Some(true) {
+            // Commands come faster than jails are prepared: the next one is not put off until this one has started.
+            self.refill(config, level, spec);
+        }
+        Some(spare)
+    }
+
+    /// Limits the memory of the whole tree: by the control group that it has joined or another one, else by watching it, as far as the probe
+    /// found that to work.
+    fn bound_memory(
+        &self,
+        plan: &mut SupervisorPlan,
+        level: JailLevel,
+        limits: &ProcessLimits,
+        joined: Option<ControlGroup>,
+    ) -> Option<ControlGroup> {
+        if level.memory != MemoryBound::Process {
+            plan.watch = memory_bytes(limits).unwrap_or(0);
+        }
+        let joins = |(groups, bytes): (&ControlGroups, u64)| groups.take(bytes).ok();
+        joined.or_else(|| {
+            let group = self.groups(level, limits).and_then(joins)?;
+            plan.group = group.entrance();
+            Some(group)
+        })
+    }
+
+    /// Prepares the next jail, for a command like this one.
+    fn refill(&self, config: &Config, level: JailLevel, spec: &CommandSpec) {
+        let limits = spec.limits;
+        self.spare.refill(config, || {
+            let groups = self.groups(level, &limits);
+            SparePlan {
+                part: prepared::part(&self.system, &limits, level.strength),
+                limits,
+                groups: groups.map(|(groups, bytes)| (groups.clone(), bytes)),
+            }
+        });
+    }
 }
 
 /// The level at which a jail is set up.
@@ -181,6 +251,32 @@ fn watched_tree(supervisor: Supervisor) -> Result<(ProcessTree, UnixStream), Sta
     Ok((tree, link))
 }
 
+/// The supervisor of a command, and what it has done before it had a plan.
+struct TakenSupervisor {
+    supervisor: Supervisor,
+    joined: Option<ControlGroup>,
+    /// The limits that it has prepared a root for.
+    prepared: Option<ProcessLimits>,
+}
+
+impl TakenSupervisor {
+    /// Starts one if none is ready.
+    fn of(spare: Option<Spare>, config: &Config) -> Result<Self, StartError> {
+        if let Some(spare) = spare {
+            return Ok(Self {
+                supervisor: spare.supervisor,
+                joined: spare.group,
+                prepared: Some(spare.limits),
+            });
+        }
+        Ok(Self {
+            supervisor: Supervisor::start(config, Stdio::piped(), Stdio::piped())?,
+            joined: None,
+            prepared: None,
+        })
+    }
+}
+
 /// Takes or starts a supervisor, plans meanwhile, and returns once the command has been executed.
 async fn set_up(
     config: &Config,
@@ -190,79 +286,66 @@ async fn set_up(
     input: Option<OwnedFd>,
 ) -> Result<(StartedCommand, ActiveMechanisms), StartError> {
     let own_network = level.strength > Strength::LandlockSeccomp && spec.network != Network::Host;
-    let spare = own_network.then(|| machine.spare.take()).flatten();
-    let prepared = spare.as_ref().map(|spare| spare.limits);
-    let mut supervisor = match spare {
-        Some(spare) => spare.supervisor,
-        None => Supervisor::start(config, Stdio::piped(), Stdio::piped())?,
-    };
-    let pipes = supervisor
-        .child
-        .stdout
-        .take()
-        .zip(supervisor.child.stderr.take());
+    let spare = own_network.then(|| machine.take_spare(config, level, spec));
+    let TakenSupervisor {
+        mut supervisor,
+        joined,
+        prepared,
+    } = TakenSupervisor::of(spare.flatten(), config)?;
+    let output = (supervisor.child.stdout.take()).zip(supervisor.child.stderr.take());
+    let output = output.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut tree, link) = watched_tree(supervisor)?;
-    let (stdout, stderr) =
-        pipes.ok_or_else(|| failed("read it")(io::ErrorKind::BrokenPipe.into()))?;
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
     if level.strength > Strength::LandlockSeccomp {
         prepared::complete(&mut plan, &machine.system, spec, prepared);
     }
     plan.converses = input.is_some();
-    if level.strength > Strength::LandlockSeccomp && spec.network != Network::Host {
+    if own_network {
         plan.shares = spec.loopback.as_ref().map(SharedLoopback::first_ports);
     }
     tree.hold(guards.held);
-    if let Some(bytes) = memory_bytes(&spec.limits) {
-        bound_memory(&mut tree, &mut plan, machine, level, bytes);
-    }
-    let (held, files) = ready(link, &plan, input).await?;
-    let memory = match &machine.groups {
-        Some(groups) if held.grouped => groups.bound(),
-        _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
-        // Neither worked, contrary to the probe, and the processes have no limits of their own: the tree ends with this error.
-        _ if plan.watch > 0 => {
-            return Err(failed("limit its memory")(
-                io::ErrorKind::Unsupported.into(),
-            ));
+    tree.bound_by(machine.bound_memory(&mut plan, level, &spec.limits, joined));
+    let (report, files) = receive_first(link, &plan, input).await?;
+    let (held, handed) = match report {
+        StartReport::Started(held) => (held, HandedFiles::take(spec, &plan, tree.pid(), files)?),
+        StartReport::Ended(report) => {
+            let held = ended_at_once(&mut tree, &plan, report).await?;
+            (held, HandedFiles::of_ended(spec, files)?)
         }
-        _ => MemoryBound::Process,
     };
-    let mut files = files;
-    let terminal = handed::terminal(spec, &mut files).map_err(failed("open its terminal"))?;
-    let loopback = handed::loopback(&plan, tree.pid(), &mut files);
-    let gate = handed::gate(spec, files).map_err(failed("open the outlet"))?;
+    let memory = machine.memory_bound(&plan, held)?;
     let started = StartedCommand {
         tree,
-        stdout: terminal.is_none().then(|| stdout.into()),
-        terminal,
-        stderr: stderr.into(),
+        stdout: handed.terminal.is_none().then(|| output.0.into()),
+        terminal: handed.terminal,
+        stderr: output.1.into(),
         strength: level.strength,
         memory,
-        gate,
-        loopback,
+        gate: handed.gate,
+        loopback: handed.loopback,
     };
     Ok((started, held))
 }
 
-/// Limits the memory of the whole tree: by a control group, else by watching it, as far as the probe found that to work.
-fn bound_memory(
+/// Handles a jail that has ended before it reported the start of its command: that may have run, so how it ended is told as of every
+/// command. Returns what confined it.
+async fn ended_at_once(
     tree: &mut ProcessTree,
-    plan: &mut SupervisorPlan,
-    machine: &Machine,
-    level: JailLevel,
-    bytes: u64,
-) {
-    if level.memory == MemoryBound::Process {
-        return;
+    plan: &SupervisorPlan,
+    report: Option<JailReport>,
+) -> Result<ActiveMechanisms, StartError> {
+    if plan.argv.is_empty() {
+        return Err(start_report::ended_early());
     }
-    plan.watch = bytes;
-    let groups = machine.groups.as_ref();
-    let groups = groups.filter(|_| level.memory != MemoryBound::Watched);
-    if let Some(Ok(group)) = groups.map(|groups| groups.take(bytes)) {
-        plan.group = group.entrance();
-        tree.bound_by(group);
+    if report.is_none() && !tree.was_killed().await {
+        return Err(start_report::unheard(io::ErrorKind::UnexpectedEof.into()));
     }
+    tree.reported(report);
+    Ok(ActiveMechanisms {
+        watched: true,
+        grouped: tree.is_grouped(),
+        ..ActiveMechanisms::default()
+    })
 }
 
 fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
@@ -278,79 +361,9 @@ pub(crate) async fn launch(
 ) -> Result<ProcessTree, StartError> {
     let supervisor = Supervisor::start(config, stdout.into(), stderr.into())?;
     let (tree, link) = watched_tree(supervisor)?;
-    ready(link, plan, None).await?;
-    Ok(tree)
-}
-
-/// Sends a supervisor its plan and receives the first report, with the descriptors that may come with it.
-async fn ready(
-    link: UnixStream,
-    plan: &SupervisorPlan,
-    input: Option<OwnedFd>,
-) -> Result<(ActiveMechanisms, Vec<OwnedFd>), StartError> {
-    let report = tokio::time::timeout(SETUP, talk(link, &plan.encode(), input)).await;
-    let (report, files) = match report {
-        Ok(Ok((report, files))) => (Ok(report), files),
-        Ok(Err(error)) => (Err(error), Vec::new()),
-        Err(_) => (Err(io::ErrorKind::TimedOut.into()), Vec::new()),
-    };
-    match report {
-        Ok(JailReport::Ready(held)) => Ok((held, files)),
-        Ok(JailReport::NoProgram { errno }) => Err(StartError::Program {
-            program: plan
-                .argv
-                .first()
-                .map_or_else(String::new, |name| name.display().to_string()),
-            source: io::Error::from_raw_os_error(errno),
-        }),
-        Ok(JailReport::Failed { step, errno }) => Err(StartError::Jail {
-            step,
-            source: io::Error::from_raw_os_error(errno),
-        }),
-        Ok(
-            JailReport::Ended { .. }
-            | JailReport::TooMuch { .. }
-            | JailReport::Guard(_)
-            | JailReport::LeftRunning(_)
-            | JailReport::LeftFiles(_)
-            | JailReport::Handed,
-        ) => Err(StartError::Jail {
-            step: "wait for the start".into(),
-            source: io::Error::other("the jail ended before it told how it started"),
-        }),
-        Err(source) => Err(StartError::Jail {
-            step: "hear from the supervisor".into(),
-            source,
-        }),
-    }
-}
-
-/// Sends the plan and reads the first report, with the descriptors that may come with it.
-async fn talk(
-    link: UnixStream,
-    plan: &[u8],
-    input: Option<OwnedFd>,
-) -> io::Result<(JailReport, Vec<OwnedFd>)> {
-    link.set_nonblocking(true)?;
-    let mut link = tokio::net::UnixStream::from_std(link)?;
-    link.write_all(plan).await?;
-    if let Some(input) = input {
-        let send = || send_files(&link, b"i", std::slice::from_ref(&input));
-        link.async_io(Interest::WRITABLE, send).await?;
-    }
-    // Reads how the start went and nothing after it: the next report tells the exit. Dropping the stream leaves the
-    // connection open, because the tree holds another handle to it.
-    let mut files = Vec::new();
-    loop {
-        let mut bytes = vec![0; JailReport::HEAD];
-        receive(&link, &mut bytes, &mut files).await?;
-        bytes.resize(JailReport::HEAD + JailReport::text_length(&bytes), 0);
-        receive(&link, &mut bytes[JailReport::HEAD..], &mut files).await?;
-        match JailReport::decode(&bytes) {
-            Some((JailReport::Handed, _)) => {}
-            Some((report, _)) => return Ok((report, files)),
-            None => return Err(io::ErrorKind::InvalidData.into()),
-        }
+    match receive_first(link, plan, None).await? {
+        (StartReport::Started(_), _) => Ok(tree),
+        (StartReport::Ended(_), _) => Err(start_report::ended_early()),
     }
 }
 
@@ -404,18 +417,17 @@ async fn plan(
         plan.watched = watched(&mounts, own_root);
         guards = Guards::prepare(workspace, mounts, holding)
             .await
-            .map_err(|error| StartError::Spec(format!("guard the workspace: {error}")))?;
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidInput => {
+                    StartError::Spec(format!("guard the workspace: {error}"))
+                }
+                _ => failed("guard the workspace")(error),
+            })?;
     }
-    let mut scratch = PathBuf::from("/tmp");
+    let mut scratch = PathBuf::from(prepared::SCRATCH);
     if own_root {
         plan.grants.clone_from(&system.grants);
-        plan.entries.extend(machine_files::of_start());
-        let megabytes = spec.limits.tmp_mb;
-        plan.entries.push(RootEntry::Tmpfs {
-            target: scratch.clone(),
-            megabytes,
-        });
-        terminals::show(&mut plan);
+        terminals::grant(&mut plan);
         plan.covers.clone_from(&guards.covers);
     } else {
         scratch = guards

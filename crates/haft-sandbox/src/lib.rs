@@ -230,6 +230,16 @@ pub enum StartError {
     },
 }
 
+impl StartError {
+    /// Returns the error for a processor for which there is no list of system calls.
+    pub(crate) fn no_filter() -> Self {
+        Self::System {
+            step: "filter system calls on this architecture",
+            source: io::ErrorKind::Unsupported.into(),
+        }
+    }
+}
+
 /// Says why a program did not start, in words that tell what to look at.
 fn not_started(program: &str, source: &std::io::Error) -> String {
     if source.kind() != std::io::ErrorKind::NotFound {

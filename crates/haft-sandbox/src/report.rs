@@ -72,6 +72,8 @@ pub(crate) enum JailReport {
     LeftFiles(Vec<PathBuf>),
     /// Descriptors came with this report; another follows.
     Handed,
+    /// The jail waits for its plan; another report follows once it has one.
+    Prepared,
 }
 
 /// Maximum number of bytes of a report's text: enough for a path.
@@ -113,6 +115,7 @@ impl JailReport {
             Self::Handed => (7, 0, OsStr::new("")),
             Self::LeftRunning(names) => (8, 0, &*joined(names)),
             Self::LeftFiles(paths) => (9, 0, &*joined(paths)),
+            Self::Prepared => (10, 0, OsStr::new("")),
         };
         let text = &text.as_bytes()[..text.len().min(MOST_TEXT)];
         let mut bytes = vec![kind];
@@ -160,6 +163,7 @@ impl JailReport {
             7 => Self::Handed,
             8 => Self::LeftRunning(split(text)),
             9 => Self::LeftFiles(split(text)),
+            10 => Self::Prepared,
             _ => return None,
         };
         Some((report, Self::HEAD + length))

@@ -37,6 +37,8 @@ enum TreeKind {
         held: HeldPlaces,
         /// Limits its memory.
         group: Option<ControlGroup>,
+        /// The report that was read before the tree was watched, if it tells of the end.
+        told: Option<Box<JailReport>>,
     },
 }
 
@@ -75,6 +77,7 @@ impl ProcessTree {
                 link,
                 held: HeldPlaces::default(),
                 group: None,
+                told: None,
             },
         )
     }
@@ -86,11 +89,32 @@ impl ProcessTree {
         }
     }
 
-    /// Keeps the group of a jail until it is gone.
-    pub(crate) fn bound_by(&mut self, bound: ControlGroup) {
+    /// Keeps the group of a jail, if it is in one, until the jail is gone.
+    pub(crate) fn bound_by(&mut self, bound: Option<ControlGroup>) {
         if let TreeKind::Jail { group, .. } = &mut self.kind {
-            *group = Some(bound);
+            *group = bound;
         }
+    }
+
+    /// Returns whether its memory is limited by a group.
+    pub(crate) fn is_grouped(&self) -> bool {
+        matches!(&self.kind, TreeKind::Jail { group: Some(_), .. })
+    }
+
+    /// Keeps a report of the jail that tells of its end.
+    pub(crate) fn reported(&mut self, report: Option<JailReport>) {
+        if let TreeKind::Jail { told, .. } = &mut self.kind {
+            *told = report.map(Box::new);
+        }
+    }
+
+    /// Waits until the first process has exited, and returns whether that was because a signal killed it or, in a jail, the first process
+    /// inside: a supervisor that fails exits with another code than 0.
+    pub(crate) async fn was_killed(&mut self) -> bool {
+        self.ended().await;
+        let exit = self.child.try_wait().ok().flatten();
+        self.reaped = exit.is_some();
+        exit.is_some_and(|status| status.success() || status.signal().is_some())
     }
 
     fn new(mut child: Child, kind: TreeKind) -> io::Result<Self> {
@@ -180,10 +204,15 @@ impl ProcessTree {
                     ..TreeEnd::default()
                 }
             }
-            TreeKind::Jail { link, held, group } => {
+            TreeKind::Jail {
+                link,
+                held,
+                group,
+                told,
+            } => {
                 // Before the exit is reported, so that the caller finds no placeholder.
                 drop(std::mem::take(held));
-                let mut end = read_end(link);
+                let mut end = read_end(link, told.take().map(|told| *told));
                 end.group = group.take();
                 let full = end.group.as_ref().is_some_and(ControlGroup::was_full);
                 end.over_memory |= full && end.code != Some(0);
@@ -222,8 +251,8 @@ fn only_child(parent: Pid) -> Option<Pid> {
     Pid::from_raw(children.split_ascii_whitespace().next()?.parse().ok()?)
 }
 
-/// Returns how the command exited, once the supervisor is gone; without a report from inside it was killed.
-fn read_end(link: &mut UnixStream) -> TreeEnd {
+/// Returns how the command exited, once the supervisor is gone; without a report from inside it was killed. `told` is what was read before.
+fn read_end(link: &mut UnixStream, told: Option<JailReport>) -> TreeEnd {
     let mut bytes = Vec::new();
     let mut part = [0; 256];
     while let Ok(count @ 1..) = link.read(&mut part) {
@@ -231,8 +260,12 @@ fn read_end(link: &mut UnixStream) -> TreeEnd {
     }
     let mut end = TreeEnd::default();
     let mut rest = bytes.as_slice();
-    while let Some((report, length)) = JailReport::decode(rest) {
+    let mut next = || {
+        let (report, length) = JailReport::decode(rest)?;
         rest = &rest[length..];
+        Some(report)
+    };
+    for report in told.into_iter().chain(std::iter::from_fn(&mut next)) {
         match report {
             JailReport::Ended { code, signal } => (end.code, end.signal) = (code, signal),
             JailReport::TooMuch { .. } => end.over_memory = true,

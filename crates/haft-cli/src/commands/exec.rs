@@ -51,7 +51,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
     let attended = args.tty.then(|| AttendedTerminal::take(at.lines.router()));
     let attended = attended.transpose()?;
     let mut signals = match &attended {
-        Some(_) => Signals::heard_with_quit()?,
+        Some(_) => Signals::heard_at_a_terminal()?,
         None => Signals::heard()?,
     };
     let output = OutputWriter::start(app.redactor(), attended.clone())?;

@@ -102,7 +102,14 @@ fn ctrl_c_when_typed_goes_to_the_command() {
 
 #[test]
 fn terminal_when_haft_is_ended_by_a_signal_is_restored() {
-    for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT] {
+    for signal in [
+        Signal::INT,
+        Signal::TERM,
+        Signal::HUP,
+        Signal::QUIT,
+        Signal::USR1,
+        Signal::ALARM,
+    ] {
         if signal == Signal::HUP && is_hangup_ignored() {
             eprintln!("SKIPPED: SIGHUP is ignored here, as below `nohup`, and haft leaves it so");
             continue;

@@ -88,8 +88,7 @@ impl LockConfig<'_> {
         list.add(LockStep::Enter, &[], &[self.folder().as_bytes()]);
         let around = Isolation::of(self.level > Strength::LandlockSeccomp, self.landlock);
         let filter = script::allow(around, self.starts());
-        let filter = filter
-            .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
+        let filter = filter.map_err(|_| StartError::no_filter())?;
         let mut lines = Vec::new();
         for line in filter {
             lines.extend(line.code.to_ne_bytes());

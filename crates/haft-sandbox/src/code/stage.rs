@@ -82,8 +82,7 @@ impl InterpreterSetup<'_> {
             memory_files: false,
             role: command::FilterTarget::Zygote,
         });
-        plan.filters = filters
-            .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
+        plan.filters = filters.map_err(|_| StartError::no_filter())?;
         Ok((plan, scratch))
     }
 

@@ -87,8 +87,9 @@ const ADDR_NO_RANDOMIZE: i32 = 0x0004_0000;
 /// Linux's own request of `fcntl`.
 const F_SETLEASE: u32 = 1024;
 
-/// Calls that programs do without. The number of contexts for asynchronous calls is limited for the whole machine (`fs.aio-max-nr`).
-const ABSENT: &[i64] = &[libc::SYS_io_setup];
+/// Calls that programs do without. The number of contexts for asynchronous calls is limited for the whole machine (`fs.aio-max-nr`). Landlock
+/// refuses named message queues, as no path leads to them: so programs hear that the system has none.
+const ABSENT: &[i64] = &[libc::SYS_io_setup, libc::SYS_mq_open, libc::SYS_mq_unlink];
 
 #[cfg(target_arch = "x86_64")]
 const DENIED_HERE: &[i64] = &[

@@ -33,7 +33,8 @@ const OWNERS_AND_ATTRIBUTES: &[i64] = &[
     libc::SYS_futimesat,
 ];
 
-/// Shared memory, semaphores and queues: those in the host's namespace belong to the user's other programs.
+/// Shared memory, semaphores and queues: those in the host's namespace belong to the user's other programs. Queues with a name are absent
+/// from every command.
 const IPC: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -47,8 +48,6 @@ const IPC: &[i64] = &[
     libc::SYS_msgsnd,
     libc::SYS_msgrcv,
     libc::SYS_msgctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
 ];
 
 /// Calls that change the process given as their first argument; 0 is the caller.

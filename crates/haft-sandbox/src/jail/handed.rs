@@ -7,17 +7,62 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, getsockname, sockopt};
 
+use super::failed;
 use super::plan::{JailNetwork, SupervisorPlan};
+use crate::StartError;
 use crate::command::CommandSpec;
 use crate::loopback::{JailLoopback, JailPlace};
 use crate::outlet::RunningOutlet;
 use crate::terminal::CommandTerminal;
 
+/// What the host has of a jail besides its output.
+#[derive(Debug)]
+pub(super) struct HandedFiles {
+    pub(super) terminal: Option<CommandTerminal>,
+    /// Answers the command's connections.
+    pub(super) gate: Option<RunningOutlet>,
+    /// Its loopback, if it shares that.
+    pub(super) loopback: Option<JailLoopback>,
+}
+
+impl HandedFiles {
+    /// Takes what the jail of a started command must have handed over.
+    pub(super) fn take(
+        spec: &CommandSpec,
+        plan: &SupervisorPlan,
+        supervisor: u32,
+        mut files: Vec<OwnedFd>,
+    ) -> Result<Self, StartError> {
+        let terminal = terminal(spec, &mut files).map_err(failed("open its terminal"))?;
+        let loopback = loopback(plan, supervisor, &mut files);
+        let gate = gate(spec, files).map_err(failed("open the outlet"))?;
+        Ok(Self {
+            terminal,
+            gate,
+            loopback,
+        })
+    }
+
+    /// Takes what is left to read of a jail that has ended: its terminal, if it has handed over one.
+    pub(super) fn of_ended(
+        spec: &CommandSpec,
+        mut files: Vec<OwnedFd>,
+    ) -> Result<Self, StartError> {
+        let terminal = if files.is_empty() {
+            None
+        } else {
+            terminal(spec, &mut files).map_err(failed("open its terminal"))?
+        };
+        Ok(Self {
+            terminal,
+            gate: None,
+            loopback: None,
+        })
+    }
+}
+
 /// Takes the outer end of the command's terminal, which comes last, if it runs on one; a jail that handed over none is an error.
-pub(super) fn terminal(
-    spec: &CommandSpec,
-    files: &mut Vec<OwnedFd>,
-) -> io::Result<Option<CommandTerminal>> {
+fn terminal(spec: &CommandSpec, files: &mut Vec<OwnedFd>) -> io::Result<Option<CommandTerminal>> {
     let Some(wanted) = spec.terminal else {
         return Ok(None);
     };
@@ -27,7 +72,7 @@ pub(super) fn terminal(
 
 /// Takes what belongs to a shared loopback: the link by which it is listed, and the listeners at its ports. An outlet's are at every
 /// address, or at its own. `None` if it is not shared, or cannot be.
-pub(super) fn loopback(
+fn loopback(
     plan: &SupervisorPlan,
     supervisor: u32,
     files: &mut Vec<OwnedFd>,
@@ -58,10 +103,7 @@ pub(super) fn loopback(
 }
 
 /// Opens the outlet if the command has one; a jail that handed over no listeners is an error.
-pub(super) fn gate(
-    spec: &CommandSpec,
-    listeners: Vec<OwnedFd>,
-) -> io::Result<Option<RunningOutlet>> {
+fn gate(spec: &CommandSpec, listeners: Vec<OwnedFd>) -> io::Result<Option<RunningOutlet>> {
     let outlet = spec.network.outlet();
     outlet
         .map(|outlet| RunningOutlet::open(outlet, listeners))

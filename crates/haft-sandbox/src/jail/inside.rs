@@ -1,7 +1,8 @@
 //! The first process inside: builds the root, takes the locks, starts the command, reaps until it exits.
 //!
 //! It is pid 1 of the pid namespace, so every process in the jail dies with it, and it dies with the
-//! supervisor. The same locks as the command's confine it before the command exists.
+//! supervisor. The same locks as the command's confine it before the command exists. If it was started ahead, it builds what is the same
+//! for all commands, then waits for a plan.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -11,14 +12,15 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags, openat};
-use rustix::process::{WaitOptions, umask, wait};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, umask, wait};
 
 use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
-use super::shared::{Pipes, SupervisorFindings, die_with, environment, open_proc};
+use super::root::PreparedRoot;
+use super::shared::{SupervisorFindings, die_with, environment, open_proc};
 use super::terminals::OwnTerminal;
 use super::users::UserMapping;
 use super::zygote::{self, PlanProcess};
-use super::{every_address, left_behind, lock, root, script};
+use super::{every_address, frames, left_behind, lock, root, script};
 use crate::loopback::listening;
 use crate::report::{ActiveMechanisms, JailReport, SetupFailure, hand_over, step, tell};
 use crate::spawn::{self, ResolvedCommand};
@@ -26,18 +28,71 @@ use crate::strength::Strength;
 use crate::sys;
 use crate::sys::leave;
 
-/// Runs the command and never returns.
-pub(crate) fn run(
+/// What the first process has, whatever its plan is.
+#[derive(Debug)]
+struct FirstSteps {
+    /// The host's `/proc`.
+    proc: OwnedFd,
+    /// What it has built before it had a plan.
+    root: Option<PreparedRoot>,
+}
+
+/// Runs the command and never returns; `tie` is the socket whose other end the supervisor has.
+pub(super) fn run(
     plan: &SupervisorPlan,
     around: SupervisorFindings,
     link: &UnixStream,
-    pipes: &Pipes,
+    tie: &UnixStream,
 ) -> ! {
-    let parent = &pipes.alive;
-    let prepared = prepare(plan, around, parent, link);
+    let prepared = settle(tie).and_then(|proc| {
+        let first = FirstSteps { proc, root: None };
+        prepare(plan, around, link, first)
+    });
+    go(plan, around, link, tie, prepared)
+}
+
+/// Builds a part of the root, waits for the plan, passes it on to the supervisor, runs the command and never returns.
+pub(super) fn run_ahead(
+    part: &SupervisorPlan,
+    around: SupervisorFindings,
+    link: &UnixStream,
+    tie: &UnixStream,
+) -> ! {
+    let waited = settle(tie).and_then(|proc| {
+        let root = Some(PreparedRoot::new(part, around.users)?);
+        tell(link, &JailReport::Prepared);
+        let plan = receive_plan(link, tie)?;
+        Ok((plan, FirstSteps { proc, root }))
+    });
+    let (plan, first) = waited.unwrap_or_else(|SetupFailure { step, errno }| {
+        tell(link, &JailReport::Failed { step, errno });
+        leave(125)
+    });
+    let prepared = prepare(&plan, around, link, first);
+    go(&plan, around, link, tie, prepared)
+}
+
+/// Receives the plan from the host, and the command's input if it follows. The supervisor, which does not read the link before it has
+/// the plan, gets a copy.
+fn receive_plan(link: &UnixStream, tie: &UnixStream) -> Result<SupervisorPlan, SetupFailure> {
+    let frame = frames::read(link)?;
+    let plan = frames::decode(&frame)?;
+    frames::take_input(&plan, link)?;
+    frames::write(tie, &frame).map_err(step("pass the plan on"))?;
+    Ok(plan)
+}
+
+/// Starts the command if the jail was built, and waits for its end.
+fn go(
+    plan: &SupervisorPlan,
+    around: SupervisorFindings,
+    link: &UnixStream,
+    tie: &UnixStream,
+    prepared: Result<BuiltJail, SetupFailure>,
+) -> ! {
     if prepared.is_ok() {
-        // One byte into an empty pipe; if the reader is gone, the byte does not matter.
-        let _ = rustix::io::write(&pipes.built, b"b");
+        // If the supervisor is gone, the byte does not matter.
+        let _ = rustix::io::write(tie, b"b");
     }
     match prepared {
         Err(SetupFailure { step, errno }) => tell(link, &JailReport::Failed { step, errno }),
@@ -55,7 +110,7 @@ pub(crate) fn run(
         Ok(ready) => match begin(
             plan,
             around.users,
-            parent,
+            tie,
             ready.terminal.as_ref(),
             ready.given,
         ) {
@@ -74,7 +129,7 @@ pub(crate) fn run(
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
-                let ended = reap(first.number);
+                let ended = reap(first.number, plan.terminal.is_some());
                 for report in left_behind::reports(plan) {
                     tell(link, &report);
                 }
@@ -104,38 +159,38 @@ struct ProcessHandles {
     proc: OwnedFd,
 }
 
-/// Does everything up to the last lock of a command.
-fn prepare(
-    plan: &SupervisorPlan,
-    around: SupervisorFindings,
-    parent: &OwnedFd,
-    link: &UnixStream,
-) -> Result<BuiltJail, SetupFailure> {
-    die_with(parent).map_err(step("die with the supervisor"))?;
+/// Dies with the supervisor, and leaves the host's session; returns the host's `/proc`.
+fn settle(tie: &UnixStream) -> Result<OwnedFd, SetupFailure> {
+    die_with(tie).map_err(step("die with the supervisor"))?;
     // Detaches from the host's terminal and from signals to its process groups.
     rustix::process::setsid()
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
-    let (mut held, mut listeners) = (ActiveMechanisms::default(), Vec::new());
     let proc = open_proc()?;
-    held.watched = around.watched;
-    held.grouped = around.grouped;
     // If the machine runs out of memory, the kernel kills a jail first.
     let _ = set_oom_score(&proc);
+    Ok(proc)
+}
+
+/// Does everything up to the last lock of a command.
+fn prepare(
+    plan: &SupervisorPlan,
+    around: SupervisorFindings,
+    link: &UnixStream,
+    first: FirstSteps,
+) -> Result<BuiltJail, SetupFailure> {
+    let (mut held, mut listeners) = (ActiveMechanisms::default(), Vec::new());
+    held.watched = around.watched;
+    held.grouped = around.grouped;
     let mask = umask(root::ORDINARY_MASK);
     if plan.strength() > Strength::LandlockSeccomp {
-        let _ = rustix::system::sethostname(b"jail");
-        // A script has no socket to use the loopback with.
-        if plan.net != JailNetwork::Host && plan.role == ProgramRole::Command {
-            sys::loopback_up().map_err(step("turn the loopback on"))?;
-        }
         if plan.net == JailNetwork::Outlet {
             listeners = every_address::listen(&plan.ports).map_err(step("make the outlet"))?;
         }
         if let Some(ports) = &plan.shares {
             listeners.extend(loopback(ports));
         }
-        held.counted = root::build(plan, around.users)?;
+        held.counted = root::build(plan, around.users, first.root)?;
     }
     umask(mask);
     let terminal = plan.terminal.map(OwnTerminal::open).transpose();
@@ -160,7 +215,10 @@ fn prepare(
         held,
         handed,
         terminal,
-        given: ProcessHandles { stdin, proc },
+        given: ProcessHandles {
+            stdin,
+            proc: first.proc,
+        },
     })
 }
 
@@ -198,13 +256,13 @@ fn set_oom_score(proc: &OwnedFd) -> io::Result<()> {
 fn begin(
     plan: &SupervisorPlan,
     users: UserMapping,
-    parent: &OwnedFd,
+    tie: &UnixStream,
     terminal: Option<&OwnTerminal>,
     given: ProcessHandles,
 ) -> io::Result<PlanProcess> {
     let number = match plan.role {
         ProgramRole::Command => start(plan, terminal, given.stdin)?,
-        ProgramRole::Zygote => return zygote::start(plan, users, parent, given.proc),
+        ProgramRole::Zygote => return zygote::start(plan, users, tie, given.proc),
         ProgramRole::Fresh => script::fresh(plan, users)?,
     };
     Ok(PlanProcess {
@@ -231,19 +289,29 @@ fn start(plan: &SupervisorPlan, terminal: Option<&OwnTerminal>, stdin: Stdio) ->
     Ok(start.spawn(stdin, Stdio::inherit(), Stdio::inherit())?.id())
 }
 
-/// Reaps every process until the command itself exits.
-fn reap(first: u32) -> JailReport {
+/// Reaps every process until the command itself exits. On a terminal, a command that stops itself continues at once, as under a shell that
+/// refuses to be suspended: nothing inside could continue it, nor could its user by any key.
+fn reap(first: u32, on_terminal: bool) -> JailReport {
     let gone = JailReport::Ended {
         code: None,
         signal: Some(libc::SIGKILL),
     };
+    let is_first = |pid: Pid| pid.as_raw_nonzero().get().cast_unsigned() == first;
+    let options = if on_terminal {
+        WaitOptions::UNTRACED
+    } else {
+        WaitOptions::empty()
+    };
     loop {
-        match wait(WaitOptions::empty()) {
-            // It asked to be traced by its parent, which is no debugger.
+        match wait(options) {
             Ok(Some((pid, status))) if status.stopped() => {
+                // It asked to be traced by its parent, which is no debugger.
                 sys::trace_no_more(pid, status.stopping_signal().unwrap_or(0));
+                if on_terminal && is_first(pid) {
+                    let _ = kill_process(pid, Signal::CONT);
+                }
             }
-            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == first => {
+            Ok(Some((pid, status))) if is_first(pid) => {
                 return match (status.exit_status(), status.terminating_signal()) {
                     (None, None) => gone,
                     (code, signal) => JailReport::Ended { code, signal },

@@ -56,6 +56,5 @@ pub(super) fn filters(level: JailLevel, network: &Network) -> Result<Vec<BpfProg
         memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
         role: filter::command::FilterTarget::Command,
     };
-    filter::command::all(differs)
-        .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))
+    filter::command::all(differs).map_err(|_| StartError::no_filter())
 }

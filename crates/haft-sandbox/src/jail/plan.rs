@@ -171,7 +171,7 @@ pub(crate) struct SupervisorPlan {
     /// Whether a descriptor for the command's standard input follows the plan.
     pub(crate) converses: bool,
     pub(crate) entries: Vec<RootEntry>,
-    /// Whether the supervisor puts the entries into the root that it has prepared, which holds the others.
+    /// Whether the entries go into the root that was prepared, which holds the others.
     pub(crate) prepared: bool,
     pub(crate) workspace: PathBuf,
     pub(crate) covers: Vec<(PathBuf, PathCover)>,

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
@@ -15,56 +15,73 @@ use rustix::mount::{
 };
 use rustix::process::umask;
 
-use super::plan::{BindMode, PathCover, ProgramRole, RootEntry, SupervisorPlan};
-use super::proc_covers;
+use super::own_proc;
+use super::plan::{BindMode, PathCover, RootEntry, SupervisorPlan};
+use super::proc_covers::{self, MadeUpFiles, PROC};
 use super::terminals;
 use super::users::UserMapping;
 use crate::report::{SetupFailure, step};
 use crate::strength::Strength;
-use crate::sys::{self, mount_setattr};
+use crate::sys::mount_setattr;
 
 pub(super) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 pub(super) const INERT: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 /// Where the new root is built: a folder that every system has. Its old content is only covered; handles to
 /// what is needed of it were opened before.
 const BUILT_AT: &str = "/usr";
-/// The kernel uses process IDs below this one only once, at the start, and never again.
-const RESERVED: u64 = 300;
 /// Where a root is prepared: devices are the same for all commands, so none is opened there later.
 const PREPARED_AT: &str = "/dev";
 const EMPTY_FILE: &str = ".empty-file";
 const EMPTY_FOLDER: &str = ".empty-folder";
-const CLOSED_FILE: &str = ".closed-file";
 /// A made file, until it is mounted in place of one of the host.
 const MADE_FILE: &str = ".made-file";
 /// The step that fails if views are not possible.
 pub(crate) const VIEW: &str = "make a view of";
-const NO_ACCESS: u32 = 0o000;
 const PRIVATE_FOLDER: u32 = 0o700;
 const PRIVATE: MountPropagationFlags =
     MountPropagationFlags::PRIVATE.union(MountPropagationFlags::REC);
 /// What is made in a root can be read by all.
 pub(super) const ORDINARY_MASK: Mode = Mode::from_raw_mode(0o022);
 
-/// Builds a root in part, and leaves it mounted where nothing that a command shows comes from. The host's later mounts still reach
-/// what is shown of it.
-pub(super) fn prepare(part: &SupervisorPlan) -> Result<(), SetupFailure> {
-    let downwards = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
-    mount_change("/", downwards)
+/// A root that was built in part before there was a command.
+#[derive(Debug)]
+pub(super) struct PreparedRoot {
+    /// The files of its `/proc`, if that is mounted.
+    made_up: Option<MadeUpFiles>,
+}
+
+impl PreparedRoot {
+    /// Builds a root in part, and leaves it mounted where nothing that a command shows comes from. The host's later mounts still reach
+    /// what is shown of it. The `/proc` in it is that of this process's namespace.
+    pub(super) fn new(part: &SupervisorPlan, users: UserMapping) -> Result<Self, SetupFailure> {
+        let downwards = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
+        mount_change("/", downwards)
+            .map_err(io::Error::from)
+            .map_err(step("keep mounts from the host"))?;
+        let mask = umask(ORDINARY_MASK);
+        let trees = trees(part)?;
+        new_root(PREPARED_AT)?;
+        place_all(part, trees, None)?;
+        let made_up = make_empty()
+            .and_then(|()| own_proc::mount(part, users, Path::new(EMPTY_FOLDER)))
+            .map_err(step("mount /proc"))?;
+        umask(mask);
+        rustix::process::chdir("/")
+            .map_err(io::Error::from)
+            .map_err(step("leave the prepared root"))?;
+        Ok(Self { made_up })
+    }
+}
+
+/// Makes the prepared root the current folder.
+fn enter_prepared() -> Result<(), SetupFailure> {
+    rustix::process::chdir(PREPARED_AT)
         .map_err(io::Error::from)
-        .map_err(step("keep mounts from the host"))?;
-    let mask = umask(ORDINARY_MASK);
-    let trees = trees(part)?;
-    new_root(PREPARED_AT)?;
-    place_all(part, trees)?;
-    umask(mask);
-    rustix::process::chdir("/")
-        .map_err(io::Error::from)
-        .map_err(step("leave the prepared root"))
+        .map_err(step("enter the prepared root"))
 }
 
 /// Removes a prepared root that is not used.
-pub(super) fn forget_prepared() -> Result<(), SetupFailure> {
+fn forget_prepared() -> Result<(), SetupFailure> {
     unmount(PREPARED_AT, UnmountFlags::DETACH)
         .map_err(io::Error::from)
         .map_err(step("remove the prepared root"))
@@ -72,22 +89,35 @@ pub(super) fn forget_prepared() -> Result<(), SetupFailure> {
 
 /// Builds the root, from the prepared one if the plan says so, enters it and leaves the old one for good. Returns whether the namespace's
 /// highest process ID limits the number of processes.
-pub(crate) fn build(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
+pub(super) fn build(
+    plan: &SupervisorPlan,
+    users: UserMapping,
+    prepared: Option<PreparedRoot>,
+) -> Result<bool, SetupFailure> {
     mount_change("/", PRIVATE)
         .map_err(io::Error::from)
         .map_err(step("leave the host's mounts"))?;
+    let is_unfit = prepared.is_some() && !plan.prepared;
+    if is_unfit {
+        forget_prepared()?;
+    }
     let trees = trees(plan)?;
-    if plan.prepared {
-        rustix::process::chdir(PREPARED_AT)
-            .map_err(io::Error::from)
-            .map_err(step("enter the prepared root"))?;
+    if let Some(prepared) = prepared.filter(|_| !is_unfit) {
+        enter_prepared()?;
+        place_all(plan, trees, prepared.made_up.as_ref())?;
+    } else if plan.prepared {
+        return Err(step("enter the prepared root")(
+            io::ErrorKind::NotFound.into(),
+        ));
     } else {
         new_root(BUILT_AT)?;
+        place_all(plan, trees, None)?;
+        make_empty()
+            .and_then(|()| own_proc::mount(plan, users, Path::new(EMPTY_FOLDER)))
+            .map_err(step("mount /proc"))?;
     }
-    place_all(plan, trees)?;
-    fs::write(EMPTY_FILE, "").map_err(step("make an empty file"))?;
-    fs::create_dir(EMPTY_FOLDER).map_err(step("make an empty folder"))?;
-    let counted = proc(plan, users)?;
+    let counted = plan.strength() == Strength::Full
+        && own_proc::count(plan.caps.pids).map_err(step("set up /proc"))?;
     rustix::process::pivot_root(".", ".")
         .and_then(|()| unmount(".", UnmountFlags::DETACH))
         .and_then(|()| rustix::process::chdir("/"))
@@ -103,6 +133,12 @@ pub(crate) fn build(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, S
     };
     close().map_err(step("make the root read-only"))?;
     Ok(counted)
+}
+
+/// Makes what hides paths, for as long as the root is built.
+fn make_empty() -> io::Result<()> {
+    fs::write(EMPTY_FILE, "")?;
+    fs::create_dir(EMPTY_FOLDER)
 }
 
 /// Opens what the entries show, before anything is covered.
@@ -138,9 +174,20 @@ fn new_root(at: &str) -> Result<(), SetupFailure> {
         .map_err(step("make a root"))
 }
 
-fn place_all(plan: &SupervisorPlan, trees: Vec<Option<OwnedFd>>) -> Result<(), SetupFailure> {
+/// Places the entries; `made_up` are the files of a `/proc` that is mounted already.
+fn place_all(
+    plan: &SupervisorPlan,
+    trees: Vec<Option<OwnedFd>>,
+    made_up: Option<&MadeUpFiles>,
+) -> Result<(), SetupFailure> {
     for (entry, tree) in plan.entries.iter().zip(trees) {
-        place(entry, tree).map_err(|error| step(format!("place {entry:?}"))(error))?;
+        let placed = match (made_up, entry) {
+            (Some(made_up), RootEntry::File { target, bytes }) if target.starts_with(PROC) => {
+                made_up.rewrite(target, bytes)
+            }
+            _ => place(entry, tree),
+        };
+        placed.map_err(|error| step(format!("place {entry:?}"))(error))?;
     }
     Ok(())
 }
@@ -242,11 +289,11 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
         RootEntry::Link { target, to } => symlink(to, inside(target)),
         RootEntry::File { target, bytes } => {
             let target = inside(target);
-            if is_of_the_host(&target)? {
-                return cover(&target, bytes);
+            match create_file(&target)? {
+                Some(mut file) => file.write_all(bytes),
+                None if is_of_the_host(&target)? => cover(&target, bytes),
+                None => fs::write(target, bytes),
             }
-            fs::create_dir_all(target.parent().unwrap_or(Path::new(".")))?;
-            fs::write(target, bytes)
         }
         RootEntry::Tmpfs { target, megabytes } => {
             let target = inside(target);
@@ -270,11 +317,27 @@ fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
             if is_folder(&tree)? {
                 fs::create_dir_all(&target)?;
             } else {
-                fs::create_dir_all(target.parent().unwrap_or(Path::new(".")))?;
-                fs::write(&target, "")?;
+                create_file(&target)?;
             }
             let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
             Ok(move_mount(&tree, "", CWD, target, flags)?)
+        }
+    }
+}
+
+/// Creates an empty file, and the folders above it; `None` if there is one already. There are many, and nearly all of them can be created at
+/// the first try.
+fn create_file(target: &Path) -> io::Result<Option<File>> {
+    let mut folders = target.parent();
+    loop {
+        let created = File::options().write(true).create_new(true).open(target);
+        match (created, folders.take()) {
+            (Ok(file), _) => return Ok(Some(file)),
+            (Err(error), _) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            (Err(error), Some(folders)) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(folders)?;
+            }
+            (Err(error), _) => return Err(error),
         }
     }
 }
@@ -305,7 +368,7 @@ fn hide(target: &Path) -> io::Result<()> {
         let options = c"mode=0111,size=64k,nr_inodes=1k";
         return Ok(mount("tmpfs", target, "tmpfs", flags, Some(options))?);
     }
-    let closed = closed_file()?;
+    let closed = proc_covers::closed_file()?;
     let tree = clone(path_fd(closed)?.as_fd(), READ_ONLY | INERT)?;
     move_mount(
         &tree,
@@ -315,103 +378,6 @@ fn hide(target: &Path) -> io::Result<()> {
         MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH,
     )?;
     fs::remove_file(closed)
-}
-
-/// Creates a file that nothing can read: no capability is left when a command or a script runs.
-fn closed_file() -> io::Result<&'static Path> {
-    let closed = Path::new(CLOSED_FILE);
-    let mut options = File::options();
-    options.write(true).create_new(true).mode(NO_ACCESS);
-    options.open(closed)?;
-    Ok(closed)
-}
-
-/// Mounts a `/proc` with only this namespace's processes and, for a command, made-up files; at the level without it, there are only those.
-fn proc(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
-    fs::create_dir_all("proc").map_err(step("mount /proc"))?;
-    if plan.strength() != Strength::Full {
-        return Ok(false);
-    }
-    let counted = count(plan.caps.pids).map_err(step("set up /proc"))?;
-    // A script's own process sets its limit of threads through it before it loses sight of `/proc`. But a process that
-    // is the machine's root could change every setting of the kernel.
-    let nobody = users == UserMapping::RootAndNobody || !rustix::process::getuid().is_root();
-    let writable = plan.role == ProgramRole::Fresh || plan.role == ProgramRole::Zygote && nobody;
-    let read_only = MountAttrFlags::MOUNT_ATTR_RDONLY;
-    let mounted = if plan.role == ProgramRole::Command {
-        covered_proc()
-    } else if writable {
-        processes(ProcContents::Settings, MountAttrFlags::empty()).and_then(|proc| put_proc(&proc))
-    } else {
-        processes(ProcContents::Processes, read_only).and_then(|proc| put_proc(&proc))
-    };
-    mounted.map_err(step("mount /proc"))?;
-    Ok(counted)
-}
-
-fn put_proc(proc: &OwnedFd) -> io::Result<()> {
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    Ok(move_mount(proc, "", CWD, "proc", flags)?)
-}
-
-/// Mounts a `/proc` in which everything but the processes is covered.
-fn covered_proc() -> io::Result<()> {
-    let at = Path::new("proc");
-    let made_up = proc_covers::made_up(at)?;
-    let closed = closed_file()?;
-    put_proc(&processes(
-        ProcContents::Settings,
-        MountAttrFlags::MOUNT_ATTR_RDONLY,
-    )?)?;
-    proc_covers::cover(at, &made_up, Path::new(EMPTY_FOLDER), closed)?;
-    fs::remove_file(closed)
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ProcContents {
-    Processes,
-    /// The kernel's information about itself and the machine, too.
-    Settings,
-}
-
-/// Creates a `/proc` that is not mounted yet.
-fn processes(shows: ProcContents, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
-    let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    if shows == ProcContents::Processes {
-        fsconfig_set_string(proc.as_fd(), "subset", "pid")?;
-    }
-    fsconfig_create(proc.as_fd())?;
-    let inert = MountAttrFlags::MOUNT_ATTR_NOSUID
-        | MountAttrFlags::MOUNT_ATTR_NODEV
-        | MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    let flags = FsMountFlags::FSMOUNT_CLOEXEC;
-    Ok(fsmount(proc.as_fd(), flags, attributes | inert)?)
-}
-
-/// Limits this pid namespace to `pids` processes; returns false if the kernel has no such setting per
-/// namespace: there the same file sets the limit of the whole machine, and root would change that.
-fn count(pids: u64) -> io::Result<bool> {
-    if pids == u64::MAX || !sys::pid_max_is_of_a_namespace() {
-        return Ok(false);
-    }
-    let most = pids.saturating_add(RESERVED).to_string();
-    let set = |name: &str, value: &str| -> io::Result<()> {
-        // The settings belong to the writing process's namespace, whichever `/proc` is used. In a container,
-        // the present one may be read-only.
-        let path = Path::new("sys/kernel").join(name);
-        fs::write(Path::new("/proc").join(&path), value).or_else(|_| {
-            let proc = processes(ProcContents::Settings, MountAttrFlags::empty())?;
-            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-            let file = openat(&proc, &path, flags, Mode::empty())?;
-            rustix::io::write(&file, value.as_bytes())?;
-            Ok(())
-        })
-    };
-    let counted = set("pid_max", &most).is_ok();
-    if counted {
-        set("ns_last_pid", &RESERVED.to_string())?;
-    }
-    Ok(counted)
 }
 
 /// Puts the covers over paths of the workspace.

@@ -1,12 +1,13 @@
-//! Code shared by the supervisor, the process inside and its children: findings from outside, their pipes, how they die together.
+//! Code shared by the supervisor, the process inside and its children: findings from outside, what ties them, how they die together.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::net::{RecvFlags, recv};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::plan::SupervisorPlan;
@@ -24,20 +25,10 @@ pub(super) struct SupervisorFindings {
     pub(super) grouped: bool,
 }
 
-/// The ends of the pipes with the supervisor that the process inside holds.
-#[derive(Debug)]
-pub(super) struct Pipes {
-    /// Reaches end of file when the supervisor exits.
-    pub(super) alive: OwnedFd,
-    /// Receives a byte when the jail has been built.
-    pub(super) built: OwnedFd,
-}
-
-/// Makes this process die with the supervisor, even if that has just exited.
-pub(super) fn die_with(parent: &OwnedFd) -> io::Result<()> {
+/// Makes this process die with the supervisor, even if that has just exited: `tie` is a socket whose other end only the supervisor has.
+pub(super) fn die_with(tie: impl AsFd) -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    rustix::io::ioctl_fionbio(parent, true)?;
-    match rustix::io::read(parent, &mut [0; 1]) {
+    match recv(tie, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
         Err(rustix::io::Errno::AGAIN) => Ok(()),
         _ => leave(125),
     }

@@ -20,6 +20,8 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     // POSIX shared memory is in the private folder, under its quota.
     ("shm", "/tmp"),
 ];
+/// Where `screen` keeps its sockets; it wants a folder there in which everybody may create.
+const SCREEN: &str = "/run/screen";
 /// The `nsswitch.conf` of a jail in which names are asked for.
 const NAME_SERVICES: &str = "passwd: files\ngroup: files\nhosts: files dns\nservices: files\n";
 /// The folder of files that Debian's Chromium reads as shell before it starts.
@@ -91,6 +93,13 @@ impl SystemList {
                 to: to.into(),
             });
         }
+        list.entries.push(RootEntry::Dir {
+            target: "/run".into(),
+        });
+        list.entries.push(RootEntry::Link {
+            target: SCREEN.into(),
+            to: "/tmp".into(),
+        });
         list.bare.extend(list.grants.iter().cloned());
         list.grants.extend([
             ("/etc".into(), LandlockGrant::Read),

@@ -25,33 +25,35 @@ const OWN: &str = "/dev/tty";
 /// Maximum number of terminals in a jail, out of those of the whole machine (`kernel.pty.max`, 4,096, of which 1,024 are the host's alone).
 const OPTIONS: &std::ffi::CStr = c"newinstance,ptmxmode=0666,mode=0620,max=64";
 
-/// Plans the terminals of a jail with a root of its own.
-pub(super) fn show(plan: &mut SupervisorPlan) {
-    plan.entries.push(RootEntry::Terminals {
-        target: FOLDER.into(),
-    });
-    plan.entries.push(RootEntry::Link {
-        target: "/dev/ptmx".into(),
-        to: "pts/ptmx".into(),
-    });
+/// Grants a command the terminals of its jail.
+pub(super) fn grant(plan: &mut SupervisorPlan) {
     plan.grants.push((FOLDER.into(), LandlockGrant::Device));
-    let devices = devices().into_iter();
-    let granted = devices.map(|device| (device.target().to_owned(), LandlockGrant::Device));
-    plan.grants.extend(granted);
+    if let Some(device) = own_device() {
+        let target = device.target().to_owned();
+        plan.grants.push((target, LandlockGrant::Device));
+    }
 }
 
-/// Returns the entries of the host's devices among them, which a prepared root has: it lies on `/dev` until it is used.
-pub(super) fn devices() -> Vec<RootEntry> {
+/// Returns the entries of a root with terminals.
+pub(super) fn entries() -> Vec<RootEntry> {
+    let terminals = RootEntry::Terminals {
+        target: FOLDER.into(),
+    };
+    let make = RootEntry::Link {
+        target: "/dev/ptmx".into(),
+        to: "pts/ptmx".into(),
+    };
+    [terminals, make].into_iter().chain(own_device()).collect()
+}
+
+/// Returns the host's device that stands for a process's own terminal.
+fn own_device() -> Option<RootEntry> {
     let own = RootEntry::Bind {
         source: OWN.into(),
         target: OWN.into(),
         kind: BindMode::Device,
     };
-    if Path::new(OWN).exists() {
-        vec![own]
-    } else {
-        Vec::new()
-    }
+    Path::new(OWN).exists().then_some(own)
 }
 
 /// Mounts an instance of devpts, in which only this jail opens terminals.

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::net::{
@@ -51,13 +52,13 @@ pub(super) struct PlanProcess {
 pub(super) fn start(
     plan: &SupervisorPlan,
     users: UserMapping,
-    parent: &OwnedFd,
+    tie: &UnixStream,
     proc: OwnedFd,
 ) -> io::Result<PlanProcess> {
     let mut mounts = None;
     let mut theirs = None;
     if plan.strength() > Strength::LandlockSeccomp {
-        nest(users, parent, &proc)?;
+        nest(users, tie, &proc)?;
         let flags = SocketFlags::CLOEXEC;
         let (ours, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         let base = own_mounts(&proc)?;
@@ -87,14 +88,14 @@ pub(super) fn start(
 
 /// Enters a user namespace below this one, with its own mount and pid namespaces: everything mounted so far is
 /// locked in it. If this process is root, it becomes nobody there.
-fn nest(users: UserMapping, parent: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
+fn nest(users: UserMapping, tie: &UnixStream, proc: &OwnedFd) -> io::Result<()> {
     let failed = |SetupFailure { errno, .. }| io::Error::from_raw_os_error(errno);
     if users::enter(proc, users).map_err(failed)? == UserMapping::RootAndNobody {
         users::become_nobody()?;
     }
     sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
     // The change of credentials may have reset it.
-    die_with(parent)
+    die_with(tie)
 }
 
 /// In the child: takes the locks and executes the interpreter. Reports errors to the host over its control

@@ -83,10 +83,12 @@ impl ControlGroups {
             None => (self.make()?, 0),
         };
         let of = self.clone();
-        let group = ControlGroup { path, of, bytes };
-        if limit != bytes {
-            self.limit(&group.path, bytes)?;
-        }
+        let mut group = ControlGroup {
+            path,
+            of,
+            bytes: limit,
+        };
+        group.limit_to(bytes)?;
         Ok(group)
     }
 
@@ -164,6 +166,15 @@ impl ControlGroup {
             CgroupVersion::V1 => "tasks",
             CgroupVersion::V2 => "cgroup.procs",
         })
+    }
+
+    /// Gives it another limit.
+    pub(crate) fn limit_to(&mut self, bytes: u64) -> io::Result<()> {
+        if self.bytes != bytes {
+            self.of.limit(&self.path, bytes)?;
+            self.bytes = bytes;
+        }
+        Ok(())
     }
 
     /// Removes the group, and prepares the next one.

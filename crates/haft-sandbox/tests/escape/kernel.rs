@@ -108,6 +108,9 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         // SAFETY: refused; the pointer is valid in any case.
         let made = unsafe { libc::syscall(libc::SYS_io_setup, 1, &raw mut context) };
         fails_with("io_setup", libc::ENOSYS, made)?;
+        // SAFETY: refused; the name is valid in any case.
+        let opened = unsafe { libc::syscall(libc::SYS_mq_open, c"q".as_ptr(), 0o102, 0o600, 0) };
+        fails_with("mq_open", libc::ENOSYS, opened)?;
         for (limit, most) in SHARED.into_iter().zip(words) {
             let (now, most) = (getrlimit(limit).maximum, most.parse().unwrap());
             if now.is_none_or(|now| now > most) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet};
-use haft_sandbox::{Config, Network, Places, Sandbox};
+use haft_sandbox::{Config, MemoryBound, Network, Places, Sandbox, Strength};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -29,6 +29,14 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("ahead_a_supervisor_that_died_is_not_used", died),
     (
+        "ahead_a_first_process_that_died_is_not_used",
+        first_process_died,
+    ),
+    (
+        "ahead_a_command_is_held_to_its_own_limit_of_memory",
+        own_limit,
+    ),
+    (
         "ahead_a_script_begins_on_another_cpu_and_has_all_afterwards",
         cpus,
     ),
@@ -42,10 +50,16 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self::with(Vec::new())
+        Self::at(Strength::Full)
     }
 
-    fn with(extra_read_only: Vec<PathBuf>) -> Self {
+    /// Creates one whose commands are confined by no more than this.
+    fn at(strength: Strength) -> Self {
+        Self::with(strength, |_| Vec::new())
+    }
+
+    /// Creates one whose commands see these folders, too, given the workspace.
+    fn with(strength: Strength, folders: impl FnOnce(&Path) -> Vec<PathBuf>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("supervisor");
         let list = folder.path().join("list");
@@ -58,10 +72,13 @@ impl Scene {
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
+        let extra_read_only = folders(&folder.path().join("work"));
         let sandbox = Sandbox::new(Config {
             supervisor: Some(program),
             places: Places::declared(Vec::<PathBuf>::new(), [folder.path().join("work")]),
             extra_read_only,
+            at_most: Some(strength),
+            require: Strength::NoProc,
             ..Config::default()
         });
         // So that the probe's own supervisors are not counted.
@@ -124,15 +141,37 @@ fn waits() {
     // The third command used the first of them, which exited with it.
     assert_eq!(scene.started(false).len(), 2);
     until(|| !is_there(first));
+    let inside = first_process(second);
     assert!(is_there(second));
     drop(scene);
-    until(|| !is_there(second));
+    until(|| !is_there(second) && !is_there(inside));
+}
+
+/// Returns the first process of the jail that a supervisor has prepared, once there is one.
+fn first_process(supervisor: i32) -> i32 {
+    let children = || {
+        let list = format!("/proc/{supervisor}/task/{supervisor}/children");
+        let list = fs::read_to_string(list).unwrap_or_default();
+        let words = list.split_ascii_whitespace();
+        words
+            .map(|word| word.parse().unwrap())
+            .collect::<Vec<i32>>()
+    };
+    until(|| !children().is_empty());
+    assert_eq!(children().len(), 1);
+    children()[0]
 }
 
 /// Also what it tells of the limits, which may differ from those that it was prepared for.
 fn same_root() {
-    let scene = Scene::new();
-    let list = "find / -path /proc -prune -o -path /usr -prune -o -print | sort; cat /etc/passwd /dev/null; mount | wc -l";
+    same_root_at(Strength::Full);
+    same_root_at(Strength::NoProc);
+}
+
+fn same_root_at(strength: Strength) {
+    let scene = Scene::at(strength);
+    let list = "find / -path '/proc/[0-9]*' -prune -o -path '/proc/t*self' -prune -o -path /usr -prune -o -print 2>/dev/null | sort; \
+        cat /etc/passwd /dev/null /proc/meminfo; mount | wc -l; ls /proc/self/fd; ls /proc | grep -c '^[0-9]'; hostname; ulimit -a; umask";
     let on_demand = scene.says(list, Network::None);
     scene.says("true", Network::None);
     scene.waiting(1);
@@ -149,19 +188,31 @@ fn same_root() {
     assert_eq!(scene.started(false).len(), 2);
 }
 
-/// A folder of every command below its `/tmp`, which is mounted later than what is prepared.
+/// A folder of every command in the workspace, which is mounted later than what is prepared. One below `/tmp` is prepared with that.
 fn unfit_root() {
-    let tools = tempfile::tempdir_in("/tmp").unwrap();
-    fs::set_permissions(tools.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(tools.path().join("data"), "tool").unwrap();
-    let scene = Scene::with(vec![tools.path().to_owned()]);
-    let read = format!("cat '{}/data'; ls /dev | wc -l", tools.path().display());
-    let on_demand = scene.says(&read, Network::None);
-    assert!(on_demand.starts_with("tool"), "{on_demand}");
-    scene.says("true", Network::None);
-    scene.waiting(1);
-    assert_eq!(scene.says(&read, Network::None), on_demand);
-    assert_eq!(scene.started(false).len(), 2);
+    let in_tmp = tempfile::tempdir_in("/tmp").unwrap();
+    for is_in_work in [false, true] {
+        let mut tools = in_tmp.path().to_owned();
+        let scene = Scene::with(Strength::Full, |work| {
+            if is_in_work {
+                tools = work.join("tools");
+                fs::create_dir(&tools).unwrap();
+            }
+            fs::set_permissions(&tools, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::write(tools.join("data"), "tool").unwrap();
+            vec![tools.clone()]
+        });
+        let shown = tools.display();
+        let read = format!(
+            "cat '{shown}/data'; touch '{shown}/x' 2>&1 | grep -c Read-only; ls /dev | wc -l"
+        );
+        let on_demand = scene.says(&read, Network::None);
+        assert!(on_demand.starts_with("tool1\n"), "{on_demand}");
+        scene.says("true", Network::None);
+        scene.waiting(1);
+        assert_eq!(scene.says(&read, Network::None), on_demand);
+        assert_eq!(scene.started(false).len(), 2);
+    }
 }
 
 fn confined() {
@@ -199,13 +250,58 @@ fn died() {
     scene.says("true", Network::None);
     scene.says("true", Network::None);
     let waiting = scene.waiting(1);
+    let inside = first_process(waiting);
     kill_process(Pid::from_raw(waiting).unwrap(), Signal::KILL).unwrap();
-    until(|| {
-        let stat = fs::read_to_string(format!("/proc/{waiting}/stat")).unwrap_or_default();
-        stat.is_empty() || stat.contains(") Z ")
-    });
+    until(|| has_ended(waiting) && has_ended(inside));
     assert_eq!(scene.says("echo here", Network::None), "here\n");
     assert_eq!(scene.started(false).len(), 3);
+}
+
+fn first_process_died() {
+    let scene = Scene::new();
+    scene.says("true", Network::None);
+    scene.says("true", Network::None);
+    let waiting = scene.waiting(1);
+    let inside = first_process(waiting);
+    kill_process(Pid::from_raw(inside).unwrap(), Signal::KILL).unwrap();
+    until(|| has_ended(waiting));
+    assert_eq!(scene.says("echo here", Network::None), "here\n");
+    assert_eq!(scene.started(false).len(), 3);
+}
+
+fn has_ended(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.is_empty() || stat.contains(") Z ")
+}
+
+/// The jail was prepared for a command with more; and one without a limit is not held to that of the command before.
+fn own_limit() {
+    let scene = Scene::new();
+    let held = |mib, then| {
+        // `tail` keeps what it has read until it can pass that on.
+        let hold = format!("head -c 150m /dev/zero | tail -c 150m | {then}");
+        let mut spec = line(&hold, &scene.work());
+        spec.limits.memory_mb = mib;
+        run(&scene.sandbox, spec)
+    };
+    if wait(async { scene.sandbox.probe().await.memory }) == MemoryBound::Process {
+        print!("(the memory of a tree cannot be limited here) ");
+        return;
+    }
+    for (mib, fits) in [
+        (Some(512), true),
+        (Some(512), true),
+        (Some(64), false),
+        (Some(512), true),
+        (Some(64), false),
+        (None, true),
+        (Some(64), false),
+    ] {
+        let (exit, stdout, stderr) = held(mib, if fits { "wc -c" } else { "sleep 50" });
+        let shown = format!("{mib:?}: {exit:?} {stdout} {stderr}");
+        assert_eq!(exit.over_memory, !fits, "{shown}");
+        assert!(!fits || stdout == "157286400\n", "{shown}");
+    }
 }
 
 /// Reports on which CPUs it may run; the content of messages does not matter.

@@ -15,6 +15,7 @@ mod hidden_from_git;
 mod levels;
 mod output;
 mod runner;
+mod starts;
 mod terminals;
 mod tree;
 mod views;
@@ -44,6 +45,7 @@ fn main() {
         levels::TESTS,
         code::TESTS,
         ahead::TESTS,
+        starts::TESTS,
     ];
     std::process::exit(code.max(runner::run(&lists.concat())));
 }

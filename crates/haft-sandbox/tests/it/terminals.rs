@@ -34,6 +34,10 @@ pub(crate) const TESTS: &[Test] = &[
         watched,
     ),
     (
+        "command_on_a_terminal_that_stops_itself_continues",
+        stops_itself,
+    ),
+    (
         "terminal_is_refused_where_there_is_no_jail_of_its_own",
         no_jail,
     ),
@@ -51,6 +55,20 @@ fn on_terminal(script: &str, folder: &Path) -> CommandSpec {
         watched: false,
     });
     spec
+}
+
+fn stops_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let stops =
+        "kill -STOP $$; echo \"on $?\"; sleep 50 & kill -STOP %1; jobs; kill -KILL %1; echo end";
+    wait(async {
+        let running = jail().start(on_terminal(stops, folder.path())).await;
+        let running = running.unwrap();
+        let exit = running.wait().await;
+        let said = text(running.stdout());
+        assert!(exit.success() && !exit.timed_out, "{exit:?} {said}");
+        assert!(said.contains("on 0") && said.contains("end"), "{said}");
+    });
 }
 
 fn terminal(running: &RunningCommand) -> &CommandTerminal {
