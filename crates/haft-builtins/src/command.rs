@@ -25,8 +25,11 @@ mod expose;
 pub(crate) mod git;
 mod git_changes;
 mod git_command;
+mod foreign_owner;
+mod git_elsewhere;
 mod git_folders;
 mod git_scope;
+mod git_reading;
 mod git_sections;
 mod git_user;
 mod git_worktrees;
@@ -62,6 +65,7 @@ mod wait;
 mod walk;
 
 pub use expose::ExposePort;
+pub use git::program_section;
 pub use input::CommandInput;
 pub use launch::Commands;
 pub use network::CommandNetwork;
@@ -424,8 +428,10 @@ impl TypedTool for RunCommand {
         if let Some(exit) = &exit {
             let result = result(&data, kept, &started, Some(exit))?;
             let failed = result.error.is_some();
-            let missed = secrets::note(&unseen, &input, &data).filter(|_| failed);
-            let notes = unseen_git.notes(&input, failed).into_iter().chain(missed);
+            let missed = secrets::note(&unseen, &input, &data);
+            let missed = missed.or_else(|| self.0.foreign_owner(&data));
+            let notes = unseen_git.notes(&input, failed).into_iter();
+            let notes = notes.chain(missed.filter(|_| failed));
             let notes = notes.chain(left_behind::notes(exit));
             let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
