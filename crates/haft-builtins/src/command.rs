@@ -26,8 +26,11 @@ mod expose;
 pub(crate) mod git;
 mod git_changes;
 mod git_command;
+mod foreign_owner;
+mod git_elsewhere;
 mod git_folders;
 mod git_scope;
+mod git_reading;
 mod git_sections;
 mod git_user;
 mod git_worktrees;
@@ -65,6 +68,7 @@ mod wait;
 mod walk;
 
 pub use expose::ExposePort;
+pub use git::program_section;
 pub use input::CommandInput;
 pub use launch::Commands;
 pub use network::CommandNetwork;
@@ -453,8 +457,9 @@ impl TypedTool for RunCommand {
         if let Some(exit) = &exit {
             let result = result(&data, kept, &started, Some(exit))?;
             let failed = result.error.as_ref().map(|_| &data);
-            let notes = notes_of(unseen_git, &unseen, &input, failed);
-            let notes = notes.into_iter().chain(left_behind::notes(exit));
+            let notes = notes_of(unseen_git, &unseen, &input, failed).into_iter();
+            let owner = failed.and_then(|data| self.0.foreign_owner(data));
+            let notes = notes.chain(owner).chain(left_behind::notes(exit));
             let mut result = self.0.said.add(result, notes, context);
             result.notes.extend(note);
             return self.0.settle(view, &input, result, context).await;

@@ -120,6 +120,9 @@ fn resolved(command: Command, at: &Invocation) -> ExitResult {
     }
 }
 
+/// What precedes the problem of settings for which `haft exec` runs nothing.
+const NOT_RUN: &str = "haft: the command did not run: the settings of haft do not load";
+
 /// Runs the commands that need the assembled application.
 fn run_with_app(command: Command, at: &Invocation) -> ExitResult {
     if runs_tools(&command) {
@@ -130,7 +133,15 @@ fn run_with_app(command: Command, at: &Invocation) -> ExitResult {
     if matches!(command, Command::Doctor) {
         return one()?.block_on(doctor::run(at));
     }
-    let settings = at.settings()?;
+    let is_exec = matches!(command, Command::Exec(_));
+    let refused = |problem: Problem| {
+        if is_exec {
+            // An agent tells by this line that it reads no output of the command.
+            at.screen.err(NOT_RUN);
+        }
+        problem
+    };
+    let settings = at.settings().map_err(refused)?;
     let serves = matches!(command, Command::Serve(_));
     let runtime =
         runtime(serves).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
@@ -145,7 +156,7 @@ fn run_with_app(command: Command, at: &Invocation) -> ExitResult {
         };
         let app = match &dry {
             Some(dry) => App::build(dry.site(), dry.settings(), dry.host(host))?,
-            None => App::build(&at.site, &settings, host)?,
+            None => App::build(&at.site, &settings, host).map_err(refused)?,
         };
         // The sweep ends with the runtime.
         let _ = app.sweep();

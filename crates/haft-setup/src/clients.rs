@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use haft_hook::Agent;
 use serde_json::json;
 
 use crate::nearest::nearest;
@@ -20,14 +21,17 @@ pub mod settings_file;
 pub const SERVER: &str = "haft";
 
 impl ClientProgram {
-    /// Finds a client by name; `gemini-cli` is an alias of `gemini`.
+    /// Finds a client by its name, or by that of its agent: `claude` is `claude-code`.
     ///
     /// # Errors
     /// A [`Problem`] that lists the known clients.
     pub fn find(name: &str) -> Result<&'static Self, Problem> {
-        let wanted = if name == "gemini-cli" { "gemini" } else { name };
-        let client = programs::clients().find(|client| client.name == wanted);
-        client.ok_or_else(|| {
+        programs::client_named(name).ok_or_else(|| {
+            if Agent::from_name(name).is_some() {
+                let what = format!("haft knows no settings of `{name}` for MCP servers");
+                return Problem::usage(what)
+                    .advise(format!("its hooks work: haft hook install {name}"));
+            }
             let names = Self::names();
             let near = nearest(name, &names).map(|near| format!("did you mean `{near}`? "));
             Problem::usage(format!("unknown client `{name}`")).advise(format!(

@@ -23,7 +23,7 @@ use places::{HookFileFormat, HookLayout, HookTarget};
 use whole::WholeFile;
 
 pub use crate::program::Switch;
-pub use crate::programs::{agent_of, registrations};
+pub use crate::programs::{agent_named, agent_of, registrations};
 pub use program::HookLauncher;
 
 pub mod status;

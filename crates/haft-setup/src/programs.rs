@@ -73,6 +73,23 @@ pub fn agent_of(client: &str) -> Option<Agent> {
     program.hooks.as_ref().map(|hooks| hooks.agent)
 }
 
+/// Returns the agent of this name, or the one that the MCP client of this name is.
+pub fn agent_named(name: &str) -> Option<Agent> {
+    Agent::from_name(name).or_else(|| agent_of(client_named(name)?.name))
+}
+
+/// Returns the MCP client of this name, or the one that the agent of this name is. `gemini-cli` is another name of `gemini`.
+pub(crate) fn client_named(name: &str) -> Option<&'static ClientProgram> {
+    let name = if name == "gemini-cli" { "gemini" } else { name };
+    let is_named = |program: &&&SettingsProgram| {
+        let client = program.client.as_ref();
+        let hooks = program.hooks.as_ref();
+        client.is_some_and(|client| client.name == name)
+            || hooks.is_some_and(|hooks| hooks.agent.name() == name)
+    };
+    ALL.iter().find(is_named)?.client.as_ref()
+}
+
 /// Returns what an import must know, for each program with servers.
 pub(crate) fn all_imports() -> impl Iterator<Item = &'static ImportQuirks> {
     ALL.iter().filter_map(|program| program.imports.as_ref())

@@ -3,11 +3,12 @@
 use haft::clock;
 use haft::error::ErrorKind;
 use haft::policy::{
-    CheckReport, Explanation, GuardView, LayerVerdict, PolicyView, Profile, RuleFailure,
-    RuleFinding, RuleList, SecretFiles,
+    CheckReport, EffectExplanation, Explanation, GuardView, LayerVerdict, PolicyView, Profile,
+    RuleFailure, RuleFinding, RuleList, SecretFiles,
 };
 use haft::skill::Skill;
 use haft::toolset::Toolset;
+use haft_builtins::command::program_section;
 use serde::Serialize;
 
 use crate::app::App;
@@ -194,6 +195,9 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
             reason: network.meaning().into(),
         });
     }
+    explanation
+        .layers
+        .extend(git_layer(app, &explanation.parts));
     for skill in app.skill_tools().skills() {
         let asked = app.executor().asked_for(entry, arguments, skill.requests());
         explanation.layers.extend(asked.into_iter().map(|rule| {
@@ -210,6 +214,23 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
         }));
     }
     Ok(explanation)
+}
+
+/// Names the section of git's settings because of which a command of git that only reads may not count as one.
+fn git_layer(app: &App, parts: &[EffectExplanation]) -> Option<LayerVerdict> {
+    let runs_git = |part: &EffectExplanation| part.kind == "run" && part.value.starts_with("git ");
+    let section = parts
+        .iter()
+        .any(runs_git)
+        .then(|| program_section(app.files()))??;
+    Some(LayerVerdict {
+        layer: "git".into(),
+        verdict: None,
+        rule: section.into(),
+        reason: "git may start a program because of it, so a command of git that only reads needs a rule where it stands beside others, \
+                 unless a rule covers another command of git there"
+            .into(),
+    })
 }
 
 /// The result of testing the rules' own examples.

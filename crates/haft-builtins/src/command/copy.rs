@@ -10,6 +10,7 @@ use haft::spec::Risk;
 use haft_sandbox::CommandSpec;
 
 use crate::command::changes::{EndedCommand, OpenView, ViewOwner, resume_decision, settle};
+use crate::command::git_reading::QuietLine;
 use crate::command::{Commands, RunCommandInput};
 use crate::work::blocking;
 
@@ -117,15 +118,44 @@ impl Commands {
         }
         let (command, _) = Self::words(input)?;
         let result = with_limits(result);
-        // A rule that allows the command without a view also allows it to change ordinary files.
-        let intended = self.intended_permissions(input);
-        let allowed = intended.is_ok_and(|intended| context.allows(&intended));
+        let (allowed, uncovered) = match self.is_allowed(input, context) {
+            Ok(allowed) => (allowed, self.rule_in_folder(input, context)),
+            Err(why) => (false, Some(why)),
+        };
         let ended = EndedCommand {
             command,
             result,
             approved: context.is_approved() || allowed,
+            uncovered: uncovered.filter(|_| !allowed),
         };
         settle(views, view, ended, context).await
+    }
+}
+
+impl Commands {
+    /// Returns true if rules allow the command without a view: then they also allow it to change ordinary files.
+    ///
+    /// # Errors
+    /// They would if git's settings in the workspace named no program: the text that says so.
+    fn is_allowed(&self, input: &RunCommandInput, context: &CallContext) -> Result<bool, String> {
+        let intended = self.intended_permissions(input);
+        if intended.is_ok_and(|intended| context.allows(&intended)) {
+            return Ok(true);
+        }
+        let quiet = self.without_git_settings(input);
+        let Some(quiet) = quiet.filter(|quiet| context.allows(&quiet.permissions)) else {
+            return Ok(false);
+        };
+        if quiet.has_other {
+            // What these settings name may run with the command that a rule allows. One that only reads adds nothing to that.
+            return Ok(true);
+        }
+        let QuietLine {
+            reading, section, ..
+        } = quiet;
+        Err(format!(
+            "`{reading}`: git may start a program because of {section}"
+        ))
     }
 }
 

@@ -8,11 +8,12 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+use haft::text::visible;
 use haft::workspace::git_settings::MAX_SETTINGS;
 use haft::workspace::{OutsideRepository, Workspace, git_file};
 use haft_sandbox::CommandSpec;
 
-use crate::command::git_sections::{SettingsEffect, check_sections, names_program};
+use crate::command::git_sections::{SettingsEffect, acting_section, check_sections, names_program};
 use crate::command::{git_user, index};
 
 /// Settings of every command. They remove nothing that is useful in a jail.
@@ -81,6 +82,18 @@ pub(super) fn settings(workspace: &Workspace) -> SettingsEffect {
     });
     each.max().unwrap_or(SettingsEffect::Inert)
 }
+
+/// Names the section of the repository's settings because of which a reading git command may start a program: `[gpg] in .git/config`.
+/// `None` if there is none, or haft cannot tell.
+pub fn program_section(workspace: &Workspace) -> Option<String> {
+    let file = Path::new(GIT).join("config");
+    let text = text(workspace, &file)?;
+    let section: String = acting_section(&text)?.chars().take(MAX_SECTION).collect();
+    Some(format!("[{}] in .git/config", visible::line(&section)))
+}
+
+/// Maximum length of the name of a section that is shown, in characters.
+const MAX_SECTION: usize = 60;
 
 /// The hook that a reading command runs after it has updated the index with what it saw of the files.
 const INDEX_HOOK: &str = "post-index-change";

@@ -47,33 +47,42 @@ pub(super) fn names_program(text: &str) -> bool {
 /// Checks every section, and every value that looks like one. A section outside of the lists may run something.
 pub(super) fn check_sections(text: &str) -> SettingsEffect {
     let text = text.to_ascii_lowercase();
-    let mut worst = SettingsEffect::Inert;
-    for header in text.split('[').skip(1) {
-        let end = header.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.');
-        let (name, rest) = header.split_at(end.unwrap_or(header.len()));
-        let named = name.contains('.') || rest.trim_start_matches([' ', '\t']).starts_with('"');
-        let name = name.split('.').next().unwrap_or(name);
-        let of_section = match (name, named) {
-            // A format may verify signatures with the program named there.
-            ("format" | "gpg" | "log" | "pretty", _) => SettingsEffect::Silenced,
-            // The settings of a nested repository determine its diffs.
-            ("diff", false) if rest.contains("submodule") && !rest.contains("external") => {
-                SettingsEffect::Silenced
-            }
-            // Git fetches missing objects.
-            ("extensions" | "remote", _)
-                if rest.contains("partialclone") || rest.contains("promisor") =>
-            {
-                SettingsEffect::Silenced
-            }
-            ("diff", false) if rest.contains("external") => SettingsEffect::Programs,
-            (name, false) if names_section(INERT_SECTIONS, name) => SettingsEffect::Inert,
-            (name, true) if names_section(INERT_NAMED, name) => SettingsEffect::Inert,
-            _ => SettingsEffect::Programs,
-        };
-        worst = worst.max(of_section);
+    let effects = text.split('[').skip(1).map(section_effect);
+    effects.max().unwrap_or(SettingsEffect::Inert)
+}
+
+/// Returns the name of the first section that may run something, as it is written.
+pub(super) fn acting_section(text: &str) -> Option<&str> {
+    let mut sections = text.split('[').skip(1);
+    let acts = |header: &&str| section_effect(&header.to_ascii_lowercase()) > SettingsEffect::Inert;
+    let header = sections.find(acts)?;
+    Some(header.split([']', '\n']).next().unwrap_or(header))
+}
+
+/// What a section may run, by its text after the bracket, in lower case.
+fn section_effect(header: &str) -> SettingsEffect {
+    let end = header.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.');
+    let (name, rest) = header.split_at(end.unwrap_or(header.len()));
+    let named = name.contains('.') || rest.trim_start_matches([' ', '\t']).starts_with('"');
+    let name = name.split('.').next().unwrap_or(name);
+    match (name, named) {
+        // A format may verify signatures with the program named there.
+        ("format" | "gpg" | "log" | "pretty", _) => SettingsEffect::Silenced,
+        // The settings of a nested repository determine its diffs.
+        ("diff", false) if rest.contains("submodule") && !rest.contains("external") => {
+            SettingsEffect::Silenced
+        }
+        // Git fetches missing objects.
+        ("extensions" | "remote", _)
+            if rest.contains("partialclone") || rest.contains("promisor") =>
+        {
+            SettingsEffect::Silenced
+        }
+        ("diff", false) if rest.contains("external") => SettingsEffect::Programs,
+        (name, false) if names_section(INERT_SECTIONS, name) => SettingsEffect::Inert,
+        (name, true) if names_section(INERT_NAMED, name) => SettingsEffect::Inert,
+        _ => SettingsEffect::Programs,
     }
-    worst
 }
 
 pub(super) fn names_section(sections: &str, name: &str) -> bool {
@@ -82,7 +91,7 @@ pub(super) fn names_section(sections: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{SettingsEffect, check_sections};
+    use super::{SettingsEffect, acting_section, check_sections};
 
     #[test]
     fn settings_that_may_run_programs_are_known() {
@@ -140,6 +149,21 @@ mod tests {
             ("[]\n", SettingsEffect::Programs),
         ] {
             assert_eq!(check_sections(text), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_section_that_may_run_a_program_is_named_as_it_is_written() {
+        for (text, expect) in [
+            ("[core]\n\tbare = false\n", None),
+            ("[core]\n[gpg]\n\tformat = ssh\n", Some("gpg")),
+            (
+                "[Filter \"lfs\"]\n\tclean = x\n[gpg]\n",
+                Some("Filter \"lfs\""),
+            ),
+            ("[x", Some("x")),
+        ] {
+            assert_eq!(acting_section(text), expect, "{text:?}");
         }
     }
 }

@@ -25,8 +25,6 @@ use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::connect::CommandCall;
 use crate::command::covers::{self, Covers};
 use crate::command::git;
-use crate::command::git_sections::SettingsEffect;
-use crate::command::index;
 use crate::command::network::{CommandConnections, CommandNetwork};
 use crate::command::said_notes::SaidNotes;
 use crate::command::screen::ClientInput;
@@ -46,7 +44,7 @@ const MAX_FINDING: usize = 2_000;
 #[derive(Debug)]
 pub struct Commands {
     pub(super) sandbox: Sandbox,
-    workspace: Workspace,
+    pub(super) workspace: Workspace,
     /// Memory limit of one command, in MiB; `None` for the sandbox's default.
     memory_mb: Option<u64>,
     pub(super) network: CommandNetwork,
@@ -217,8 +215,13 @@ impl Commands {
         Ok(self.rate(Self::line(input)?, input, cwd))
     }
 
-    /// Sets the risk of each part of a line in this environment.
-    fn rate(&self, mut line: CommandLine, input: &RunCommandInput, cwd: &str) -> CommandLine {
+    /// Sets the risk of each part of a line by its words.
+    pub(super) fn rate_words(
+        &self,
+        mut line: CommandLine,
+        input: &RunCommandInput,
+        cwd: &str,
+    ) -> CommandLine {
         for part in &mut line.parts {
             // A variable can make a reading command run anything; without a jail, a reading command can read the whole machine.
             let plain = input.env.is_empty() && (self.jailed() || stays(part.argv.as_deref(), cwd));
@@ -229,30 +232,7 @@ impl Commands {
             // A command can send away what it reads.
             part.risk = part.risk.max(self.network.min_risk());
         }
-        let reads_git =
-            |part: &CommandPart| part.program() == Some("git") && part.risk == Risk::Safe;
-        let mut reading = line.parts.iter().filter(|part| reads_git(part)).peekable();
-        let any = reading.peek().is_some();
-        let compares = reading.any(|part| git::compares_files(part.argv.as_deref()));
-        if any && !self.reads_quietly(cwd, line.risk(), compares) {
-            for part in line.parts.iter_mut().filter(|part| reads_git(part)) {
-                part.risk = Risk::High;
-            }
-        }
         line
-    }
-
-    /// Returns true if git, on a line of this risk, runs no program that settings in the workspace name.
-    fn reads_quietly(&self, cwd: &str, risk: Risk, compares: bool) -> bool {
-        // In another folder, or within the files that it compares, git may find another repository. The index is checked last because
-        // it may be large.
-        cwd == "."
-            && match git::settings(&self.workspace) {
-                SettingsEffect::Inert => true,
-                SettingsEffect::Silenced => risk == Risk::Safe,
-                SettingsEffect::Programs => false,
-            }
-            && !(compares && index::may_hold_repositories(&self.workspace))
     }
 
     /// Returns the risk of a command.

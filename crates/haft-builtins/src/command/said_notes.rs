@@ -7,6 +7,7 @@ use haft::context::CallContext;
 use haft::result::ToolResult;
 use parking_lot::Mutex;
 
+use crate::command::foreign_owner::OWNER_NOTE;
 use crate::command::left_behind::{HOME_NOTE, PROCESSES_NOTE};
 
 /// How the note on secrets begins.
@@ -50,7 +51,13 @@ impl SaidNotes {
 
 /// Returns true for a note of a result that holds for the next commands as it does for this one: who has read it once needs it no more.
 pub fn is_standing_note(note: &str) -> bool {
-    [SECRETS_NOTE, GIT_NOTE, PROCESSES_NOTE, HOME_NOTE]
-        .iter()
-        .any(|start| note.starts_with(start))
+    [
+        SECRETS_NOTE,
+        GIT_NOTE,
+        PROCESSES_NOTE,
+        HOME_NOTE,
+        OWNER_NOTE,
+    ]
+    .iter()
+    .any(|start| note.starts_with(start))
 }

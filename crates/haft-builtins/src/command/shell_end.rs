@@ -20,8 +20,9 @@ const MAX_SCRIPT: usize = 120 << 10;
 /// How long haft waits for the end of a report once the command has ended: its bytes are there by then.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Prints the exported variables, then the others, as `NAME=VALUE` and a null byte each, arrays as `NAME[]=`, and the options.
-const HELD: &str = r#"/usr/bin/env -0 || builtin printf 'failed\0'; builtin printf 'plain\0'; for _haft in $(builtin compgen -v); do case ${!_haft@a} in *[aA]*) builtin printf '%s[]=\0' "$_haft" ;; *[xn]*) ;; *) builtin printf '%s=%s\0' "$_haft" "${!_haft-}" ;; esac; done; builtin printf 'options\0%s\0%s\0'"#;
+/// Prints the exported variables, then the others, as `NAME=VALUE` and a null byte each, arrays as `NAME[]=`, variables with attributes also
+/// as `NAME@=`, and the options.
+const HELD: &str = r#"/usr/bin/env -0 || builtin printf 'failed\0'; builtin printf 'plain\0'; for _haft in $(builtin compgen -v); do case ${!_haft@a} in *[rilu]*) builtin printf '%s@=\0' "$_haft" ;; esac; case ${!_haft@a} in *[aA]*) builtin printf '%s[]=\0' "$_haft" ;; *[xn]*) ;; *) builtin printf '%s=%s\0' "$_haft" "${!_haft-}" ;; esac; done; builtin printf 'options\0%s\0%s\0'"#;
 /// Prints the functions, the aliases, the traps and what the line left in the background.
 const MADE: &str = r#"builtin printf 'functions\0'; for _haft in $(builtin compgen -A function); do builtin declare -f "$_haft"; builtin printf '\0'; done; builtin printf 'aliases\0%s\0traps\0%s\0jobs\0%s\0end\0' "$(builtin alias -p)" "$3" "$(builtin jobs -p)""#;
 

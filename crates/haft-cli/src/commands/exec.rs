@@ -237,13 +237,15 @@ impl ExecCommand<'_> {
             if looked.await.is_ok()
                 && let Some(approval) = waits
             {
-                let how = if is_watched() {
-                    ": `haft console`, or `haft approvals`"
+                // A model reads that somebody decides, and where, but no command for it.
+                let place = if is_watched() {
+                    "by `haft console` or `haft approvals`"
                 } else {
-                    ""
+                    "in haft's console"
                 };
-                let notice =
-                    format!("haft: this waits for a person's decision (approval {approval}){how}");
+                let notice = format!(
+                    "haft: this waits for a person's decision {place} (approval {approval})"
+                );
                 if terminal::is_raw() {
                     // In a row of its own, wherever the command draws.
                     at.screen.say(&format!("\r\n{notice}\r"));

@@ -6,7 +6,7 @@ use haft_app::clients::{InstallScope, text_of};
 use haft_app::hook::wrap_setting::{self, WrapSetting};
 use haft_app::hook_settings::status::AgentStatus;
 use haft_app::hook_settings::{
-    self, HookEditOptions, HookLauncher, InstallEdit, registrations, switch,
+    self, HookEditOptions, HookLauncher, InstallEdit, agent_named, registrations, switch,
 };
 use haft_app::nearest::nearest;
 use haft_app::problem::Problem;
@@ -25,6 +25,9 @@ mod status;
 
 /// What is asked before haft goes into files.
 const INSTALL_QUESTION: &str = "put haft into these files?";
+
+/// What a user must know before the first call waits.
+const DECIDED_WHERE: &str = "what haft asks about you decide in the browser (`haft console`) or at a terminal (`haft approvals`), unless the agent's own prompt asks";
 
 /// Runs the command.
 pub(crate) fn run(at: &Invocation, hook: &Hook) -> ExitResult {
@@ -49,7 +52,7 @@ pub(crate) fn run(at: &Invocation, hook: &Hook) -> ExitResult {
 /// # Errors
 /// There is no such agent. The [`Problem`] lists the agents.
 pub(crate) fn agent(name: &str) -> Result<Agent, Problem> {
-    Agent::from_name(name).ok_or_else(|| {
+    agent_named(name).ok_or_else(|| {
         let names = Agent::ALL.map(Agent::name);
         let near = nearest(name, &names).map(|near| format!("did you mean `{near}`? "));
         Problem::usage(format!("unknown agent `{name}`")).advise(format!(
@@ -237,6 +240,9 @@ pub(crate) fn say_put(at: &Invocation, typed: &HookFiles, done: &HookInstall) {
     for (agent, _) in &done.agents {
         let (_, line) = governed::commands_of(*agent, done.wrap.as_ref());
         at.screen.say(&visible::line(&line));
+    }
+    if !done.agents.is_empty() {
+        at.screen.say(DECIDED_WHERE);
     }
 }
 

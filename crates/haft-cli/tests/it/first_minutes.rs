@@ -101,6 +101,26 @@ fn init_never_overwrites_and_trusts_nothing_unseen() {
     );
     let wrong = lab.run(&["init", "--client", "emacs"]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+    // A client has one name as an agent, and another as an MCP client, in both commands.
+    for name in ["claude", "claude-code", "gemini-cli"] {
+        let hook = lab.run(&["hook", "install", name, "--dry-run"]);
+        let init = lab.run(&["init", "--client", name, "--dry-run"]);
+        assert_eq!(
+            (hook.code, init.code),
+            (0, 0),
+            "{name}: {}{}",
+            hook.stderr,
+            init.stderr
+        );
+        for said in [hook.stderr, init.stderr] {
+            assert!(said.contains("`haft console`"), "{name}: {said}");
+        }
+    }
+    let hooks_only = lab.run(&["init", "--client", "copilot"]).stderr;
+    assert!(
+        hooks_only.contains("haft hook install copilot"),
+        "{hooks_only}"
+    );
     // A dangling link counts as existing, too.
     fs::remove_file(lab.work().join("haft.toml")).unwrap();
     std::os::unix::fs::symlink("/nowhere", lab.work().join("haft.toml")).unwrap();

@@ -46,6 +46,7 @@ mod hook_places;
 mod hook_sessions;
 mod gate;
 mod gateway;
+mod git_rules;
 mod governed;
 mod harness;
 mod inbox;

@@ -128,6 +128,10 @@ fn what_a_line_sets_holds_for_the_sessions_next_lines() {
             "too long or could not be read",
         ),
         ("export RAW=$(printf '\\377')", "$RAW, which is not text"),
+        (
+            "readonly RO=1; declare -i I=5",
+            "the attributes of $I, the attributes of $RO",
+        ),
     ] {
         let ran = one.run(line).unwrap();
         assert!(

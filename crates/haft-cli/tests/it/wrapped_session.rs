@@ -210,3 +210,106 @@ fn what_ends_with_a_command_is_said_once_in_a_session() {
     let none = session.run("echo x > ~/plain; ls ~ | cat > /dev/null; yes | head -1");
     assert_eq!((&*none.stdout, &*none.stderr), ("y\n", ""));
 }
+
+#[test]
+fn a_command_says_that_it_did_not_run_if_the_settings_do_not_load() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    let session = AgentSession { lab: &lab, id: "s" };
+    let line = session.wrapped("touch made.txt");
+    lab.user_settings("[broken\n");
+    let ran = ended(lab.program("bash", &["-c", &line]).spawn().unwrap());
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(
+        ran.stderr.starts_with("haft: the command did not run"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!lab.work().join("made.txt").exists());
+}
+
+#[test]
+fn a_command_that_waits_says_where_a_person_decides_and_no_command_for_it() {
+    if !jailed(&Lab::new()) {
+        return;
+    }
+    let lab = lab("");
+    let session = AgentSession { lab: &lab, id: "s" };
+    let running = session.begin("echo x > made.txt; cat made.txt");
+    let request = wait("the request", || pending(&lab).into_iter().next());
+    lab.run(&["approvals", "deny", request["id"].as_str().unwrap()]);
+    let ran = ended(running);
+    // It may have been decided before it said so.
+    let said = ran
+        .stderr
+        .contains("waits for a person's decision in haft's console");
+    assert!(said || ran.code == 3, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("haft approvals"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_server_outlives_the_agents_shell_and_is_listed_and_stopped() {
+    if !jailed(&Lab::new()) {
+        return;
+    }
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    lab.file("server.sh", "while sleep 0.1; do echo x > beat; done\n");
+    let session = AgentSession { lab: &lab, id: "s" };
+    let line = session.wrapped("bash server.sh >/dev/null 2>&1 &");
+    let ran = ended(
+        lab.program("bash", &["-c", &format!("{line}\nkill -9 $$")])
+            .spawn()
+            .unwrap(),
+    );
+    assert_ne!(ran.code, 0, "{}", ran.stderr);
+    let beats = || {
+        std::fs::remove_file(lab.work().join("beat"))
+            .is_ok()
+            .then_some(())
+    };
+    wait("the command goes on", beats);
+    let listed = lab.run(&["runs", "list", "--json"]).json();
+    let run = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|run| run.to_string().contains("bash server.sh"));
+    let run = run.unwrap_or_else(|| panic!("{listed:#}"));
+    assert_eq!(run["client"], "Claude Code, session s", "{run:#}");
+    let id = run["run"].as_str().unwrap();
+    let shown = lab.run(&["runs", "show", id]);
+    assert!(shown.stdout.contains("bash server.sh"), "{}", shown.stdout);
+    let stopped = lab.run(&["runs", "stop", id]);
+    assert_eq!(stopped.code, 0, "{}{}", stopped.stdout, stopped.stderr);
+    wait("the end of the command", || {
+        let run = lab.run(&["runs", "list", "--json"]).json();
+        let run = run
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|run| run["run"] == id)
+            .cloned();
+        run.filter(|run| run["ended"].is_string() || run["status"] != "running")
+    });
+}
+
+#[test]
+fn a_workspace_of_another_user_is_named_as_the_cause_once() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root has a workspace of another user");
+        return;
+    }
+    let lab = lab("[policy]\nprofile = \"trusted\"\n");
+    if !jailed(&lab) {
+        return;
+    }
+    for path in [lab.file("old.txt", "1\n"), lab.work()] {
+        std::os::unix::fs::chown(path, Some(12_345), Some(12_345)).unwrap();
+    }
+    let session = AgentSession { lab: &lab, id: "s" };
+    let ran = session.run("echo x >> old.txt");
+    assert_ne!(ran.code, 0, "{}", ran.stderr);
+    let note = "belongs to another user (12345) than haft (0)";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let again = session.run("echo y >> old.txt");
+    assert!(!again.stderr.contains(note), "{}", again.stderr);
+}

@@ -61,9 +61,13 @@ fn try_refresh(workspace: &Path, names: &[PathBuf]) -> io::Result<()> {
     if !meta.is_file() || meta.nlink() != 1 || meta.len() > MAX_BYTES {
         return Ok(());
     }
+    let mut before = text(&file)?;
+    if names.is_empty() && !before.contains(BEGIN) {
+        return Ok(());
+    }
     lock(&file)?;
-    let mut before = String::new();
-    (&file).take(MAX_BYTES).read_to_string(&mut before)?;
+    file.seek(SeekFrom::Start(0))?;
+    before = text(&file)?;
     let after = rewritten(&before, names, |name| {
         let meta = fs::symlink_metadata(workspace.join(name));
         meta.is_ok_and(|meta| meta.is_file() && is_placeholder(&meta))
@@ -76,6 +80,12 @@ fn try_refresh(workspace: &Path, names: &[PathBuf]) -> io::Result<()> {
     file.seek(SeekFrom::Start(same as u64))?;
     file.write_all(&after.as_bytes()[same..])?;
     file.set_len(after.len() as u64)
+}
+
+fn text(file: &File) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn lock(file: &File) -> io::Result<()> {

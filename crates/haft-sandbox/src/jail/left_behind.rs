@@ -137,13 +137,13 @@ impl<'a> HomeLook<'a> {
     fn look(&mut self, entry: HomeEntry, levels: usize, found: &mut Vec<PathBuf>) {
         let path = self.home.join(&entry.name);
         match entry.kind {
-            EntryKind::File => found.push(entry.name),
-            EntryKind::Folder if levels == 0 => {
+            HomeEntryKind::File => found.push(entry.name),
+            HomeEntryKind::Folder if levels == 0 => {
                 if self.holds_file(&path, 0) {
                     found.push(entry.name);
                 }
             }
-            EntryKind::Folder => {
+            HomeEntryKind::Folder => {
                 for below in self.entries(&path) {
                     let name = entry.name.join(&below.name);
                     let kind = below.kind;
@@ -159,8 +159,8 @@ impl<'a> HomeLook<'a> {
                 .entries(folder)
                 .into_iter()
                 .any(|entry| match entry.kind {
-                    EntryKind::File => true,
-                    EntryKind::Folder => self.holds_file(&folder.join(entry.name), depth + 1),
+                    HomeEntryKind::File => true,
+                    HomeEntryKind::Folder => self.holds_file(&folder.join(entry.name), depth + 1),
                 })
     }
 
@@ -175,9 +175,9 @@ impl<'a> HomeLook<'a> {
             let Ok(meta) = entry.metadata() else { continue };
             let kind = meta.file_type();
             let kind = if kind.is_dir() {
-                EntryKind::Folder
+                HomeEntryKind::Folder
             } else if kind.is_file() || kind.is_symlink() {
-                EntryKind::File
+                HomeEntryKind::File
             } else {
                 continue;
             };
@@ -193,11 +193,11 @@ impl<'a> HomeLook<'a> {
 /// An entry of a folder in HOME.
 struct HomeEntry {
     name: PathBuf,
-    kind: EntryKind,
+    kind: HomeEntryKind,
 }
 
 #[derive(Clone, Copy)]
-enum EntryKind {
+enum HomeEntryKind {
     /// A file, or a link.
     File,
     Folder,

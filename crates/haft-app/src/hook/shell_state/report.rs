@@ -87,6 +87,8 @@ struct HeldByShell {
     options: [String; 2],
     /// Variables that are arrays.
     arrays: BTreeSet<String>,
+    /// Variables that are read-only, integers, or change the case of what they are set to.
+    attributed: BTreeSet<String>,
     /// Variables whose values are not text.
     unreadable: BTreeSet<String>,
 }
@@ -185,6 +187,8 @@ impl ParsedReport {
         }
         let arrays = self.after.arrays.difference(&self.before.arrays);
         lost.extend(arrays.map(|name| format!("the array {name}")));
+        let new = self.after.attributed.difference(&self.before.attributed);
+        lost.extend(new.map(|name| format!("the attributes of ${name}")));
         let new = self.after.unreadable.difference(&self.before.unreadable);
         lost.extend(new.map(|name| format!("${name}, which is not text")));
         lost.extend(self.unreadable.iter().cloned());
@@ -247,6 +251,11 @@ impl HeldByShell {
                 && is_kept(array, false)
             {
                 held.arrays.insert(array.to_owned());
+            }
+            if let Some(other) = name.and_then(|name| name.strip_suffix('@'))
+                && is_kept(other, false)
+            {
+                held.attributed.insert(other.to_owned());
             }
             let Some(name) = name.filter(|name| is_kept(name, is_exported)) else {
                 continue;

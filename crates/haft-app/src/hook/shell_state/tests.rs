@@ -172,6 +172,9 @@ fn what_is_too_long_or_no_text_is_dropped_and_named() {
     );
     let change = changed(&ShellState::default(), &arrays, "true");
     assert_eq!(change.lost, ["the array new"]);
+    let attributes = report(["", "old@=|UID@="], ["", "old@=|UID@=|new@=|new=1"], NONE);
+    let change = changed(&ShellState::default(), &attributes, "true");
+    assert_eq!(change.lost, ["the attributes of $new"]);
     let long = "x".repeat(MAX_VARIABLES);
     let mut bytes = report(["", ""], [&format!("A={long}|B=b"), ""], NONE);
     let change = changed(&ShellState::default(), &bytes, "true");

@@ -9,7 +9,7 @@ use haft::call::RunId;
 use haft::change::Changer;
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::{Effect, Permission, Verdict};
+use haft::permission::{Condition, Effect, Permission, Verdict};
 use haft::policy::{EffectVerdict, protected_from_commands};
 use haft::result::{Failure, ToolResult};
 use haft::spec::{CallPhrases, Risk, ToolSpec};
@@ -147,6 +147,11 @@ impl TypedTool for ApplyChanges {
         // therefore covers only that command.
         Ok(Intent::call_only()
             .with_stated(&["run", "view", "part", "sha256", "network"])
+            .with_conditions(depth, || {
+                let uncovered = kept.with_note(|note| note.uncovered.clone());
+                let stated = uncovered.map(|why| Condition::new("no rule covers", why));
+                stated.into_iter().collect()
+            })
             .with_preview(depth, || self.preview(&kept, input.part))
             .with_meanings(depth, || match input.part {
                 ChangeSelection::Asked => kept.with_note(|note| note.meanings.clone()),

@@ -37,6 +37,9 @@ pub(super) struct CommandNote<F = FateTable> {
     pub(super) since: ViewCreation,
     /// True if the command was approved before it ran, so that ordinary changes need no decision.
     pub(super) approved: bool,
+    /// Why rules that seem to allow it do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) uncovered: Option<String>,
     pub(super) said: CommandReport,
     /// The fate of each change.
     pub(super) fates: F,
@@ -135,6 +138,7 @@ impl StoredNote {
             command: self.command,
             since: self.since,
             approved: self.approved,
+            uncovered: self.uncovered,
             said: self.said,
             git: self.git,
             names: self.names,

@@ -36,6 +36,8 @@ pub(crate) struct EndedCommand {
     pub(crate) result: ToolResult,
     /// True if the user or a rule approved the command before it ran.
     pub(crate) approved: bool,
+    /// Why rules that seem to allow it do not, for the user.
+    pub(crate) uncovered: Option<String>,
 }
 
 impl EndedCommand {
@@ -145,6 +147,7 @@ async fn collect(
             command: ended.command,
             since: view.since,
             approved: ended.approved,
+            uncovered: ended.uncovered,
             said: CommandReport::of(ended.result)?,
             fates: FateTable::new(Arc::clone(&collected.changes), []),
             git: collected.git_states().clone(),
