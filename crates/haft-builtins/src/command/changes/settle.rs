@@ -150,9 +150,7 @@ async fn collect(
                 )));
             }
         };
-        let is_touched = !collected.only_touched().is_empty();
-        let is_changed = !(collected.changes.is_empty() && collected.dropped.is_empty());
-        if !is_changed && !is_touched && unjoined.is_empty() {
+        if leaves_nothing(&collected) && unjoined.is_empty() {
             return Ok(ChangeCollection::Nothing(Box::new(ended.result)));
         }
         let dropped = |one: &DroppedEntry| UnappliedChange {
@@ -160,9 +158,9 @@ async fn collect(
             why: one.why.to_owned(),
             kept: None,
         };
-        let room = views.options.log.room(&run);
         let note = CommandNote {
             v: 1,
+            room: views.options.log.room(&run),
             run,
             call,
             command: ended.command,
@@ -178,7 +176,6 @@ async fn collect(
             more_applied: 0,
             meanings: Vec::new(),
             times: None,
-            room,
             dropped: unjoined
                 .into_iter()
                 .chain(collected.dropped.iter().map(dropped))
@@ -190,6 +187,13 @@ async fn collect(
         ))))
     })
     .await
+}
+
+/// Returns whether a command left everything as it was.
+fn leaves_nothing(collected: &CollectedChanges) -> bool {
+    collected.changes.is_empty()
+        && collected.dropped.is_empty()
+        && collected.only_touched().is_empty()
 }
 
 /// Determines the fate of each change.
