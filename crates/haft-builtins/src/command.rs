@@ -198,6 +198,9 @@ pub struct RunData {
     /// How many more files it added or modified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_changes: Option<u64>,
+    /// How many files and folders it left as they were, but for the time of their last change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub touched: Option<u64>,
     /// Changes on its copy of the workspace that were not applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_applied: Vec<UnappliedChange>,

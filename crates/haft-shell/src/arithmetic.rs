@@ -4,7 +4,7 @@
 //! reader rejects everything that is not listed here.
 
 use crate::error::ParseError;
-use crate::variables::{Variables, is_private};
+use crate::variables::{Variables, is_number, is_private};
 
 const OPERATORS: &str = "+-*/%<>=!&|^~?:,() \t\n";
 
@@ -17,9 +17,14 @@ pub(crate) fn read(text: &str, variables: &mut Variables) -> Result<(), ParseErr
             '0'..='9' => word_length(rest),
             'a'..='z' | '_' => {
                 let (name, after) = rest.split_at(word_length(rest));
-                compute(name, variables)?;
                 if gives_value(after) {
+                    let around = variables.certain().len();
+                    variables.make_certain(name);
+                    compute(name, variables)?;
+                    variables.forget_after(around);
                     variables.set(name, true);
+                } else {
+                    compute(name, variables)?;
                 }
                 name.len()
             }
@@ -28,6 +33,20 @@ pub(crate) fn read(text: &str, variables: &mut Variables) -> Result<(), ParseErr
             _ => return Err(ParseError::Syntax("arithmetic holds more than numbers")),
         };
     }
+    Ok(())
+}
+
+/// Reads the text of a command `((…))`, or a part of a loop's. `NAME = 5` sets the variable in any case; anything else may be an error.
+pub(crate) fn read_command(text: &str, variables: &mut Variables) -> Result<(), ParseError> {
+    let set = text
+        .split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()));
+    let set = set.filter(|(name, value)| is_private(name) && is_number(value));
+    let Some((name, _)) = set else {
+        return read(text, variables);
+    };
+    variables.set(name, true);
+    variables.make_certain(name);
     Ok(())
 }
 

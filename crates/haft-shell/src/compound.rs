@@ -19,10 +19,10 @@ impl<'a> Parser<'a> {
             // To dash, a group within a group.
             self.found.ambiguous = true;
             let text = self.arithmetic(at)?;
-            return arithmetic::read(text, &mut self.lexer.walk.variables);
+            return arithmetic::read_command(text, &mut self.lexer.walk.variables);
         }
         self.one_level_deeper(|p| {
-            p.nonempty_list()?;
+            p.uncertain_list()?;
             if p.eat_sign(Sign::Close)? {
                 return Ok(());
             }
@@ -47,16 +47,20 @@ impl<'a> Parser<'a> {
 
     pub(crate) fn conditional(&mut self) -> Result<(), ParseError> {
         self.take()?;
+        self.nonempty_list()?;
+        // The first condition runs in any case.
+        let certain = self.certain();
         loop {
-            self.nonempty_list()?;
             self.expect_word("then")?;
-            self.nonempty_list()?;
+            self.uncertain_list()?;
             if self.eat_word("elif")? {
+                self.nonempty_list()?;
                 continue;
             }
             if self.eat_word("else")? {
-                self.nonempty_list()?;
+                self.uncertain_list()?;
             }
+            self.forget_after(certain);
             return self.expect_word("fi");
         }
     }
@@ -65,7 +69,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn body(&mut self) -> Result<(), ParseError> {
         self.skip_lines()?;
         self.expect_word("do")?;
-        self.nonempty_list()?;
+        self.uncertain_list()?;
         self.expect_word("done")
     }
 
@@ -96,8 +100,15 @@ impl<'a> Parser<'a> {
             return Err(ParseError::Syntax("a loop that does not count"));
         }
         let variables = &mut self.lexer.walk.variables;
-        text.split(';')
-            .try_for_each(|part| arithmetic::read(part, variables))
+        // The first part runs before all else, the third only after the body.
+        for (at, part) in text.split(';').enumerate() {
+            if at == 0 {
+                arithmetic::read_command(part, variables)?;
+            } else {
+                arithmetic::read(part, variables)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads the `NAME in WORDS` of a loop, and returns the name if the words are listed.
@@ -128,6 +139,9 @@ impl<'a> Parser<'a> {
             self.take()?;
         }
         self.lexer.walk.variables.set(name, numbers);
+        if numbers && !words.is_empty() {
+            self.lexer.walk.variables.make_certain(name);
+        }
         let name = name.to_owned();
         if !listed {
             self.found.unlisted.push(name);
@@ -166,7 +180,9 @@ impl<'a> Parser<'a> {
                     return Err(ParseError::Syntax("a case without a pattern"));
                 }
             }
+            let certain = self.certain();
             self.list()?;
+            self.forget_after(certain);
             if !self.eat_sign(Sign::CaseEnd)? {
                 return self.expect_word("esac");
             }
@@ -203,7 +219,9 @@ impl<'a> Parser<'a> {
         }
         // It may be called anywhere.
         let around = std::mem::take(&mut self.lexer.walk.within);
+        let certain = self.certain();
         self.command()?;
+        self.forget_after(certain);
         self.lexer.walk.within = around;
         Ok(())
     }

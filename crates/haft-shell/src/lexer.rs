@@ -54,6 +54,8 @@ struct HereDocument {
     delimiter: String,
     expands: bool,
     tabs: bool,
+    /// The variables that are set to a whole number where it is announced, and so read.
+    certain: Vec<String>,
 }
 
 /// Reads a text token by token.
@@ -237,6 +239,7 @@ impl<'a> Lexer<'a> {
             expands: !raw.contains(['\'', '"', '\\']),
             delimiter: word.word.text,
             tabs,
+            certain: self.walk.variables.certain().to_vec(),
         });
         Ok(())
     }
@@ -244,40 +247,53 @@ impl<'a> Lexer<'a> {
     /// Skips the bodies of the here-documents announced on this line.
     fn bodies(&mut self) -> Result<(), ParseError> {
         for here in std::mem::take(&mut self.here) {
-            let start = self.walk.at;
-            let end = loop {
-                let rest = self.walk.rest();
-                if rest.is_empty() {
-                    self.walk.refuse("a here-document without its end")?;
-                    let body = &self.walk.text[start..];
-                    return if here.expands {
-                        self.walk.expansions(body, false)
-                    } else {
-                        self.walk.commands(body.to_owned())
-                    };
-                }
-                let line = rest.split('\n').next().unwrap_or(rest);
-                let shown = if here.tabs {
-                    line.trim_start_matches('\t')
-                } else {
-                    line
-                };
-                let end = self.walk.at;
-                self.walk.at = (end + line.len() + 1).min(self.walk.text.len());
-                if shown == here.delimiter {
-                    break end;
-                }
-                // Bash would join this line with the next before it compares.
-                if here.expands && line.ends_with('\\') {
-                    self.walk.refuse("a joined line in a here-document")?;
-                }
-            };
-            if here.expands {
-                let body = &self.walk.text[start..end];
-                self.walk.expansions(body, false)?;
+            let certain = here.certain.clone();
+            let around = self.walk.variables.replace_certain(certain);
+            let read = self.body(&here);
+            self.walk.variables.replace_certain(around);
+            if read? {
+                break;
             }
         }
         Ok(())
+    }
+
+    /// Skips the body of a here-document, and returns whether the text ends without its end.
+    fn body(&mut self, here: &HereDocument) -> Result<bool, ParseError> {
+        let start = self.walk.at;
+        let end = loop {
+            let rest = self.walk.rest();
+            if rest.is_empty() {
+                self.walk.refuse("a here-document without its end")?;
+                let body = &self.walk.text[start..];
+                if here.expands {
+                    self.walk.expansions(body, false)?;
+                } else {
+                    self.walk.commands(body.to_owned())?;
+                }
+                return Ok(true);
+            }
+            let line = rest.split('\n').next().unwrap_or(rest);
+            let shown = if here.tabs {
+                line.trim_start_matches('\t')
+            } else {
+                line
+            };
+            let end = self.walk.at;
+            self.walk.at = (end + line.len() + 1).min(self.walk.text.len());
+            if shown == here.delimiter {
+                break end;
+            }
+            // Bash would join this line with the next before it compares.
+            if here.expands && line.ends_with('\\') {
+                self.walk.refuse("a joined line in a here-document")?;
+            }
+        };
+        if here.expands {
+            let body = &self.walk.text[start..end];
+            self.walk.expansions(body, false)?;
+        }
+        Ok(false)
     }
 }
 

@@ -174,6 +174,70 @@ mod tests {
     use super::parse;
 
     #[test]
+    fn arithmetic_with_a_variable_is_read_only_where_the_line_has_set_it_before() {
+        for line in [
+            "i=0; ls $((i))",
+            "i=0\nls $((i))",
+            "i=0; while [ \"$i\" -lt 3 ]; do i=$((i + 1)); done; ls $((i))",
+            "for i in 1 2; do ls $((i + 1)); done",
+            "for i in {1..3}; do ls; done; ls $((i))",
+            "((i = 5)); ls $((i))",
+            "for ((i = 0; i < 3; i++)); do ls $((i)); done; ls $((i))",
+            "i=0 && ls $((i))",
+            "i=0; if ls; then ls $((i)); fi",
+            "if i=0; then ls $((i)); fi; ls $((i))",
+            "{ i=0; }; ls $((i))",
+            "i=0; ls | cat $((i))",
+            "i=0; ls \"$(ls $((i)))\"",
+            "i=0; ls ${x:-$((i))}",
+            "i=0; ls ${x:i}",
+            "i=0; f() { ls $((i)); }; f",
+            "x || y && i=0 && ls $((i))",
+            "(i=0; ls $((i)))",
+            "i=0; cat <<E\n$((i))\nE",
+            "i=0; [[ $i -gt 1 ]] && ls $((i))",
+        ] {
+            assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
+        }
+        for line in [
+            "ls $((i))",
+            "ls $((i)); i=0",
+            "ls \"$(ls $((i)))\"; i=0",
+            "ls ${x:-$((i))}; i=0",
+            "ls ${x:i}; i=0",
+            "[[ $i -gt 1 ]]; i=0",
+            "false && i=0; ls $((i))",
+            "true || i=0; ls $((i))",
+            "x || i=0 && ls $((i))",
+            "x && i=0 || ls $((i))",
+            "(i=0); ls $((i))",
+            "i=0 | ls; ls $((i))",
+            "ls | i=0; ls $((i))",
+            "i=0 & ls $((i))",
+            "{ i=0; } & ls $((i))",
+            "i=0 ls; ls $((i))",
+            "i=0 <x; ls $((i))",
+            "ls $(i=0); ls $((i))",
+            "if a; then i=0; fi; ls $((i))",
+            "if a; then b; elif i=0; then c; fi; ls $((i))",
+            "while a; do i=0; done; ls $((i))",
+            "while ls $((i)); do i=0; done",
+            "case a in a) i=0;; esac; ls $((i))",
+            "f() { i=0; }; f; ls $((i))",
+            "f() { ls $((i)); }; i=0; f",
+            "for i in; do ls; done; ls $((i))",
+            "for ((; ; i = 5)); do ls $((i)); done",
+            "for ((j = 0; j < 2; j++)); do i=0; done; ls $((i))",
+            "((0 && (i = 1))); ls $((i))",
+            "((i = )); ls $((i)); i=0",
+            "i=$((1 / 0))\nls $((i))",
+            "cat <<E; i=0\n$((i))\nE",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
     fn loops_and_what_is_not_waited_for_are_noted() {
         for (line, repeats, background) in [
             ("ls", false, false),

@@ -62,10 +62,12 @@ pub(crate) fn read(inner: &InnerText) -> Result<TextParts, ParseError> {
         text,
         depth,
         within,
+        certain,
     } = inner;
     let depth = *depth;
     let mut lexer = Lexer::new(text, depth);
     lexer.walk.within.clone_from(within);
+    lexer.walk.variables.replace_certain(certain.clone());
     let mut parser = Parser {
         lexer,
         ahead: None,
@@ -181,9 +183,13 @@ impl<'a> Parser<'a> {
             if self.at_end()? {
                 return Ok(any);
             }
+            let certain = self.certain();
             self.and_or()?;
             any = true;
-            self.found.background |= self.at_sign(Sign::Ampersand)?;
+            if self.at_sign(Sign::Ampersand)? {
+                self.found.background = true;
+                self.forget_after(certain);
+            }
             let separated = matches!(
                 self.peek()?,
                 Token::Sign(Sign::Semicolon | Sign::Ampersand) | Token::Newline
@@ -206,6 +212,24 @@ impl<'a> Parser<'a> {
         Err(ParseError::Syntax("an empty list of commands"))
     }
 
+    /// Returns the number of variables that are certainly set to a number here.
+    pub(crate) fn certain(&self) -> usize {
+        self.lexer.walk.variables.certain().len()
+    }
+
+    /// Forgets the variables that became so after there were this many.
+    pub(crate) fn forget_after(&mut self, certain: usize) {
+        self.lexer.walk.variables.forget_after(certain);
+    }
+
+    /// Reads a list that may not run, that may run in another shell, or elsewhere: what it sets is not certain after it.
+    pub(crate) fn uncertain_list(&mut self) -> Result<(), ParseError> {
+        let certain = self.certain();
+        self.nonempty_list()?;
+        self.forget_after(certain);
+        Ok(())
+    }
+
     fn at_end(&mut self) -> Result<bool, ParseError> {
         if self
             .raw()?
@@ -220,23 +244,36 @@ impl<'a> Parser<'a> {
     }
 
     fn and_or(&mut self) -> Result<(), ParseError> {
+        self.pipeline()?;
+        // The first one runs; the others may not. What one sets after `&&` is certain for those that need it to have run.
+        let certain = self.certain();
         loop {
-            self.pipeline()?;
-            if !self.eat_sign(Sign::And)? && !self.eat_sign(Sign::Or)? {
-                return Ok(());
+            let is_needed = self.eat_sign(Sign::And)?;
+            if !is_needed {
+                self.forget_after(certain);
+                if !self.eat_sign(Sign::Or)? {
+                    return Ok(());
+                }
             }
             self.skip_lines()?;
+            self.pipeline()?;
+            if !is_needed {
+                self.forget_after(certain);
+            }
         }
     }
 
     fn pipeline(&mut self) -> Result<(), ParseError> {
-        loop {
-            self.command()?;
-            if !self.eat_sign(Sign::Pipe)? {
-                return Ok(());
-            }
+        let certain = self.certain();
+        self.command()?;
+        while self.eat_sign(Sign::Pipe)? {
+            // Each runs in a shell of its own.
+            self.forget_after(certain);
             self.skip_lines()?;
+            self.command()?;
+            self.forget_after(certain);
         }
+        Ok(())
     }
 
     pub(crate) fn command(&mut self) -> Result<(), ParseError> {
@@ -316,7 +353,7 @@ impl<'a> Parser<'a> {
     fn simple(&mut self, prefixed: bool) -> Result<(), ParseError> {
         let mut words: Vec<ReadWord> = Vec::new();
         let mut assigned: Vec<(String, ReadWord)> = Vec::new();
-        let mut any = false;
+        let (mut any, mut redirects) = (false, false);
         loop {
             match self.peek()? {
                 Token::Word(_) => {
@@ -335,7 +372,10 @@ impl<'a> Parser<'a> {
                         words.push(word);
                     }
                 }
-                Token::Redirect(_) => self.redirections()?,
+                Token::Redirect(_) => {
+                    redirects = true;
+                    self.redirections()?;
+                }
                 Token::Sign(Sign::Open) => {
                     return match words.as_slice() {
                         [name] if assigned.is_empty() => self.named_function(&name.clone()),
@@ -349,8 +389,22 @@ impl<'a> Parser<'a> {
         if !any {
             return Err(ParseError::Syntax("a command is missing"));
         }
+        if words.is_empty() && !redirects {
+            self.make_numbers_certain(&assigned);
+        }
         self.finish(assigned, words);
         Ok(())
+    }
+
+    /// Records what a command without words sets: digits are what no error stops.
+    fn make_numbers_certain(&mut self, assigned: &[(String, ReadWord)]) {
+        for (name, word) in assigned {
+            let value = word.word.text.strip_prefix(name.as_str());
+            let value = value.and_then(|rest| rest.strip_prefix('='));
+            if word.word.expansions.is_empty() && value.is_some_and(is_number) {
+                self.lexer.walk.variables.make_certain(name);
+            }
+        }
     }
 
     /// Records the variable that `NAME=…` or `NAME+=…` sets and returns its name.

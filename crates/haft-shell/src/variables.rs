@@ -11,6 +11,10 @@ pub(crate) struct Variables {
     others: Vec<String>,
     /// Variables used in arithmetic.
     computed: Vec<String>,
+    /// Variables that are set to a whole number before what is read next, whichever way the commands took.
+    certain: Vec<String>,
+    /// Whether arithmetic uses a variable that may not be set yet: it may have come from outside, with any text.
+    early: bool,
 }
 
 impl Variables {
@@ -26,11 +30,33 @@ impl Variables {
 
     /// Records that arithmetic uses a variable.
     pub(crate) fn compute(&mut self, name: &str) {
+        self.early |= !self.certain.iter().any(|known| known == name);
         note(&mut self.computed, name);
+    }
+
+    /// Records that a variable is set to a whole number from here on.
+    pub(crate) fn make_certain(&mut self, name: &str) {
+        note(&mut self.certain, name);
+    }
+
+    /// Returns the variables that are set to a whole number here.
+    pub(crate) fn certain(&self) -> &[String] {
+        &self.certain
+    }
+
+    /// Replaces the variables that are set to a whole number here, and returns them.
+    pub(crate) fn replace_certain(&mut self, certain: Vec<String>) -> Vec<String> {
+        std::mem::replace(&mut self.certain, certain)
+    }
+
+    /// Forgets what became certain after there were this many: the commands that set it may not have run, or not in this shell.
+    pub(crate) fn forget_after(&mut self, count: usize) {
+        self.certain.truncate(count);
     }
 
     /// Merges in the variables of another text of the same line.
     pub(crate) fn add(&mut self, other: &Self) {
+        self.early |= other.early;
         for (names, more) in [
             (&mut self.numbers, &other.numbers),
             (&mut self.others, &other.others),
@@ -50,7 +76,7 @@ impl Variables {
     /// Fails if arithmetic uses a variable that may hold more than a whole number: bash would evaluate that text.
     pub(crate) fn check(&self) -> Result<(), ParseError> {
         let is_number = |name: &String| self.numbers.contains(name) && !self.others.contains(name);
-        if self.computed.iter().all(is_number) {
+        if !self.early && self.computed.iter().all(is_number) {
             return Ok(());
         }
         Err(ParseError::Syntax(

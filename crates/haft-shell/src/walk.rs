@@ -20,6 +20,8 @@ pub(crate) struct InnerText {
     pub(crate) depth: usize,
     /// Variables of the loops around it.
     pub(crate) within: Vec<String>,
+    /// Variables that are set to a whole number where it stands.
+    pub(crate) certain: Vec<String>,
 }
 
 /// A set of the features of a word that the shell may interpret.
@@ -509,6 +511,7 @@ impl<'a> Walk<'a> {
             text,
             depth: self.depth + 1,
             within: self.within.clone(),
+            certain: self.variables.certain().to_vec(),
         });
         Ok(())
     }
@@ -524,6 +527,8 @@ impl<'a> Walk<'a> {
             within: self.within.clone(),
             ..Walk::new(text, self.depth + 1)
         };
+        walk.variables
+            .replace_certain(self.variables.certain().to_vec());
         let mut draft = Draft::default();
         while let Some(c) = walk.peek() {
             match c {

@@ -22,8 +22,11 @@ mod repository;
 mod rest;
 mod settle;
 mod sweep;
+mod taken_from_tree;
 mod thumbnails;
+mod times;
 mod unread;
+mod unsaved;
 mod versions;
 mod view;
 

@@ -20,7 +20,9 @@ mod programs;
 mod prompts;
 mod rows;
 mod scene;
+mod times;
 mod undo;
+mod unsaved;
 
 use haft_sandbox::{Config, Sandbox, Strength};
 
@@ -50,6 +52,8 @@ fn main() {
         ignored_requests::all(&sandbox).await;
         links::all(&sandbox).await;
         undo::all(&sandbox).await;
+        times::all(&sandbox).await;
+        unsaved::all(&sandbox).await;
         caches::all(&sandbox).await;
         input::all(&sandbox).await;
         git::all(&sandbox).await;

@@ -165,14 +165,19 @@ fn selection(app: &App, of: &RunSelector) -> Result<RunSelection, Problem> {
 }
 
 fn plan_problem(refusal: &UndoRefusal, forced: bool) -> Problem {
-    let look = "`haft runs diff` shows what the run changed; undo later changes first";
-    let force = ", or use --force, which saves the later version beside it";
-    let force = if forced || refusal.conflicts.is_empty() {
-        ""
-    } else {
-        force
+    let is_lost = refusal.conflicts.iter().any(|one| one.lost);
+    let then = match (refusal.conflicts.is_empty(), forced, is_lost) {
+        (true, ..) => "",
+        (false, true, _) => "; undo later changes first",
+        (false, false, false) => {
+            "; undo later changes first, or use --force, which saves the later version beside it"
+        }
+        (false, false, true) => {
+            "; --force undoes all that can be restored, saves later versions beside it, and names the rest"
+        }
     };
-    Problem::failed(refusal.error.message().to_owned()).advise(format!("{look}{force}"))
+    let look = "`haft runs diff` shows what the run changed";
+    Problem::failed(refusal.error.message().to_owned()).advise(format!("{look}{then}"))
 }
 
 /// Shows the undo and asks for confirmation.
@@ -191,10 +196,13 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     for one in &plan.stays {
         let path = visible::path(&one.path.to_string_lossy());
         let why = one.why;
-        at.screen.say(&styled(
-            RED,
-            &format!("not undone   {path}: {why}; look at it, and delete it yourself"),
-        ));
+        let then = if one.lost {
+            ""
+        } else {
+            "; look at it, and delete it yourself"
+        };
+        at.screen
+            .say(&styled(RED, &format!("not undone   {path}: {why}{then}")));
     }
     if yes {
         return Ok(());

@@ -364,6 +364,19 @@ impl Changer {
         })
     }
 
+    /// Gives a file or folder the time when another one was modified, and changes nothing else. It is not recorded: an undo restores no times.
+    ///
+    /// # Errors
+    /// It is in a different state than expected, or may not be changed.
+    pub(super) fn set_modified(
+        &self,
+        real: &Path,
+        like: &FileStamp,
+        expected: &FileStamp,
+    ) -> Result<(), WorkspaceError> {
+        self.workspace.set_modified(real, like, expected)
+    }
+
     /// Records all changes of a command as one set on disk, then makes them with a changer that records nothing further
     /// and may change `.git` folders.
     ///

@@ -30,6 +30,7 @@ use haft_types::text::hex;
 
 pub use git_states::GitStates;
 pub use list::ChangeList;
+pub use walk::{MAX_TOUCHED, TouchedEntries};
 
 use self::upper::Upper;
 use self::walk::UpperWalk;
@@ -173,6 +174,7 @@ pub struct CollectedChanges {
     pub changes: Arc<ChangeList>,
     /// The entries that are never applied.
     pub dropped: Vec<DroppedEntry>,
+    only_touched: TouchedEntries,
     /// What changed files of repositories recorded when they were shown.
     git: GitStates,
     upper: Upper,
@@ -226,6 +228,7 @@ impl CollectedChanges {
         let upper = Upper::open(upper)?;
         let mut walk = UpperWalk::new(workspace, &upper, since, known);
         walk.run()?;
+        let touched = walk.take_touched();
         let (changes, mut dropped) = walk.finish();
         dropped.sort_by(|a, b| a.path.cmp(&b.path));
         let git = match known {
@@ -234,6 +237,7 @@ impl CollectedChanges {
         };
         Ok(Self {
             git,
+            only_touched: touched.beside(&changes),
             changes: Arc::new(changes),
             dropped,
             upper,

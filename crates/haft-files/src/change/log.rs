@@ -344,14 +344,27 @@ impl ChangeLog {
         }
         let held = match saved_bytes.get(run) {
             Some(held) => *held,
-            None => fs::read_dir(files)?
-                .map(|entry| Ok(entry?.metadata()?.len()))
-                .sum::<io::Result<u64>>()?,
+            None => held_bytes(files)?,
         };
         let fits = held.saturating_add(bytes) <= MAX_RUN_BYTES;
         let held = if fits { held + bytes } else { held };
         saved_bytes.insert(run.clone(), held);
         Ok(fits)
+    }
+
+    /// Returns how many bytes of files can still be saved for a run; 0 if that cannot be told.
+    pub fn room(&self, run: &RunId) -> u64 {
+        if let Some(held) = self.saved_bytes.lock().get(run) {
+            return MAX_RUN_BYTES.saturating_sub(*held);
+        }
+        let Ok(folder) = self.folder(run) else {
+            return 0;
+        };
+        match held_bytes(&folder.join(FILES_FOLDER)) {
+            Ok(held) => MAX_RUN_BYTES.saturating_sub(held),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => MAX_RUN_BYTES,
+            Err(_) => 0,
+        }
     }
 
     /// Returns the change sets of a run, in order.
@@ -471,6 +484,13 @@ impl ChangeLog {
         }
         Ok(Some(bytes))
     }
+}
+
+/// Returns the size of all saved files in a folder.
+fn held_bytes(files: &Path) -> io::Result<u64> {
+    fs::read_dir(files)?
+        .map(|entry| Ok(entry?.metadata()?.len()))
+        .sum()
 }
 
 /// Saves what `write` writes to a file under the SHA-256 that it returns; saves nothing if it returns `None`.

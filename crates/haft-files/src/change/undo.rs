@@ -15,6 +15,7 @@ use haft_types::call::RunId;
 
 /// Maximum number of bytes of files that one undo restores.
 const MAX_BYTES: u64 = 512 << 20;
+const BEYOND_ONE_UNDO: &str = "it is beyond the 512 MiB that one undo restores: undo one call at a time, or with force several times";
 
 /// The reason why an undo cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +34,7 @@ pub enum LaterChangePolicy {
     /// As a conflict.
     #[default]
     Refuse,
-    /// It is renamed to `NAME.before-undo`, and the undo continues.
+    /// It is renamed to `NAME.before-undo`, and the undo continues, also without what cannot be restored.
     SetAside,
 }
 
@@ -44,6 +45,8 @@ pub struct Conflict {
     pub path: PathBuf,
     /// The reason why it may not be touched.
     pub why: &'static str,
+    /// Whether its earlier content cannot be restored: a forced undo leaves it as it is, and undoes the rest.
+    pub lost: bool,
 }
 
 /// The steps of an undo.
@@ -61,7 +64,7 @@ pub struct UndoSteps {
     pub in_moved_folders: BTreeMap<PathBuf, TargetState>,
     /// Paths in a repository's `.git`, which git can restore.
     pub left_alone: Vec<PathBuf>,
-    /// Paths in a repository's `.git` that nothing restores, and why they stay.
+    /// Paths that stay as they are, and why: in a repository's `.git`, or because their earlier content was not saved.
     pub stays: Vec<Conflict>,
     /// What prevents the undo. If there is any conflict, nothing is touched.
     pub conflicts: Vec<Conflict>,
@@ -89,6 +92,7 @@ pub fn plan(
         occupied: nets.iter().filter_map(occupied_path).collect(),
         moved: nets.iter().filter_map(NetChange::moved_folder).collect(),
         plan: UndoSteps::default(),
+        lost: HashSet::new(),
         bytes: 0,
     };
     let rules = GitUndoRules::new(nets, workspace, |net| planning.is_left(net))?;
@@ -120,6 +124,7 @@ pub fn plan(
         .extend(rules.used().map(|unit| Conflict {
             path: unit.clone(),
             why: USED,
+            lost: false,
         }));
     let moved = to_undo.iter().filter_map(|net| net.moved_folder());
     let moved = moved.map(|(is, was)| (is.to_owned(), was.to_owned()));
@@ -127,6 +132,7 @@ pub fn plan(
     for net in to_undo {
         planning.add_targets(net)?;
     }
+    planning.leave_beside_lost();
     Ok(planning.plan)
 }
 
@@ -141,6 +147,8 @@ struct UndoPlanner<'a> {
     /// Folders that they moved: current path, previous path.
     moved: Vec<(&'a Path, &'a Path)>,
     plan: UndoSteps,
+    /// Paths of changes that a forced undo cannot take back.
+    lost: HashSet<PathBuf>,
     bytes: u64,
 }
 
@@ -219,14 +227,17 @@ impl UndoPlanner<'_> {
         let known = self.plan.conflicts.len();
         let needs_undo = self.needs_undo(net)?;
         for conflict in self.plan.conflicts.split_off(known) {
-            self.stay(&conflict.path, conflict.why);
+            self.plan.stays.push(conflict);
         }
         Ok(needs_undo)
     }
 
     fn stay(&mut self, path: &Path, why: &'static str) {
-        let path = path.to_owned();
-        self.plan.stays.push(Conflict { path, why });
+        self.plan.stays.push(Conflict {
+            path: path.to_owned(),
+            why,
+            lost: false,
+        });
     }
 
     /// Sets aside what is at a path if the undo may continue without it; otherwise adds a conflict. Folders are not set aside, nor
@@ -300,7 +311,10 @@ impl UndoPlanner<'_> {
                 is.join(was.path.strip_prefix(folder).unwrap_or(Path::new("")))
             });
             match (target, now) {
-                (Err(why), _) => self.conflict(&was.path, why),
+                (Err(why), _) => {
+                    self.lose(net, &was.path, why);
+                    return Ok(());
+                }
                 (Ok(target), None) => _ = self.plan.direct.insert(was.path.clone(), target),
                 (Ok(target), Some(now)) => {
                     // A file that was later added to the folder moves along with it.
@@ -343,15 +357,14 @@ impl UndoPlanner<'_> {
                 bytes,
                 mode,
             } => {
-                self.bytes = self.bytes.saturating_add(*bytes);
+                let bytes = self.bytes.saturating_add(*bytes);
+                if bytes > MAX_BYTES {
+                    return Ok(Err(BEYOND_ONE_UNDO));
+                }
+                self.bytes = bytes;
                 (sha256, *mode)
             }
         };
-        if self.bytes > MAX_BYTES {
-            return Ok(Err(
-                "it is more than 512 MiB at once: undo one call at a time",
-            ));
-        }
         let found = match self.log.load_file(self.run, sha256)? {
             Some(kept) => Some(kept),
             None => self.read_moved_file(was, is)?,
@@ -400,8 +413,34 @@ impl UndoPlanner<'_> {
     }
 
     fn conflict(&mut self, path: &Path, why: &'static str) {
-        let path = path.to_owned();
-        self.plan.conflicts.push(Conflict { path, why });
+        self.plan.conflicts.push(Conflict {
+            path: path.to_owned(),
+            why,
+            lost: false,
+        });
+    }
+
+    /// Notes that nothing restores the earlier content of a path. A forced undo leaves what is there now where it is.
+    fn lose(&mut self, net: &NetChange, was: &Path, why: &'static str) {
+        let conflict = Conflict {
+            path: was.to_owned(),
+            why,
+            lost: true,
+        };
+        if self.changed == LaterChangePolicy::Refuse {
+            self.plan.conflicts.push(conflict);
+            return;
+        }
+        self.lost.extend([was.to_owned(), net.path().to_owned()]);
+        self.plan.stays.push(conflict);
+    }
+
+    /// Leaves at its place what would be set aside for something that nothing restores, unless something else needs the place.
+    fn leave_beside_lost(&mut self) {
+        let lost = std::mem::take(&mut self.lost);
+        let mut set_aside = std::mem::take(&mut self.plan.set_aside);
+        set_aside.retain(|(is, _)| !lost.contains(is) || self.plan.target(is).is_some());
+        self.plan.set_aside = set_aside;
     }
 }
 

@@ -8,7 +8,9 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Uid};
+use rustix::fs::{
+    AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Timespec, Timestamps, UTIME_OMIT, Uid,
+};
 use rustix::io::Errno;
 
 use crate::file_hash::FileHash;
@@ -184,6 +186,44 @@ impl Workspace {
     }
 }
 
+impl Workspace {
+    /// Gives the file or folder at a real path the time when another one was modified. Its content stays.
+    ///
+    /// # Errors
+    /// It is in a different state than expected, may not be changed, or belongs to another user.
+    pub(crate) fn set_modified(
+        &self,
+        real: &Path,
+        like: &FileStamp,
+        expected: &FileStamp,
+    ) -> Result<(), WorkspaceError> {
+        self.may_change_path(real)?;
+        let open = self.beneath(real, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
+        let to_error = |e: Errno| WorkspaceError::from_errno("change", real, e);
+        let now = rustix::fs::fstat(&open).map_err(to_error)?;
+        if !expected.is_still(&FileStamp::of(&now)) {
+            return Err(WorkspaceError::Changed(display_path(real)));
+        }
+        set_time(&open, like).map_err(to_error)
+    }
+}
+
+/// Gives an open file the time when another one was modified, and leaves when it was read.
+fn set_time(file: impl AsFd, like: &FileStamp) -> rustix::io::Result<()> {
+    let (seconds, nanoseconds) = like.modified;
+    let times = Timestamps {
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        last_modification: Timespec {
+            tv_sec: seconds,
+            tv_nsec: nanoseconds,
+        },
+    };
+    rustix::fs::futimens(file, &times)
+}
+
 impl Import<'_> {
     fn put(&self, folders: &ImportFolders) -> rustix::io::Result<()> {
         let name = self.path.file_name().ok_or(Errno::INVAL)?;
@@ -215,6 +255,8 @@ impl Import<'_> {
         copy_sparse(&file, &copy).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
         let stat = rustix::fs::fstat(&copy)?;
         clean(&copy, &stat, self.mode, old.as_ref())?;
+        // As a hard link has it: what is made from other files must not be older than they are.
+        set_time(&copy, &self.file.stamp)?;
         let old = self.replaced_file(&folders.to, name)?;
         finish(draft, name, old.is_some())
     }

@@ -123,7 +123,9 @@ pub(crate) fn limits(caps: &KernelLimits) -> io::Result<()> {
         )?;
     }
     for resource in SHARED {
-        let most = rustix::process::getrlimit(resource).maximum;
+        let now = rustix::process::getrlimit(resource);
+        // Of what the user's other programs may use: where that is less than the hard limit, a share of that could be more.
+        let most = [now.current, now.maximum].into_iter().flatten().min();
         let share = most.map(|most| most / SHARE);
         setrlimit(
             resource,
@@ -136,8 +138,8 @@ pub(crate) fn limits(caps: &KernelLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// What the kernel limits for all processes of a user together: queued signals and timers, message queues.
-const SHARED: [Resource; 2] = [Resource::Sigpending, Resource::Msgqueue];
+/// What the kernel limits for all processes of a user together: queued signals and timers, message queues, shared memory that is locked.
+const SHARED: [Resource; 3] = [Resource::Sigpending, Resource::Msgqueue, Resource::Memlock];
 /// A command may use up one part of this many, so that the user's other programs have the rest.
 const SHARE: u64 = 4;
 

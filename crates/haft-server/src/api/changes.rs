@@ -150,10 +150,13 @@ fn refused(refusal: &UndoRefusal) -> Response {
     let each = each.map(|one| json!({"path": one.path.to_string_lossy(), "why": one.why}));
     let mut more = json!({"conflicts": each.collect::<Vec<_>>()});
     note_omitted(&mut more, "more_conflicts", refusal.conflicts.len());
-    let advice = if refusal.conflicts.is_empty() {
-        ""
-    } else {
-        "undo later changes first"
+    let is_lost = refusal.conflicts.iter().any(|one| one.lost);
+    let advice = match (refusal.conflicts.is_empty(), is_lost) {
+        (true, _) => "",
+        (false, false) => "undo later changes first",
+        (false, true) => {
+            "`haft runs undo RUN --force` undoes all that can be restored, and names the rest"
+        }
     };
     reply::conflict(message, advice, &more)
 }

@@ -25,6 +25,8 @@ use crate::command::changes::fate_table::Fate;
 use crate::command::changes::ignored_set::IgnoredSet;
 use crate::command::changes::note;
 use crate::command::changes::pending::{PendingChanges, view_missing, without_applying};
+use crate::command::changes::times::DecidedBy;
+use crate::command::changes::unsaved::UnsavedContents;
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};
@@ -194,6 +196,7 @@ impl TypedTool for ApplyChanges {
             if input.part == ChangeSelection::Allowed {
                 return kept.applied();
             }
+            views.set_times(&kept, DecidedBy::User, &context);
             // This thread may block, and its work finishes even if the call is dropped.
             let result = Handle::current().block_on(kept.result_of_applying(&asked, &context))?;
             if resumed {
@@ -264,7 +267,11 @@ impl Views {
     }
 
     /// Returns what derives the permission of each change.
-    fn effects(&self, changes: &PendingChanges, part: ChangeSelection) -> ChangeEffects<'_> {
+    fn effects<'a>(
+        &'a self,
+        changes: &'a PendingChanges,
+        part: ChangeSelection,
+    ) -> ChangeEffects<'a> {
         let (approved, names) = changes.with_note(|note| (note.approved, note.names.clone()));
         // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
         let ignored =
@@ -273,7 +280,14 @@ impl Views {
         let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
         ChangeEffects::new(&self.workspace, approved, ignored.flatten())
             .with_toolchains(&self.options.toolchains)
+            .with_unsaved(&changes.collected.changes, self.unsaved(changes))
             .with_repositories(&self.workspace, paths)
+    }
+
+    /// Returns what cannot be undone of the changes.
+    pub(super) fn unsaved(&self, changes: &PendingChanges) -> UnsavedContents {
+        let room = changes.with_note(|note| note.room);
+        UnsavedContents::find(&changes.collected.changes, room, &self.workspace)
     }
 
     /// Returns what git ignores, as far as settings treat it differently.

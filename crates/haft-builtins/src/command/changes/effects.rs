@@ -6,13 +6,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use haft::change::EntryState;
-use haft::change::collect::ViewChange;
+use haft::change::collect::{ChangeList, ViewChange};
 use haft::permission::{PathClaim, Permission};
 use haft::policy::protected_from_commands;
 use haft::spec::Risk;
 use haft::workspace::Workspace;
 
 use crate::command::changes::ignored_set::IgnoredSet;
+use crate::command::changes::unsaved::UnsavedContents;
 use crate::command::git_changes::extra_protected;
 use crate::lexical::target_of_link;
 
@@ -25,6 +26,8 @@ pub(super) struct ChangeEffects<'a> {
     approved: bool,
     /// The folders of the user's toolchains.
     toolchains: &'a [PathBuf],
+    /// Changes that are not applied unasked, whatever git ignores.
+    unsaved: Option<(&'a ChangeList, UnsavedContents)>,
     /// Paths that are protected regardless of their names.
     protected: BTreeSet<String>,
 }
@@ -41,6 +44,7 @@ impl<'a> ChangeEffects<'a> {
             ignored,
             approved,
             toolchains: &[],
+            unsaved: None,
             protected: BTreeSet::new(),
         }
     }
@@ -48,6 +52,14 @@ impl<'a> ChangeEffects<'a> {
     /// Sets the folders of the user's toolchains.
     pub(super) fn with_toolchains(self, toolchains: &'a [PathBuf]) -> Self {
         Self { toolchains, ..self }
+    }
+
+    /// Adds what cannot be undone of these changes.
+    pub(super) fn with_unsaved(self, changes: &'a ChangeList, unsaved: UnsavedContents) -> Self {
+        Self {
+            unsaved: Some((changes, unsaved)),
+            ..self
+        }
     }
 
     /// Adds the changed paths and their further names, so that settings of repositories among them are protected.
@@ -73,7 +85,8 @@ impl<'a> ChangeEffects<'a> {
             Some(_) => Permission::write(claim),
         };
         let ignored = self.ignored.as_mut();
-        let ignored = ignored.is_some_and(|ignored| ignored.is_applied_unasked(change));
+        let ignored = ignored.is_some_and(|ignored| ignored.is_applied_unasked(change))
+            && !self.is_unsaved(path);
         if self.approved || ignored {
             permission.risk = Risk::Safe;
         }
@@ -101,6 +114,11 @@ impl<'a> ChangeEffects<'a> {
             Risk::Safe
         };
         permission
+    }
+
+    fn is_unsaved(&self, path: &Path) -> bool {
+        let unsaved = self.unsaved.as_ref();
+        unsaved.is_some_and(|(changes, unsaved)| unsaved.holds_path(changes, path))
     }
 
     fn is_protected(&self, permission: &Permission) -> bool {

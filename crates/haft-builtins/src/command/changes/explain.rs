@@ -39,6 +39,9 @@ pub(super) async fn explain(views: &Arc<Views>, changes: &Arc<PendingChanges>) {
     let refused = changes.with_note(|note| [refused(&note.fates), dropped(&note.dropped)].concat());
     meanings.extend(changes.with_note(|note| note.ignored.meanings()));
     meanings.splice(0..0, refused);
+    let asked = changes.numbers_of(&Fate::Asked);
+    let unsaved = views.unsaved(changes);
+    meanings.splice(0..0, unsaved.meaning(&changes.collected.changes, &asked));
     let failure = changes.with_note(|note| failure(&note.said));
     meanings.splice(0..0, failure);
     add_thumbnails(views, changes, &mut meanings).await;

@@ -4,8 +4,10 @@ use std::path::{Component, Path};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::command::changes::taken_from_tree::TAKEN_FROM_TREE;
+
 /// Names that programs look for, from the topmost ignored folder on: startup files and byte code, manifests and settings that editors and
-/// tools find as they walk the workspace, and sources that a tool takes from all of it. A later line wins.
+/// tools find as they walk the workspace. A later line wins; those of `TAKEN_FROM_TREE` and then `OWN_OF_TOOLS` follow.
 const NAMES: &[&str] = &[
     // Loaded at the start, or in place of their sources.
     "*.elc",
@@ -31,11 +33,6 @@ const NAMES: &[&str] = &[
     "*.sln",
     "*.targets",
     "*.workspace.*",
-    "BUILD",
-    "BUILD.bazel",
-    "MODULE.bazel",
-    "WORKSPACE",
-    "WORKSPACE.bazel",
     "Cargo.toml",
     "Gemfile",
     "Package.swift",
@@ -44,8 +41,6 @@ const NAMES: &[&str] = &[
     "bunfig.toml",
     "composer.json",
     "deno.json*",
-    "dune",
-    "dune-project",
     "go.work",
     "jsconfig.json",
     "mix.exs",
@@ -61,15 +56,20 @@ const NAMES: &[&str] = &[
     "setup.py",
     "tox.ini",
     "tsconfig*.json",
-    // Compiled or run with the rest of the tree: `dotnet build`, `go generate ./...`.
-    "*.cs",
-    "*.go",
-    "*.vb",
-    // Those that the tools themselves leave out, as their builds make them.
+];
+
+/// Those that the tools themselves leave out, as their builds make them.
+const OWN_OF_TOOLS: &[&str] = &[
     "!/obj/**/*.cs",
+    "!/obj/**/*.cshtml",
+    "!/obj/**/*.razor",
+    "!/obj/**/*.resx",
     "!/obj/**/*.vb",
+    "!/obj/**/*.xaml",
     "!/_build/**/dune",
     "!/_build/**/dune-project",
+    "!/out/**/*.scala",
+    "!/target/**/*.scala",
     "!/.*/**/*.config.*",
     "!/.*/**/package.json",
     "!/.*/**/tsconfig*.json",
@@ -173,8 +173,10 @@ pub(super) struct FoundByName {
 
 impl FoundByName {
     pub(super) fn new() -> Result<Self, ignore::Error> {
+        let taken = TAKEN_FROM_TREE.iter().flat_map(|tool| tool.names);
+        let names = NAMES.iter().chain(taken).chain(OWN_OF_TOOLS);
         Ok(Self {
-            names: patterns(NAMES.iter().copied())?,
+            names: patterns(names.copied())?,
             harmless_dotfiles: patterns(HARMLESS_DOTFILES.iter().copied())?,
         })
     }
@@ -187,6 +189,7 @@ impl FoundByName {
         };
         self.names.matched(from_top, false).is_ignore()
             || self.has_dotfile(below)
+            || is_build_file(path)
             || is_of_a_module(below)
             || is_test(path)
     }
@@ -198,6 +201,13 @@ impl FoundByName {
             dotted && !self.harmless_dotfiles.matched(name, false).is_ignore()
         })
     }
+}
+
+/// Returns whether a name is that of a build file of Pants or Please, whatever follows (<https://www.pantsbuild.org/stable/reference/global-options>,
+/// `build_patterns`). In small letters it is any build's own.
+fn is_build_file(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    name.as_encoded_bytes().starts_with(b"BUILD.")
 }
 
 /// Returns whether a name directly in an output makes its folder a module, or the module's program.
@@ -258,10 +268,11 @@ mod tests {
                 "build",
                 "a.pyc lib/sitecustomize.py lib/sitecustomize/__init__.py lib/usercustomize.cpython-311-x86_64-linux-gnu.so \
                  x.pth python._pth __main__.py __init__.py __init__.cpython-311.so init.lua testevil.py lib/test_a.py lib/a_test.py lib/conftest.py \
-                 gen.go a/gen_test.go Program.cs BUILD a/dune Cargo.toml evil.props",
+                 gen.go a/gen_test.go Program.cs BUILD a/dune Cargo.toml evil.props Evil.razor a/Evil.cshtml S.resx a.xaml all.slnx BUCK \
+                 a/package.mill BUILD.gen a/REPO.bazel x.scala a.robot any.bats rust-project.json lib.gdextension terragrunt.hcl",
                 "lib/pkg/__init__.py lib/pkg/__main__.py lib/pkg/contest/latest.py lib/pkg/tests/helper.py CMakeCache.txt Makefile libl.so \
                  CMakeFiles/x.dir/a.c.o test/foo_test classes/java/test/FooTest.class reports/tests/test/index.html .cmake/api/v1/query \
-                 CMakeFiles/.timestamp .ninja_log .gitignore",
+                 CMakeFiles/.timestamp .ninja_log .gitignore build.ninja build.log a.class",
             ),
             (
                 "dist",
@@ -275,7 +286,7 @@ mod tests {
                 "target",
                 "debug/a_test.py .irbrc",
                 ".rustc_info.json debug/.fingerprint/w-1/lib-w debug/.cargo-lock debug/deps/test_a-12.d debug/deps/it-34 doc/.lock \
-                 doc/w/fn.test.html debug/incremental/w/s/query-cache.bin debug/build/w-1/out/gen.rs test-classes/FooTest.class",
+                 scala-3.3/src_managed/main/a.scala doc/w/fn.test.html debug/incremental/w/s/query-cache.bin debug/build/w-1/out/gen.rs test-classes/FooTest.class",
             ),
             (
                 "tmp",
@@ -290,7 +301,8 @@ mod tests {
             (
                 "obj",
                 "a.csproj.nuget.g.props project.assets.json",
-                "Debug/net8.0/a.AssemblyInfo.cs Debug/net8.0/.NETCoreApp,Version=v8.0.AssemblyAttributes.cs Debug/net8.0/a.dll",
+                "Debug/net8.0/a.AssemblyInfo.cs Debug/net8.0/.NETCoreApp,Version=v8.0.AssemblyAttributes.cs Debug/net8.0/a.dll \
+                 Debug/net8.0/Views/a.cshtml Debug/net8.0/a.xaml",
             ),
             ("test/out", "a.js d.ts", "a.txt a.d.ts"),
             (

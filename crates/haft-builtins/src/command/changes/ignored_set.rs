@@ -128,12 +128,12 @@ impl<'a> IgnoredSet<'a> {
         }
     }
 
-    /// Adds a change to the summary if git ignores it. One that is asked about for more than that is shown as a file: `guarded`, or in a build
-    /// output and found by its name.
+    /// Adds a change to the summary if git ignores it. One that is asked about for more than that is shown as a file: for another reason, or
+    /// in a build output and found by its name.
     pub(super) fn count(
         &mut self,
         change: &ViewChange<'_>,
-        guarded: bool,
+        reason: CountReason,
         summary: &mut IgnoredSummary,
     ) {
         let Some(top) = self.top(change) else {
@@ -142,18 +142,22 @@ impl<'a> IgnoredSet<'a> {
         let output = self.is_output(top, change);
         let found = output && self.is_found(top, change);
         let path = || change.path.to_string_lossy().into_owned();
-        if guarded || found {
+        if reason != CountReason::Ignored || found {
             summary.shown.insert(path());
         }
-        if guarded {
+        if reason == CountReason::Guarded {
             return;
         }
         let top = top.to_string_lossy();
         let Some(counted) = summary.entry(&top) else {
-            summary.more += u64::from(!found);
+            summary.more += u64::from(!found && reason == CountReason::Ignored);
             return;
         };
         counted.output = output && (counted.output || counted.is_empty());
+        if reason == CountReason::Unsaved {
+            counted.unsaved += 1;
+            return;
+        }
         if found {
             counted.found += 1;
             counted.first_found.get_or_insert_with(path);
@@ -164,6 +168,17 @@ impl<'a> IgnoredSet<'a> {
             summary.folded.push(path());
         }
     }
+}
+
+/// Why a change to what git ignores is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CountReason {
+    /// Only because it is ignored.
+    Ignored,
+    /// It cannot be undone.
+    Unsaved,
+    /// A rule or guard says so.
+    Guarded,
 }
 
 /// What a command changed of that which git ignores, by the highest ignored path.
@@ -193,6 +208,9 @@ struct IgnoredCount {
     /// Those that programs find by their names, or follow.
     #[serde(default)]
     found: u64,
+    /// Those that cannot be undone.
+    #[serde(default)]
+    unsaved: u64,
     #[serde(default)]
     first_found: Option<String>,
     /// Whether the path itself is a folder.
@@ -203,7 +221,7 @@ struct IgnoredCount {
 
 impl IgnoredCount {
     fn is_empty(&self) -> bool {
-        self.changed + self.removed + self.folders + self.found == 0
+        self.changed + self.removed + self.folders + self.found + self.unsaved == 0
     }
 
     fn add(&mut self, change: &ViewChange<'_>) {
@@ -288,10 +306,9 @@ impl IgnoredSummary {
 
     /// Returns the folders for which a rule can be kept: ignored, and not only build outputs that need none.
     pub(super) fn folders(&self) -> Vec<String> {
-        let folders = self
-            .tops
-            .iter()
-            .filter(|(_, count)| count.folder && (!count.output || count.found > 0));
+        let folders = self.tops.iter().filter(|(_, count)| {
+            count.folder && (!count.output || count.found + count.unsaved > 0)
+        });
         folders.map(|(top, _)| top.clone()).collect()
     }
 

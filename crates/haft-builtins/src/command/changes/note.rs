@@ -21,6 +21,7 @@ use crate::command::changes::data::{self, AppliedChange, UnappliedChange};
 use crate::command::changes::failed;
 use crate::command::changes::fate_table::{Fate, FateTable};
 use crate::command::changes::ignored_set::IgnoredSummary;
+use crate::command::changes::times::TimesReport;
 
 /// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";
@@ -63,6 +64,12 @@ pub(super) struct CommandNote<F = FateTable> {
     /// What the changes amount to that the user decides about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) meanings: Vec<Meaning>,
+    /// What became of the times of files that were only touched; `None` if that is not decided, or there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) times: Option<TimesReport>,
+    /// Number of bytes that could be saved for an undo when the command ended.
+    #[serde(default)]
+    pub(super) room: u64,
     /// Changes that are never applied.
     pub(super) dropped: Vec<UnappliedChange>,
     /// The workspace's repository if it lies outside: what changes below `.git` was collected from it.
@@ -147,6 +154,8 @@ impl StoredNote {
             applied: self.applied,
             more_applied: self.more_applied,
             meanings: self.meanings,
+            times: self.times,
+            room: self.room,
             dropped: self.dropped,
             repository: self.repository,
         }

@@ -205,8 +205,15 @@ impl PendingChanges {
     pub(super) async fn result(&self, context: &CallContext) -> Result<ToolResult, ToolError> {
         let in_conflict = self.with_note(|note| versions::in_conflict(&note.fates));
         let versions = versions::keep(&in_conflict, &self.collected, context).await;
-        let (said, changes, more_changes) =
-            self.with_note(|note| (note.said.clone(), note.applied.clone(), note.more_applied));
+        let (said, changes, more_changes, times) = self.with_note(|note| {
+            let times = note.times.clone().unwrap_or_default();
+            (
+                note.said.clone(),
+                note.applied.clone(),
+                note.more_applied,
+                times,
+            )
+        });
         let (mut not_applied, mut why_not) =
             self.with_note(|note| (note.dropped.clone(), UnappliedReason::Refused));
         let dropped = not_applied.len();
@@ -229,6 +236,7 @@ impl PendingChanges {
             command: said.data.clone(),
             changes,
             more_changes: (more_changes > 0).then_some(more_changes),
+            touched: (times.set > 0).then_some(times.set),
             not_applied,
         };
         // Pipes and sockets are never applied, so a command that leaves one has not failed.
@@ -244,6 +252,7 @@ impl PendingChanges {
         }
         result.error = error.or_else(|| said.error());
         result.notes = said.notes;
+        result.notes.extend(times.note);
         result.summary = said.summary;
         result.strength = said.strength;
         Ok(result)
@@ -310,6 +319,7 @@ pub(super) fn without_applying(
         command: note.said.data,
         changes: note.applied,
         more_changes: (note.more_applied > 0).then_some(note.more_applied),
+        touched: None,
         not_applied: note
             .dropped
             .into_iter()

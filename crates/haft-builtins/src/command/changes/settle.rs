@@ -20,10 +20,12 @@ use crate::command::changes::change_outcomes::ChangeOutcomes;
 use crate::command::changes::data::UnappliedChange;
 use crate::command::changes::explain::explain;
 use crate::command::changes::fate_table::{Fate, FateTable};
-use crate::command::changes::ignored_set::{IgnoredSet, IgnoredSummary};
+use crate::command::changes::ignored_set::{CountReason, IgnoredSet, IgnoredSummary};
 use crate::command::changes::note::{CommandNote, CommandReport};
 use crate::command::changes::pending::{PendingChanges, repository_of};
+use crate::command::changes::times::DecidedBy;
 use crate::command::changes::unread::repositories_with_hidden_files;
+use crate::command::changes::unsaved::UnsavedContents;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
 use crate::command::linked_names::NamesOfChanges;
 use crate::work::blocking;
@@ -72,6 +74,7 @@ pub(crate) async fn settle(
         kept.decide(&Fate::Allowed, |_| Fate::Refused(why.clone()));
     }
     if !kept.has_any(&Fate::Asked) {
+        set_times(views, &kept, context).await?;
         return kept.result(context).await;
     }
     explain(views, &kept).await;
@@ -82,7 +85,24 @@ pub(crate) async fn settle(
         kept.decide(&Fate::Asked, |_| Fate::Failed(error.message().to_owned()));
         return kept.result(context).await;
     }
-    ask(&kept, context).await
+    ask(views, &kept, context).await
+}
+
+/// Sets the times of what the command only touched. Nobody was asked.
+async fn set_times(
+    views: &Arc<Views>,
+    changes: &Arc<PendingChanges>,
+    context: &CallContext,
+) -> Result<(), ToolError> {
+    if changes.collected.only_touched().is_empty() {
+        return Ok(());
+    }
+    let (views, changes, context) = (Arc::clone(views), Arc::clone(changes), context.clone());
+    blocking(move |_| {
+        views.set_times(&changes, DecidedBy::Policy, &context);
+        Ok(())
+    })
+    .await
 }
 
 /// Resumes the decision about a command that ended in an earlier call with the same arguments.
@@ -95,7 +115,7 @@ pub(crate) async fn resume_decision(
     let kept = blocking(move |_| PendingChanges::load(&at, &run, view)).await?;
     let kept = Arc::new(kept);
     let _open = views.keep_open(&kept.name(), &kept);
-    ask(&kept, context).await
+    ask(views, &kept, context).await
 }
 
 /// The changes found in a view.
@@ -132,7 +152,7 @@ async fn collect(
                 )));
             }
         };
-        if collected.changes.is_empty() && collected.dropped.is_empty() && unjoined.is_empty() {
+        if leaves_nothing(&collected) && unjoined.is_empty() {
             return Ok(ChangeCollection::Nothing(Box::new(ended.result)));
         }
         let dropped = |one: &DroppedEntry| UnappliedChange {
@@ -142,6 +162,7 @@ async fn collect(
         };
         let note = CommandNote {
             v: 1,
+            room: views.options.log.room(&run),
             run,
             call,
             command: ended.command,
@@ -157,6 +178,7 @@ async fn collect(
             applied: Vec::new(),
             more_applied: 0,
             meanings: Vec::new(),
+            times: None,
             dropped: unjoined
                 .into_iter()
                 .chain(collected.dropped.iter().map(dropped))
@@ -168,6 +190,13 @@ async fn collect(
         ))))
     })
     .await
+}
+
+/// Returns whether a command left everything as it was.
+fn leaves_nothing(collected: &CollectedChanges) -> bool {
+    collected.changes.is_empty()
+        && collected.dropped.is_empty()
+        && collected.only_touched().is_empty()
 }
 
 /// Determines the fate of each change.
@@ -216,24 +245,39 @@ async fn judge(
     let fates = fates.decide_jointly(views.options.on_partial, |path| repositories.unit(path));
     changes.with_note(|note| note.fates = fates);
     if let Some(ignored) = &mut ignored {
-        summarize(views, changes, ignored, &guarded);
+        let unsaved = views.unsaved(changes);
+        let reasons = Reasons { guarded, unsaved };
+        summarize(views, changes, ignored, &reasons);
     }
     Ok(())
 }
 
-/// Notes what the user decides about of that which git ignores. `guarded` has the numbers of the changes that are asked about for more than
-/// being ignored.
+/// Why changes are asked about for more than being ignored.
+struct Reasons {
+    /// The numbers of those for which a rule or guard is the reason.
+    guarded: HashSet<usize>,
+    unsaved: UnsavedContents,
+}
+
+/// Notes what the user decides about of that which git ignores.
 fn summarize(
     views: &Views,
     changes: &PendingChanges,
     ignored: &mut IgnoredSet<'_>,
-    guarded: &HashSet<usize>,
+    reasons: &Reasons,
 ) {
     let all = &changes.collected.changes;
     let mut summary = IgnoredSummary::default();
     for at in changes.numbers_of(&Fate::Asked) {
         if let Some(change) = all.get(at) {
-            ignored.count(&change, guarded.contains(&at), &mut summary);
+            let reason = if reasons.guarded.contains(&at) {
+                CountReason::Guarded
+            } else if reasons.unsaved.holds(at) {
+                CountReason::Unsaved
+            } else {
+                CountReason::Ignored
+            };
+            ignored.count(&change, reason, &mut summary);
         }
     }
     let is_folder = |path: &Path| match all.position(path).and_then(|at| all.get(at)) {
@@ -281,6 +325,7 @@ fn add_names(
 
 /// Asks the user about the remaining changes and returns the result for all of them.
 async fn ask(
+    views: &Arc<Views>,
     changes: &Arc<PendingChanges>,
     context: &CallContext,
 ) -> Result<ToolResult, ToolError> {
@@ -308,6 +353,8 @@ async fn ask(
             _ => Fate::Refused(why.clone()),
         });
     }
+    // Unless they are set with what was approved.
+    set_times(views, changes, context).await?;
     changes.result(context).await
 }
 

@@ -354,8 +354,13 @@ impl CollectedChanges {
             Some(EntryState::Link { target }) => TargetState::Link(target.0.clone()),
             Some(EntryState::File { sha256, mode, .. }) => {
                 let Stamps { lower, upper } = &change.stamps;
-                // Another name of the same file must keep its mode.
-                let alone = lower.as_ref().is_some_and(|lower| lower.links() == 1);
+                // Another name of the same file must keep its mode. With another time the file is put in place as the command left it.
+                let alone = lower
+                    .as_ref()
+                    .zip(upper.as_ref())
+                    .is_some_and(|(lower, upper)| {
+                        lower.links() == 1 && lower.modified == upper.modified
+                    });
                 let content = match upper {
                     _ if change.action == ChangeKind::Chmod && alone => ContentSource::Unchanged,
                     Some(stamp) => ContentSource::Outside(OutsideFile {

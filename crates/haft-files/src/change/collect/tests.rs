@@ -6,6 +6,7 @@ mod crash;
 mod matrix;
 mod names;
 mod random;
+mod times;
 
 use std::collections::BTreeMap;
 use std::fs;

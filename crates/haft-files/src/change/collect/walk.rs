@@ -26,9 +26,11 @@ mod content;
 mod finish;
 mod known;
 mod meanwhile;
+mod touched;
 mod vanished;
 
 use content::Hasher;
+pub use touched::{MAX_TOUCHED, TouchedEntries};
 use vanished::DeletionEvidence;
 
 const CHANGED: &str = "it was changed while the command ran";
@@ -59,6 +61,7 @@ pub(super) struct UpperWalk<'a> {
     /// Folders that another program moved, so that all changes at and below them are conflicts.
     moved: Vec<PathBuf>,
     dropped: Vec<DroppedEntry>,
+    touched: TouchedEntries,
     /// Entries of the workspace that remain although the folder above them was deleted.
     stay: Vec<PathBuf>,
     /// Folders of the upper folder still to visit.
@@ -120,6 +123,7 @@ impl<'a> UpperWalk<'a> {
             found: ChangeList::default(),
             moved: Vec::new(),
             dropped: Vec::new(),
+            touched: TouchedEntries::default(),
             stay: Vec::new(),
             todo: vec![PendingFolder {
                 path: PathBuf::new(),
@@ -247,6 +251,7 @@ impl<'a> UpperWalk<'a> {
                 self.compare(after, None, &entry.path, below)
             }
             EntryKind::Directory => {
+                self.touch_folder(&entry, below.as_ref())?;
                 let mode = Some(entry.stat.st_mode & 0o777);
                 self.compare(EntryState::Folder { mode }, None, &entry.path, below)
             }
@@ -323,7 +328,7 @@ impl<'a> UpperWalk<'a> {
                 if a.is_none() || a != b {
                     ChangeKind::Modify
                 } else if was == is {
-                    return Ok(());
+                    return self.touch(&below, after, Stamps { lower, upper });
                 } else {
                     ChangeKind::Chmod
                 }
@@ -359,7 +364,8 @@ impl<'a> UpperWalk<'a> {
             mode: Some(below.stat.st_mode & 0o7777),
         };
         if permission_bits(&before) == permission_bits(&after) {
-            return Ok(());
+            let (lower, upper) = (Some(lower), Some(upper));
+            return self.touch(below, after, Stamps { lower, upper });
         }
         let mut change = change(&below.path, ChangeKind::Chmod, Some(before), Some(after));
         change.conflict = self.is_later(below)?.then_some(CHANGED);

@@ -88,17 +88,16 @@ fn what_was_changed_since_is_kept_beside_and_nothing_is_overwritten() {
 }
 
 #[test]
-fn what_cannot_be_restored_stays_a_conflict() {
+fn what_cannot_be_restored_stays_as_it_is() {
     // Only the file itself had the moved text.
     let scene = Scene::new();
     Does::Move("d/x", "x").it(&scene, &scene.changer("r1"));
     by_others(&scene, "x", Some("mine\n".to_owned()));
     let undo = scene.plan_with("r1", LaterChangePolicy::SetAside);
-    assert_eq!(
-        undo.conflicts[0].why, "its earlier state was not saved",
-        "{undo:?}"
-    );
-    // A folder is not set aside with its content.
+    assert!(undo.conflicts.is_empty() && undo.is_empty(), "{undo:?}");
+    let why = "its earlier state was not saved";
+    assert_eq!((undo.stays[0].why, undo.stays[0].lost), (why, true));
+    // A folder is not set aside with its content, and stays a conflict.
     let scene = Scene::new();
     Does::Write("c", "new\n").it(&scene, &scene.changer("r1"));
     fs::remove_file(scene.work.path().join("c")).unwrap();
