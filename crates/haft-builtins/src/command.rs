@@ -432,9 +432,8 @@ impl TypedTool for RunCommand {
         let (mut spec, mut connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
         let group = self.0.share_loopback(&mut spec, &input, context).await?;
         let unseen_git = self.0.show_git(&mut spec, view.as_ref(), context);
-        let unseen_git = connected
-            .offer_gpg(unseen_git, &self.0.surroundings, &mut spec)
-            .await;
+        let gpg = self.0.surroundings.gpg.as_ref();
+        let unseen_git = unseen_git.offer_gpg(&mut connected, gpg, &mut spec).await;
         let client = ClientInput::of(&input, context);
         let wait = client.prepare(&mut spec, &input, context);
         let note = client.note(&input);

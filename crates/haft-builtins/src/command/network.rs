@@ -13,12 +13,10 @@ use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::judge::ConnectionsJudge;
 use crate::command::connections::{AskingGuard, Connections};
 use crate::command::listed::ListedConnections;
-use crate::command::shown_git::UnseenGit;
 use crate::command::sign::Sign;
 use crate::command::sockets::{self, SocketQuestions};
-use crate::command::surroundings::CommandSurroundings;
 use crate::command::{CommandData, packages};
-use crate::gpg_agent::GpgSocket;
+use crate::gpg_agent::{GpgAgent, GpgSocket};
 use crate::host_sockets::{HostSockets, SocketInPlace};
 use crate::proxy::{CommandOutlet, Proxy, taken_ports};
 use crate::services::Services;
@@ -385,26 +383,24 @@ impl CommandConnections {
         }
     }
 
-    /// Offers the command the user's gpg-agent with the keys that git signs with, or notes why it cannot sign with them.
+    /// Offers the command the user's gpg-agent with the keys of these names. Returns why it cannot sign with them, as a sentence.
     pub(super) async fn offer_gpg(
         &mut self,
-        mut unseen: UnseenGit,
-        around: &CommandSurroundings,
+        agent: Option<&GpgAgent>,
+        names: &[String],
         spec: &mut CommandSpec,
-    ) -> UnseenGit {
-        let (Some(agent), Some(questions)) = (&around.gpg, self.agent_questions()) else {
-            return unseen;
-        };
-        if !unseen.gpg_keys.is_empty() {
-            match agent::offer_gpg(agent, &unseen.gpg_keys, spec, questions).await {
-                Ok(socket) => self.gpg = socket,
-                Err(why) => {
-                    let why = format!("Commands cannot sign with your gpg key: {why}.");
-                    unseen.unsigned = Some(why);
-                }
-            }
+    ) -> Option<String> {
+        let (agent, questions) = (agent?, self.agent_questions()?);
+        if names.is_empty() {
+            return None;
         }
-        unseen
+        match agent::offer_gpg(agent, names, spec, questions).await {
+            Ok(socket) => {
+                self.gpg = socket;
+                None
+            }
+            Err(why) => Some(format!("Commands cannot sign with your gpg key: {why}.")),
+        }
     }
 
     /// Offers the command these sockets of the host's services, about which it can ask.

@@ -10,7 +10,9 @@ use haft_sandbox::{AbsentGuard, CommandSpec, RepositoryMount, is_placeholder};
 
 use crate::command::changes::OpenView;
 use crate::command::covers::protected_guards;
+use crate::command::network::CommandConnections;
 use crate::command::{Commands, RunCommandInput};
+use crate::gpg_agent::GpgAgent;
 
 mod conditions;
 mod inert;
@@ -100,12 +102,23 @@ pub(super) struct UnseenGit {
     /// Which of the user's settings it does not get.
     settings: Option<String>,
     /// The names of the gpg keys that its commits may be signed with.
-    pub(super) gpg_keys: Vec<String>,
+    gpg_keys: Vec<String>,
     /// Why it cannot sign with them.
-    pub(super) unsigned: Option<String>,
+    unsigned: Option<String>,
 }
 
 impl UnseenGit {
+    /// Offers the command the agent of these keys.
+    pub(super) async fn offer_gpg(
+        mut self,
+        connected: &mut CommandConnections,
+        agent: Option<&GpgAgent>,
+        spec: &mut CommandSpec,
+    ) -> Self {
+        self.unsigned = connected.offer_gpg(agent, &self.gpg_keys, spec).await;
+        self
+    }
+
     /// Returns the notes for a command that runs git: on settings only if it may have missed one.
     pub(super) fn notes(self, input: &RunCommandInput, failed: bool) -> Vec<String> {
         let Ok(line) = Commands::line(input) else {

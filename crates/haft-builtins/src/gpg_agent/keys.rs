@@ -78,7 +78,10 @@ impl GpgAgent {
         }
         let list = ["--with-colons", "--with-keygrip", "--list-secret-keys"];
         let list = gpg_words(&list, &names);
-        let listing = self.run(&self.gpg, list, MAX_LISTING).await?;
+        let listing = self.run(&self.gpg, list, MAX_LISTING).await;
+        let listing = listing.map_err(|why| {
+            format!("{why}; git's `user.signingkey` must name a key whose secret half gpg has")
+        })?;
         let keys = read(&String::from_utf8_lossy(&listing));
         if keys.is_empty() {
             return Err(format!(
@@ -187,7 +190,10 @@ fn read(listing: &str) -> Vec<SigningKey> {
             primary.clone_from(&key.print);
             // The users of a key follow it, before its subkeys.
             let own = users.iter().find(|(after, _)| *after == at + 1);
-            user = own.map_or_else(|| "without a user".to_owned(), |(_, name)| shown(name));
+            user = own.map_or_else(
+                || "without a user".to_owned(),
+                |(_, name)| display_name(name),
+            );
         }
         if key.signs && !key.grip.is_empty() && !primary.is_empty() && keys.len() < MAX_KEYS {
             keys.push(SigningKey {
@@ -210,7 +216,7 @@ fn set(listed: &mut [ListedKey], member: impl Fn(&mut ListedKey) -> &mut String,
 }
 
 /// Returns a user id as it is shown; listings escape as C does.
-fn shown(name: &str) -> String {
+fn display_name(name: &str) -> String {
     let name = name.replace("\\x3a", ":").replace("\\x5c", "\\");
     let short: String = name.chars().take(MAX_USER).collect();
     visible::line(&short)

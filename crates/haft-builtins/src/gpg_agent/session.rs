@@ -39,12 +39,34 @@ const OPTIONS: [&str; 11] = [
 /// The hashes that are signed: their number (RFC 4880 §9.4), name and length in bytes.
 const HASHES: [(u8, &str, usize); 3] = [(8, "sha256", 32), (9, "sha384", 48), (10, "sha512", 64)];
 
+/// An error as the agent itself says it.
+#[derive(Debug, Clone, Copy)]
+struct AgentFault {
+    code: u32,
+    text: &'static str,
+}
+
 /// Errors as the agent itself says them (libgpg-error, its source 4).
-const FORBIDDEN: (u32, &str) = (67_109_115, "Forbidden");
-const NO_KEY: (u32, &str) = (67_108_881, "No secret key");
-const PARAMETER: (u32, &str) = (67_109_144, "Parameter error");
-const TIMEOUT: (u32, &str) = (67_108_926, "Timeout");
-const FAILED: (u32, &str) = (67_108_865, "General error");
+const FORBIDDEN: AgentFault = AgentFault {
+    code: 67_109_115,
+    text: "Forbidden",
+};
+const NO_KEY: AgentFault = AgentFault {
+    code: 67_108_881,
+    text: "No secret key",
+};
+const PARAMETER: AgentFault = AgentFault {
+    code: 67_109_144,
+    text: "Parameter error",
+};
+const TIMEOUT: AgentFault = AgentFault {
+    code: 67_108_926,
+    text: "Timeout",
+};
+const FAILED: AgentFault = AgentFault {
+    code: 67_108_865,
+    text: "General error",
+};
 
 /// What a line is answered with.
 enum Reply {
@@ -56,9 +78,9 @@ enum Reply {
     Bye,
 }
 
-impl From<(u32, &str)> for Reply {
-    fn from((code, text): (u32, &str)) -> Self {
-        Self::Error(code, text.to_owned())
+impl From<AgentFault> for Reply {
+    fn from(fault: AgentFault) -> Self {
+        Self::Error(fault.code, fault.text.to_owned())
     }
 }
 

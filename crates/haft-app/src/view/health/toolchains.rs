@@ -41,7 +41,11 @@ pub(super) fn checks(app: &App) -> Vec<HealthCheck> {
     if !system.is_empty() {
         let _ = write!(detail, "; of the system: {}", system.join(", "));
     }
-    for (key, paths) in [("read", &around.read), ("write", &around.write)] {
+    for (key, paths) in [
+        ("read", &*around.read),
+        ("write", &*around.write),
+        ("sockets", around.sockets.paths()),
+    ] {
         if !paths.is_empty() {
             let paths: Vec<_> = paths
                 .iter()

@@ -1,4 +1,4 @@
-//! Hosts that browsers ask on their own for updates, lists and the time: nobody is asked about them.
+//! Hosts that browsers ask on their own for updates, lists and the time: no person is asked about them.
 
 /// The hosts of Chromium's, Edge's and Firefox's makers that a page never needs.
 const HOSTS: [&str; 12] = [
