@@ -4,10 +4,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use crate::command::said_notes::OWNER_NOTE;
 use crate::command::{CommandData, Commands};
 
-/// How the note begins.
-pub(super) const OWNER_NOTE: &str = "The workspace belongs to another user";
 /// What programs print where they may not write, in lower case.
 const REFUSALS: [&str; 4] = [
     "permission denied",

@@ -7,13 +7,14 @@ use haft::context::CallContext;
 use haft::result::ToolResult;
 use parking_lot::Mutex;
 
-use crate::command::foreign_owner::OWNER_NOTE;
 use crate::command::left_behind::{HOME_NOTE, PROCESSES_NOTE};
 
 /// How the note on secrets begins.
 pub(super) const SECRETS_NOTE: &str = "Commands see secret files as empty";
 /// How the note on the user's git settings begins.
 pub(super) const GIT_NOTE: &str = "Your git settings that commands do not get";
+/// How the note on a workspace of another user begins.
+pub(super) const OWNER_NOTE: &str = "The workspace belongs to another user";
 /// Maximum number of notes that are remembered.
 const MAX_NOTES: usize = 1_000;
 

@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("what_a_command_leaves_is_looked_at_within_bounds", leaves),
     (
         "a_folder_that_the_user_does_not_have_is_kept_for_the_next_command",
-        kept,
+        keeps,
     ),
 ];
 
@@ -77,7 +77,7 @@ fn leaves() {
     assert_eq!(exit.left, LeftBehind::default());
 }
 
-fn kept() {
+fn keeps() {
     let (work, own) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let spec = |script: &str| {
         let mut spec = line(script, work.path());
