@@ -21,7 +21,7 @@ pub enum ValueUse {
 }
 
 /// Variables that bash prints as prompts (bash(1) "PROMPTING"): `PS4` before each command of a shell with `set -x`.
-const PROMPTS: &[&str] = &["PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"];
+const PROMPTS: &[&str] = &["PS0", "PS1", "PS2", "PS3", "PS4"];
 /// Files that shells run when they start (bash(1) "INVOCATION").
 const SCRIPTS: &[&str] = &["BASH_ENV", "ENV"];
 /// The beginning of the names by which bash takes functions from its environment.
@@ -45,7 +45,6 @@ const COMMANDS: &[&str] = &[
     "GIT_SEQUENCE_EDITOR",
     "GIT_SSH",
     "GIT_SSH_COMMAND",
-    "GIT_TRACE_CMD",
     "HGEDITOR",
     "KUBE_EDITOR",
     "LESSCLOSE",

@@ -251,7 +251,7 @@ mod tests {
     fn percent(character: char) -> String {
         let mut utf8 = [0; 4];
         let bytes = character.encode_utf8(&mut utf8).bytes();
-        bytes.map(|byte| format!("%{byte:02X}")).collect()
+        bytes.fold(String::new(), |all, byte| format!("{all}%{byte:02X}"))
     }
 
     fn percent_lower(character: char) -> String {

@@ -85,14 +85,14 @@ impl CommandView {
             return;
         }
         let is_run = |name: &str| !matches!(value_use(name), ValueUse::Read | ValueUse::Private);
-        let named = |word: &W| match split_assignment(word.text()) {
+        let named = |word: &W| {
             // `declare -n NAME=PS4`
-            Some((_, value)) => is_run(value),
-            None => {
-                // `printf -vPS4`, `read 'PS4[0]'`
-                let name = word.text().split('[').next().unwrap_or_default();
-                is_run(name) || (name.starts_with('-') && name.get(2..).is_some_and(is_run))
+            if let Some((_, value)) = split_assignment(word.text()) {
+                return is_run(value);
             }
+            // `printf -vPS4`, `read 'PS4[0]'`
+            let name = word.text().split('[').next().unwrap_or_default();
+            is_run(name) || (name.starts_with('-') && name.get(2..).is_some_and(is_run))
         };
         if words.iter().skip(1).any(named) {
             self.add_anything();
