@@ -99,7 +99,7 @@ pub(crate) async fn git_adds_no_placeholder(sandbox: &Sandbox) {
         ("echo 1 > a.txt; ls -a | grep -c '^.mcp.json$'", "1\n"),
         ("echo 2 > a.txt; git status --porcelain", " M a.txt\n"),
         ("git ls-files | grep -c '^\\.' || true", "0\n"),
-        ("git clean -nd", ""),
+        ("git clean -nd | grep -c ' [.]' || true", "0\n"),
     ] {
         let outcome = scene.call("run_command", json!({"command": line})).await;
         assert_eq!(stdout(&outcome), expect, "{line}: {outcome:?}");

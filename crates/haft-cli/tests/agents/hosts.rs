@@ -99,7 +99,7 @@ fn serve(stream: TcpStream, root: &Path) -> io::Result<()> {
     let answer = match (request.host(), request.path()) {
         (GIT, _) => request.by_git(root),
         (REGISTRY, path) if path == format!("/{PACKAGE}") => answer("200 OK", &known_package()),
-        (REGISTRY, path) if path.ends_with(".tgz") => {
+        (REGISTRY, path) if path == tarball() => {
             answer("200 OK", &std::fs::read(root.join("package.tgz"))?)
         }
         _ => answer("404 Not Found", b"{}"),
@@ -107,8 +107,13 @@ fn serve(stream: TcpStream, root: &Path) -> io::Result<()> {
     stream.get_mut().write_all(&answer)
 }
 
+/// The path of the package's archive.
+fn tarball() -> String {
+    format!("/{PACKAGE}/-/{PACKAGE}-1.0.0.tgz")
+}
+
 fn known_package() -> Vec<u8> {
-    let tarball = format!("http://{REGISTRY}/{PACKAGE}/-/{PACKAGE}-1.0.0.tgz");
+    let tarball = format!("http://{REGISTRY}{}", tarball());
     let version = json!({"name": PACKAGE, "version": "1.0.0", "dist": {"tarball": tarball}});
     let all =
         json!({"name": PACKAGE, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}});

@@ -248,12 +248,9 @@ fn undo_all(lab: &Lab) -> String {
     for run in lab.runs() {
         let run = run["run"].as_str().unwrap();
         let undone = lab.haft(&["runs", "undo", run, "--yes"]);
-        said += &format!(
-            "{run}: {:?}\n{}{}",
-            undone.status.code(),
-            lab::text(&undone.stdout),
-            lab::text(&undone.stderr)
-        );
+        let code = undone.status.code();
+        let (output, errors) = (lab::text(&undone.stdout), lab::text(&undone.stderr));
+        said.extend([format!("{run}: {code:?}\n"), output, errors]);
     }
     said
 }

@@ -39,6 +39,7 @@ mod forbidden;
 mod held;
 mod help;
 mod hook;
+mod hook_edits;
 mod hook_given;
 mod hook_marks;
 mod hook_prompts;
