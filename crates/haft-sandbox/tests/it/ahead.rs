@@ -296,6 +296,10 @@ fn own_limit() {
         (Some(64), false),
         (None, true),
         (Some(64), false),
+        // Less than the jail itself needs: it ends before it has told of its start.
+        (Some(1), false),
+        (Some(1), false),
+        (Some(512), true),
     ] {
         let (exit, stdout, stderr) = held(mib, if fits { "wc -c" } else { "sleep 50" });
         let shown = format!("{mib:?}: {exit:?} {stdout} {stderr}");
