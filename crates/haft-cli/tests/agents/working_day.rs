@@ -202,6 +202,7 @@ fn work(worker: &Worker, wrap: &str) -> Option<Day> {
     let (output, asked) = std::thread::scope(|scope| {
         let person = scope.spawn(|| answer_all(&lab, &stop));
         let output = ended_in_time(command);
+        stop_server(port);
         stop.store(true, Ordering::Relaxed);
         (output, person.join().unwrap())
     });
@@ -217,6 +218,14 @@ fn work(worker: &Worker, wrap: &str) -> Option<Day> {
         before,
         _hosts_folder: hosts_folder,
     })
+}
+
+/// Ends the server that an agent started without the jail, if it still runs because a step failed.
+fn stop_server(port: u16) {
+    use std::io::Write as _;
+    if let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", port)) {
+        let _ = stream.write_all(b"GET /stop HTTP/1.0\r\n\r\n");
+    }
 }
 
 fn free_port() -> u16 {

@@ -63,17 +63,11 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         refused("/etc/machine-id", fs::read("/etc/machine-id"))
     }),
     ("homes", |words| {
-        for folder in [
-            "/root",
-            "/home",
-            "/home/user",
-            "/var",
-            "/run",
-            "/srv",
-            "/mnt",
-        ] {
+        for folder in ["/root", "/home", "/home/user", "/var", "/srv", "/mnt"] {
             only(folder, &[])?;
         }
+        // It leads to the private folder.
+        only("/run", &["screen"])?;
         only("/sys", &["devices", "fs"])?;
         only("/sys/devices/system", &["cpu"])?;
         only("/sys/fs", &["cgroup"])?;
@@ -86,7 +80,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("root", |_| {
         let known = [
             "bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "tmp", "usr",
-            "nix", "gnu", "sys",
+            "nix", "gnu", "run", "sys",
         ];
         only("/", &known)?;
         let known = [
