@@ -92,16 +92,16 @@ impl Outside {
     /// If the line is empty.
     pub fn line(&self, command: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         let line = Commands::line(&RunCommandInput::from_line(command))?;
-        let mut effects = match &line.parts[..] {
-            [part] if line.writes.is_empty() && line.reads.is_empty() => match part.argv.as_deref()
-            {
-                Some(words) => self.words(line.clone(), words, cwd),
-                None => self.stated(line, cwd),
-            },
-            _ => match self.moves(&line, command, cwd) {
-                Some(effects) => effects,
-                None => self.stated(line, cwd),
-            },
+        let moved = self.moves(&line, command, cwd);
+        let mut effects = match (moved, &line.parts[..]) {
+            (Some(effects), _) => effects,
+            (None, [part]) if line.writes.is_empty() && line.reads.is_empty() => {
+                match part.argv.as_deref() {
+                    Some(words) => self.words(line.clone(), words, cwd),
+                    None => self.stated(line, cwd),
+                }
+            }
+            _ => self.stated(line, cwd),
         };
         effects.extend(ambiguity(command));
         Ok(effects)

@@ -83,6 +83,8 @@ fn a_command_elsewhere_reads_what_lies_there() {
         ("ls", Some(&*elsewhere), Ask),
         ("git log", Some(&*elsewhere), Ask),
         ("cat lib.rs", Some("src"), Allow),
+        ("cd ..", Some("src"), Allow),
+        ("cd ../..", Some("src"), Ask),
         ("cat file", Some("linked/away"), Ask),
         ("cat file", Some("~root"), Ask),
     ] {
