@@ -251,17 +251,15 @@ fn prepare(lab: &Lab, worker: &Worker, program: &Path, url: &str) -> Command {
     command
 }
 
-/// Undoes the runs of a day, the latest first; returns what haft said.
+/// Undoes the agent's session; returns what haft said.
 fn undo_all(lab: &Lab) -> String {
-    let mut said = String::new();
-    for run in lab.runs() {
-        let run = run["run"].as_str().unwrap();
-        let undone = lab.haft(&["runs", "undo", run, "--yes"]);
-        let code = undone.status.code();
-        let (output, errors) = (lab::text(&undone.stdout), lab::text(&undone.stderr));
-        said.extend([format!("{run}: {code:?}\n"), output, errors]);
-    }
-    said
+    let runs = lab.runs();
+    let of_session = runs.iter().find(|run| run["client"].is_string());
+    let run = of_session.unwrap()["run"].as_str().unwrap();
+    let undone = lab.haft(&["runs", "undo", run, "--session", "--yes"]);
+    let code = undone.status.code();
+    let (output, errors) = (lab::text(&undone.stdout), lab::text(&undone.stderr));
+    format!("{run}: {code:?}\n{output}{errors}")
 }
 
 /// The difference between two states of the workspace.
