@@ -53,7 +53,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         let shown = format!("{line}: {}", serde_json::to_string(&outcome).unwrap());
         assert_eq!(questions.len(), usize::from(is_asked), "{shown}");
         let meanings = questions.iter().flat_map(|one| &one.snapshot.meanings);
-        assert!(said(meanings).contains(words), "{shown} {questions:?}");
+        assert!(words_of(meanings).contains(words), "{shown} {questions:?}");
     }
     room(sandbox).await;
     undo(sandbox).await;
@@ -96,7 +96,7 @@ fn later_than(scene: &Scene, first: &str, path: &str, text: &str) {
     }
 }
 
-fn said<'a>(meanings: impl Iterator<Item = &'a Meaning>) -> String {
+fn words_of<'a>(meanings: impl Iterator<Item = &'a Meaning>) -> String {
     let lines = meanings.flat_map(|one| [vec![one.title.clone()], one.lines.clone()].concat());
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -122,7 +122,7 @@ async fn room(sandbox: &Sandbox) {
     let outcome = again.run("rm out/notes").await;
     let questions = again.questions();
     assert_eq!(questions.len(), 1, "{outcome:?}");
-    let words = said(questions[0].snapshot.meanings.iter());
+    let words = words_of(questions[0].snapshot.meanings.iter());
     assert!(words.contains("out/notes, 9 bytes: deleted"), "{words}");
 }
 

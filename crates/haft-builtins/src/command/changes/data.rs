@@ -54,6 +54,27 @@ pub struct UnappliedChange {
     pub kept: Option<String>,
 }
 
+/// What became of the times that a command left.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct TimesReport {
+    /// Number of files and folders that got their time.
+    pub(super) set: u64,
+    /// Says of the others that they kept theirs, and why.
+    pub(super) note: Option<String>,
+}
+
+impl TimesReport {
+    /// Creates the report of times none of which is set, for this reason.
+    pub(super) fn withheld(why: &str) -> Self {
+        Self {
+            set: 0,
+            note: Some(format!(
+                "the times of files that were only touched were not set: {why}"
+            )),
+        }
+    }
+}
+
 /// Adds the changes to name to those that are named, and returns the number of other files that were added or modified. Deleted and
 /// replaced files and mode changes are always named.
 pub(super) fn add_named(

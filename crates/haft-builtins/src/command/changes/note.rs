@@ -17,11 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::command::CommandData;
-use crate::command::changes::data::{self, AppliedChange, UnappliedChange};
+use crate::command::changes::data::{self, AppliedChange, TimesReport, UnappliedChange};
 use crate::command::changes::failed;
 use crate::command::changes::fate_table::{Fate, FateTable};
 use crate::command::changes::ignored_set::IgnoredSummary;
-use crate::command::changes::times::TimesReport;
 
 /// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";

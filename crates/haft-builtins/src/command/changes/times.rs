@@ -9,8 +9,8 @@ use std::path::Path;
 use haft::context::CallContext;
 use haft::permission::{Permission, Verdict};
 use haft::text::visible;
-use serde::{Deserialize, Serialize};
 
+use crate::command::changes::data::TimesReport;
 use crate::command::changes::effects::ChangeEffects;
 use crate::command::changes::fate_table::Fate;
 use crate::command::changes::pending::PendingChanges;
@@ -27,26 +27,6 @@ pub(super) enum DecidedBy {
     Policy,
     /// The user.
     User,
-}
-
-/// What became of the times that a command left.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct TimesReport {
-    /// Number of files and folders that got their time.
-    pub(super) set: u64,
-    /// Says of the others that they kept theirs, and why.
-    pub(super) note: Option<String>,
-}
-
-impl TimesReport {
-    fn withheld(why: &str) -> Self {
-        Self {
-            set: 0,
-            note: Some(format!(
-                "the times of files that were only touched were not set: {why}"
-            )),
-        }
-    }
 }
 
 impl Views {
