@@ -21,7 +21,7 @@ use crate::sys::unshare;
 pub(crate) struct HiddenPaths {
     folders: Vec<CString>,
     files: Vec<CString>,
-    /// This user, as the only one of a user namespace (user_namespaces(7)).
+    /// This user, as the only one of a user namespace (`user_namespaces(7)`).
     user: Vec<u8>,
     group: Vec<u8>,
 }

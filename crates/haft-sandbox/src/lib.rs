@@ -282,15 +282,14 @@ impl Inner {
             .as_ref()
             .filter(|_| jail::can_enter(&self.config));
         let kept = findings.and_then(|findings| findings.get(&about));
-        let found = match kept.as_deref().and_then(Probe::from_line) {
-            Some(kept) => kept,
-            None => {
-                let found = jail::probe(&self.config, self.machine()).await;
-                if let (Some(findings), Some(line)) = (findings, found.to_line()) {
-                    findings.put(&about, &line);
-                }
-                found
+        let found = if let Some(kept) = kept.as_deref().and_then(Probe::from_line) {
+            kept
+        } else {
+            let found = jail::probe(&self.config, self.machine()).await;
+            if let (Some(findings), Some(line)) = (findings, found.to_line()) {
+                findings.put(&about, &line);
             }
+            found
         };
         if let Some(origin) = &self.origin {
             // Fails if it knows already, or is probing itself.
