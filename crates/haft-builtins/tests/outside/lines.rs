@@ -34,7 +34,6 @@ fn reading_commands_in_the_workspace_pass() {
             "wc -l src/lib.rs && echo done",
             "cd src && cat lib.rs",
             "cd src && cd ..",
-            "cd src && cd .. && cd src",
             "for f in src/lib.rs README.md; do stat \"$f\"; done",
             "if [ -f README.md ]; then echo yes; fi",
             "date +%F",
