@@ -106,16 +106,17 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn a_state_folder_when_others_can_change_it_is_refused() {
         let is_root = rustix::process::geteuid().is_root();
         let rows: [(&str, bool, &str, Prepare); 11] = [
             ("as made", false, "", |_| ()),
             ("not there yet", false, "", |home| {
-                fs::remove_dir_all(home).unwrap()
+                fs::remove_dir_all(home).unwrap();
             }),
             ("readable by all", false, "", |home| mode(home, 0o755)),
             ("writable by all", false, "may be changed", |home| {
-                mode(home, 0o777)
+                mode(home, 0o777);
             }),
             (
                 "below a folder that is writable by all",
@@ -155,7 +156,7 @@ mod tests {
             ),
             ("of another user", true, "belongs to another user", give),
             ("with a database of another user", true, "haft.db", |home| {
-                give(&home.join("haft.db"))
+                give(&home.join("haft.db"));
             }),
             (
                 "with a rule of another user",

@@ -219,10 +219,7 @@ impl AgentSession {
                 ", for `{user}` at a server with the key {server}, which known_hosts has for several hosts: the command has also connected to one that it does not have"
             ));
         }
-        let purposes = named.into_iter().map(|(host, port)| match port {
-            SSH => format!("ssh:{host}"),
-            port => format!("ssh:{host}:{port}"),
-        });
+        let purposes = named.into_iter().map(purpose);
         let certificate = if certified {
             ", with its certificate"
         } else {
@@ -262,11 +259,19 @@ impl AgentSession {
     }
 }
 
-/// Whether the server at a place to which a command connected could have the key of any host: known_hosts does not have the place. A name at a
+/// Whether the server at a place to which a command connected could have the key of any host: `known_hosts` does not have the place. A name at a
 /// port of the web counts for none.
 fn may_be_any_server(known: &KnownHosts, host: &str, port: u16) -> bool {
     let by_address = host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
     (by_address || !WEB.contains(&port)) && !known.knows(host, port)
+}
+
+/// Returns the use of a key at this place, as rules name it.
+fn purpose((host, port): (String, u16)) -> String {
+    match port {
+        SSH => format!("ssh:{host}"),
+        port => format!("ssh:{host}:{port}"),
+    }
 }
 
 /// Returns a key's fingerprint as `ssh-keygen -l` shows it.

@@ -80,7 +80,8 @@ async fn answer(options: &GlobalOptions, agent: Agent) -> Result<HookReply, Stri
         Environment::read(),
     );
     let site = site.map_err(|problem| in_words(&problem))?;
-    Ok(HookProcess::new(&site, agent).answer(bytes).await)
+    // Large: it holds everything that is judged.
+    Ok(Box::pin(HookProcess::new(&site, agent).answer(bytes)).await)
 }
 
 /// Writes the answer and ends the process.

@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn the_block_holds_the_placeholders_and_nothing_else_changes() {
         let block = |names: &[&str]| {
-            let names: String = names.iter().map(|name| format!("/{name}\n")).collect();
+            let names: String = names.iter().flat_map(|name| ["/", name, "\n"]).collect();
             format!("{BEGIN}\n{names}{END}\n")
         };
         let held = |name: &str| !name.starts_with("gone");

@@ -63,7 +63,7 @@ fn is_too_large(folder: &Path) -> bool {
         }
         _ => {}
     }
-    let _ = File::create(&mark).and_then(|mark| mark.set_modified(std::time::SystemTime::now()));
+    let _ = File::create(&mark).and_then(|mark| mark.set_modified(haft::clock::wall()));
     exceeds(folder, MAX_BYTES, MAX_ENTRIES)
 }
 
@@ -112,7 +112,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let below = home.path().join("a/b");
         fs::create_dir_all(&below).unwrap();
-        fs::write(below.join("c"), [0; 20_000]).unwrap();
+        fs::write(below.join("c"), vec![0; 20_000]).unwrap();
         std::os::unix::fs::symlink("/", below.join("d")).unwrap();
         for (bytes, entries, expect) in [
             (MAX_BYTES, MAX_ENTRIES, false),

@@ -61,9 +61,9 @@ pub(super) fn probe(views: &Views) -> Result<Visibility, String> {
     let options = &views.options;
     let repository = views.workspace.repository().map(OutsideRepository::folder);
     let about = format!(
-        "views {:?} {:?} {repository:?} {:?}",
-        views.workspace.root(),
-        options.log.home(),
+        "views {} {} {repository:?} {:?}",
+        views.workspace.root().display(),
+        options.log.home().display(),
         options.home
     );
     let findings = views.sandbox.config().findings.as_ref();

@@ -118,6 +118,14 @@ pub(crate) async fn resume_decision(
     ask(views, &kept, context).await
 }
 
+fn dropped(one: &DroppedEntry) -> UnappliedChange {
+    UnappliedChange {
+        path: one.path.to_string_lossy().into_owned(),
+        why: one.why.to_owned(),
+        kept: None,
+    }
+}
+
 /// The changes found in a view.
 enum ChangeCollection {
     /// No changes: the result is final.
@@ -155,11 +163,6 @@ async fn collect(
         if leaves_nothing(&collected) && unjoined.is_empty() {
             return Ok(ChangeCollection::Nothing(Box::new(ended.result)));
         }
-        let dropped = |one: &DroppedEntry| UnappliedChange {
-            path: one.path.to_string_lossy().into_owned(),
-            why: one.why.to_owned(),
-            kept: None,
-        };
         let note = CommandNote {
             v: 1,
             room: views.options.log.room(&run),

@@ -232,10 +232,6 @@ fn understood(
         budget,
     };
     let mut found = look.meanings(&updates(&before, &after));
-    let worktrees: Vec<PathBuf> = folders
-        .iter()
-        .filter_map(|(_, worktree)| worktree.clone())
-        .collect();
     let parts: Vec<PathBuf> = folders.iter().map(|(part, _)| part.clone()).collect();
     found.extend(lost_entries(
         sides,
@@ -244,7 +240,7 @@ fn understood(
         &parts,
         &look.roots_after,
     ));
-    found.extend(stash_meanings(sides, &store, &worktrees, &lists, budget));
+    found.extend(stash_meanings(sides, &store, &folders, &lists, budget));
     for ((folder, worktree), head) in folders.into_iter().zip(&heads) {
         let tree = |target: &Option<Target>, refs: &Refs| {
             let id = refs.resolve(target.as_ref()?)?;

@@ -78,7 +78,7 @@ pub(super) struct StashLists {
 pub(super) fn stash_meanings(
     sides: &ChangeSides<'_>,
     store: &ObjectDatabase<'_>,
-    worktrees: &[PathBuf],
+    folders: &[(PathBuf, Option<PathBuf>)],
     lists: &StashLists,
     budget: &mut Budget,
 ) -> Vec<Meaning> {
@@ -91,7 +91,7 @@ pub(super) fn stash_meanings(
         .collect();
     let gone: Vec<&Stash> = before.iter().filter(|one| !is_in(after, one)).collect();
     for stash in gone.iter().take(MAX_STASHES) {
-        if is_taken_back(sides, store, worktrees, stash) {
+        if is_taken_back(sides, store, folders, stash) {
             found.push(meaning(store, "take back the stash", stash, budget));
         } else {
             let mut dropped = meaning(store, "drop the stash", stash, budget);
@@ -141,7 +141,7 @@ fn meaning(store: &ObjectDatabase<'_>, head: &str, stash: &Stash, budget: &mut B
 fn is_taken_back(
     sides: &ChangeSides<'_>,
     store: &ObjectDatabase<'_>,
-    worktrees: &[PathBuf],
+    folders: &[(PathBuf, Option<PathBuf>)],
     stash: &Stash,
 ) -> bool {
     let trees = store.commit(&stash.id).and_then(|commit| {
@@ -161,5 +161,6 @@ fn is_taken_back(
             is_object(sides, Side::After, &path, one.after) == Some(true)
         })
     };
-    all.len() <= MAX_COMPARED && worktrees.iter().any(is_in)
+    let mut worktrees = folders.iter().filter_map(|(_, worktree)| worktree.as_ref());
+    all.len() <= MAX_COMPARED && worktrees.any(is_in)
 }
