@@ -4,7 +4,7 @@
 //! It runs outside any jail, so its path comes from [`Places::program`](crate::places::Places::program), and never through a shell.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -259,17 +259,6 @@ impl DetachedProgram {
     pub fn ended_within(&self, limit: Duration) -> Option<ExitStatus> {
         self.ended.recv_timeout(limit).ok()
     }
-}
-
-/// Returns the programs of this name on a `PATH`, in order; relative folders are ignored.
-pub(crate) fn on_path(name: &str, path: &OsStr) -> impl Iterator<Item = PathBuf> {
-    let folders: Vec<_> = std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .collect();
-    let name = name.to_owned();
-    folders.into_iter().filter_map(move |folder| {
-        spawn::find(OsStr::new(&name), folder.as_os_str(), Path::new("/")).ok()
-    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod frames;
 mod guarded_names;
 pub(crate) mod guards;
 mod handed;
+mod home;
 mod inside;
 mod joiner;
 mod left_behind;
@@ -445,7 +446,7 @@ async fn plan(
         system::jail_names(&mut plan);
     }
     plan.env = environment(system, spec, &scratch);
-    home_folders(&mut plan, places, spec, &scratch)?;
+    home::plan(&mut plan, places, spec, &scratch)?;
     plan.grants.push((scratch, LandlockGrant::Write));
     if let Some(toolchains) = &spec.mounts.toolchains {
         toolchains::show(toolchains, &mut plan, own_root);
@@ -534,51 +535,6 @@ fn files(
             }));
     }
     Ok(())
-}
-
-/// Plans what is shown below the command's own home: views of folders of the user's, and made files.
-fn home_folders(
-    plan: &mut SupervisorPlan,
-    places: &Places,
-    spec: &CommandSpec,
-    scratch: &Path,
-) -> Result<(), StartError> {
-    let own_root = plan.strength() > Strength::LandlockSeccomp;
-    for one in spec.mounts.home.iter().filter(|_| own_root) {
-        let target = in_home(scratch, &one.at)?;
-        let Some(folder) = &one.folder else {
-            plan.entries.push(RootEntry::Bind {
-                source: one.view.upper.clone(),
-                target,
-                kind: BindMode::ReadWrite,
-            });
-            continue;
-        };
-        let Ok(lower) = places.admit(folder, PathPurpose::Named) else {
-            continue;
-        };
-        plan.entries
-            .push(repository::overlay(&one.view, lower, target)?);
-    }
-    for (at, bytes) in spec.mounts.home_files.iter().filter(|_| own_root) {
-        let target = in_home(scratch, at)?;
-        if let Some(folder) = target.parent().filter(|folder| *folder != scratch) {
-            let target = folder.to_owned();
-            plan.entries.push(RootEntry::PrivateDir { target });
-        }
-        let bytes = bytes.clone();
-        plan.entries.push(RootEntry::File { target, bytes });
-    }
-    Ok(())
-}
-
-/// Returns where a path below the command's own home lies in the jail.
-fn in_home(scratch: &Path, at: &Path) -> Result<PathBuf, StartError> {
-    let below = |part| matches!(part, std::path::Component::Normal(_));
-    if !at.components().all(below) {
-        return Err(wrong(at, "is not a path below HOME"));
-    }
-    Ok(scratch.join(at))
 }
 
 /// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.

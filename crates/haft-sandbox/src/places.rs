@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use self::toolchain::is_part;
 use self::way::resolved;
-use crate::host_program::on_path;
+use crate::spawn::on_path;
 
 /// The system's folders of programs and libraries: every jail shows them, and only an administrator
 /// can change them.

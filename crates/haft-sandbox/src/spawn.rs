@@ -99,6 +99,17 @@ pub(crate) fn find(program: &OsStr, path: &OsStr, cwd: &Path) -> io::Result<Path
     Err(kind.into())
 }
 
+/// Returns the programs of this name on a `PATH`, in order; relative folders are ignored.
+pub(crate) fn on_path(name: &str, path: &OsStr) -> impl Iterator<Item = PathBuf> {
+    let folders: Vec<_> = std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .collect();
+    let name = name.to_owned();
+    folders
+        .into_iter()
+        .filter_map(move |folder| find(OsStr::new(&name), folder.as_os_str(), Path::new("/")).ok())
+}
+
 /// Returns a descriptor to read `bytes` from: not a pipe, so that no task has to feed it while the command runs.
 pub(crate) fn memory_file(bytes: &[u8]) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;

@@ -219,7 +219,7 @@ impl AgentSession {
                 ", for `{user}` at a server with the key {server}, which known_hosts has for several hosts: the command has also connected to one that it does not have"
             ));
         }
-        let purposes = named.into_iter().map(purpose);
+        let purposes = named.iter().map(|(host, port)| purpose(host, *port));
         let certificate = if certified {
             ", with its certificate"
         } else {
@@ -267,7 +267,7 @@ fn may_be_any_server(known: &KnownHosts, host: &str, port: u16) -> bool {
 }
 
 /// Returns the use of a key at this place, as rules name it.
-fn purpose((host, port): (String, u16)) -> String {
+fn purpose(host: &str, port: u16) -> String {
     match port {
         SSH => format!("ssh:{host}"),
         port => format!("ssh:{host}:{port}"),
