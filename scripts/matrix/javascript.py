@@ -31,8 +31,9 @@ ROWS = [
      "lines": ["yarn add --exact ms@2.1.3", "yarn install --immutable", "yarn test"]},
     {"name": "bun", "needs": "bun", "npm": "bun@1", "registry": "npm",
      "files": {"package.json": package(), "work.test.ts": "import { expect, test } from 'bun:test';\nimport ms from 'ms';\n"
-               "test('two days', () => { expect(ms('2 days')).toBe(172800000); });\n"},
-     "lines": ["bun add ms@2", "bun install --frozen-lockfile", "bun test", "bun build work.test.ts --target=bun --outdir=dist"]},
+               "test('two days', () => { expect(ms('2 days')).toBe(172800000); });\n",
+               "main.ts": "import ms from 'ms';\nconsole.log(ms('2 days'));\n"},
+     "lines": ["bun add ms@2", "bun install --frozen-lockfile", "bun test", "bun build main.ts --target=bun --outdir=dist"]},
     {"name": "deno", "needs": "deno", "npm": "deno@2", "registry": "npm",
      "files": {"deno.json": '{"imports": {}}\n', "work_test.ts": "import ms from 'ms';\n"
                "Deno.test('two days', () => { if (ms('2 days') !== 172800000) throw Error(); });\n"},

@@ -106,7 +106,7 @@ async fn wrong_commands_say_what_is_wrong() {
         (
             json!({"command": "no-such-program-here"}),
             Failed,
-            "no such program",
+            "no program of this name",
         ),
         (json!({"command": "ls", "cwd": "none"}), NotFound, "none"),
         (

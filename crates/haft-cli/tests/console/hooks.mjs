@@ -70,11 +70,11 @@ await play({ settings }, async ({ server, page }) => {
   assert.match(byCodex.hookSpecificOutput.permissionDecisionReason, /not to b/);
   assert.equal(byGemini.decision, "allow", JSON.stringify(byGemini));
 
-  // Three runs, each with its agent's name; the record says who decided, and by which rule.
+  // Three runs, each with its agent's name and session; the record says who decided, and by which rule.
   await visit(page, server, "/runs");
   for (const agent of ["Claude Code", "Codex CLI", "Gemini CLI"]) await page.locator(".run-row", { hasText: agent }).waitFor();
   const runs = (await server.api("GET", "/runs")).value;
-  const by = (agent) => server.record(runs.find((run) => run.client === agent).run);
+  const by = (agent) => server.record(runs.find((run) => run.client?.startsWith(`${agent}, session `)).run);
   for (const agent of ["Claude Code", "Codex CLI", "Gemini CLI"]) {
     const line = by(agent).find((one) => one.approval);
     assert.match(line.rule, /Bash\(git push \*\)/, JSON.stringify(line));

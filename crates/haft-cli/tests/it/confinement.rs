@@ -277,7 +277,7 @@ fn ap9_a_line_is_run_by_bash_or_not_at_all() {
     let line = serde_json::json!({"command": "echo $'\\'; touch ran; #'"}).to_string();
     let enabled = "tools.enable=[\"commands\"]";
     let argv = serde_json::json!({"argv": ["/bin/bash", "-c", "echo"]}).to_string();
-    for (arguments, says) in [(line, "no other shell"), (argv, "no such program")] {
+    for (arguments, says) in [(line, "no other shell"), (argv, "there is no such file")] {
         let args = [
             "call",
             "run_command",
