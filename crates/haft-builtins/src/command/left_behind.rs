@@ -27,7 +27,7 @@ const HELPERS: [&str; 9] = [
 ];
 
 /// Caches, logs and histories below HOME, by how their paths begin, and what programs put into `/tmp`, which HOME is, under such names.
-const PASSING: [&str; 58] = [
+const PASSING: [&str; 62] = [
     ".ICE-unix",
     ".Test-unix",
     ".X",
@@ -50,7 +50,12 @@ const PASSING: [&str; 58] = [
     ".dotnet/corefx",
     ".font-unix",
     ".fuse",
+    ".gnupg/.#",
     ".gnupg/S.",
+    // haft puts public keys there, and gpg writes beside them.
+    ".gnupg/pubring.gpg",
+    ".gnupg/random_seed",
+    ".gnupg/trustdb.gpg",
     ".gradle",
     ".ivy2",
     ".java",

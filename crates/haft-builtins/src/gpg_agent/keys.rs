@@ -52,7 +52,7 @@ pub(super) struct GpgKeys {
     pub(super) version: String,
 }
 
-type KnownKeys = (Instant, Result<Arc<GpgKeys>, String>);
+type KnownKeys = (Instant, Arc<GpgKeys>);
 
 /// What is known of keys, by their names.
 #[derive(Debug, Default)]
@@ -64,11 +64,12 @@ impl GpgAgent {
         let mut known = self.known.0.lock().await;
         known.retain(|_, (since, _)| since.elapsed() < HOLDS);
         if let Some((_, found)) = known.get(names) {
-            return found.clone();
+            return Ok(Arc::clone(found));
         }
-        let found = self.find(names).await.map(Arc::new);
-        known.insert(names.to_owned(), (Instant::now(), found.clone()));
-        found
+        // What does not work may work for the next command: a key was made, an agent started.
+        let found = Arc::new(self.find(names).await?);
+        known.insert(names.to_owned(), (Instant::now(), Arc::clone(&found)));
+        Ok(found)
     }
 
     async fn find(&self, names: &[String]) -> Result<GpgKeys, String> {
@@ -76,6 +77,7 @@ impl GpgAgent {
         if let Some(name) = names.iter().find(|name| !is_name(name)) {
             return Err(format!("{name:?} names no key"));
         }
+        self.launch().await?;
         let list = ["--with-colons", "--with-keygrip", "--list-secret-keys"];
         let list = gpg_words(&list, &names);
         let listing = self.run(&self.gpg, list, MAX_LISTING).await;
@@ -106,6 +108,26 @@ impl GpgAgent {
             agent,
             version,
         })
+    }
+
+    /// Starts the user's agent if it does not run: as the user would, since it outlives haft. What [`run`](Self::run) started would find an
+    /// empty workspace for as long as it runs.
+    async fn launch(&self) -> Result<(), String> {
+        let own = self.variables.iter();
+        let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
+        let own = self.places.own_variables(own);
+        let program = HostProgram::new(&self.gpgconf, "gpgconf")
+            .with_arguments(["--launch", "gpg-agent"])
+            .with_variables(own.iter().map(|(name, value)| (&**name, &**value)));
+        let ran = tokio::task::spawn_blocking(move || program.run(PROGRAM_TIMEOUT)).await;
+        match ran {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(format!("`gpgconf --launch gpg-agent` failed ({status})")),
+            Ok(Err(error)) => Err(format!(
+                "`gpgconf --launch gpg-agent` does not work: {error}"
+            )),
+            Err(_) => Err("`gpgconf` could not be started".to_owned()),
+        }
     }
 
     /// Runs a program of the user's and returns what it prints.
@@ -139,7 +161,12 @@ impl GpgAgent {
 
 /// Returns gpg's words for these keys.
 fn gpg_words(options: &[&str], names: &[&str]) -> Vec<String> {
-    let quiet = ["--batch", "--no-tty", "--no-auto-check-trustdb"];
+    let quiet = [
+        "--batch",
+        "--no-tty",
+        "--no-auto-check-trustdb",
+        "--no-autostart",
+    ];
     let words = quiet.iter().chain(options).chain(&["--"]).chain(names);
     words.map(|word| (*word).to_owned()).collect()
 }

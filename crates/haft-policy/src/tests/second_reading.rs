@@ -472,6 +472,12 @@ fn what_a_variable_may_run_is_asked_about_where_a_rule_could_deny_it() {
         "GIT_EDITOR=\"$x\" git commit",
         "export GIT_EDITOR=$x; git commit",
         "BASH_ENV=$x bash -c true",
+        // The command's name is made when it runs.
+        "PS4='$(git${IFS}push)'; set -x; ls",
+        "PS4='$($(echo git) push)'; set -x; ls",
+        "PS1='`git${IFS}push`' bash -ic ls",
+        "A='x[$(git${IFS}push)]'; declare -i B=A",
+        "A='x[$(git${IFS}push)]' bash -c 'echo $((A))'",
     ] {
         assert_eq!(verdict(lists, line), ASK, "{line}");
     }

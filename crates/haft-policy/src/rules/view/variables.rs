@@ -14,6 +14,9 @@ use crate::commands::remembered::parse_line;
 use crate::commands::risk::are_harmless;
 use haft_files::glob::{Glob, GlobToken};
 
+/// What a shell replaces in a word.
+const EXPANDS: [char; 6] = ['$', '`', '*', '?', '{', '['];
+
 /// Builtins that name variables without giving them a value.
 const NAMING: &[&str] = &["export", "readonly", "unset"];
 
@@ -112,6 +115,10 @@ impl CommandView {
         // Arithmetic, indexes and prompts run what stands quoted in a value.
         if set.value.contains("$(") || set.value.contains('`') {
             for command in &fragments(&join_words(&[":", set.value])).commands {
+                // `git${IFS}push` is one word here, and two when it runs.
+                if command.first().is_some_and(|name| name.contains(EXPANDS)) {
+                    self.add_anything();
+                }
                 self.add_layers(&layers(command), folders, depth);
             }
         }
