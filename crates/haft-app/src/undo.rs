@@ -71,6 +71,10 @@ pub struct UndoRefusal {
     pub error: ToolError,
     /// What prevents the undo.
     pub conflicts: Vec<Conflict>,
+    /// What git can restore, where nothing else is to be undone.
+    pub left_alone: Vec<String>,
+    /// What nothing restores, and why.
+    pub stays: Vec<Conflict>,
 }
 
 /// The undo of a run, or of one call of it.
@@ -121,12 +125,16 @@ impl Undo {
             Box::new(UndoRefusal {
                 error,
                 conflicts: Vec::new(),
+                left_alone: Vec::new(),
+                stays: Vec::new(),
             })
         })?;
         match refusal(&plan) {
             Some(error) => Err(Box::new(UndoRefusal {
                 error,
+                left_alone: texts(&plan.left_alone),
                 conflicts: plan.conflicts,
+                stays: plan.stays,
             })),
             None => Ok(to_undo_plan(&plan)),
         }
@@ -184,6 +192,12 @@ impl Approver for PresetApprover {
     }
 }
 
+fn texts(paths: &[PathBuf]) -> Vec<String> {
+    let each = paths.iter();
+    each.map(|path| path.to_string_lossy().into_owned())
+        .collect()
+}
+
 fn to_undo_plan(plan: &UndoSteps) -> UndoPlan {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let renamed = |action: StepAction| {
@@ -205,7 +219,7 @@ fn to_undo_plan(plan: &UndoSteps) -> UndoPlan {
     });
     UndoPlan {
         steps: set_aside.chain(moved).chain(others).collect(),
-        left_alone: plan.left_alone.iter().map(|path| text(path)).collect(),
+        left_alone: texts(&plan.left_alone),
         stays: plan.stays.clone(),
         digest: digest(plan),
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haft_builtins::web::http::{FetchLimits, Http};
-use haft_hook::{Agent, HookEvent, HookReply, HookVerdict};
+use haft_hook::{Agent, HookEvent, HookEventKind, HookReply, HookVerdict};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
 
@@ -73,11 +73,14 @@ impl HookProcess {
         if let Some(reply) = asked.await {
             return reply;
         }
-        if event.call().is_none() {
+        let is_end = matches!(event.kind, HookEventKind::SessionEnd);
+        if event.call().is_none() && !is_end {
             // There is nothing to decide, and this process did not follow the call.
             return haft_hook::reply(&event, &HookVerdict::NoOpinion);
         }
-        self.start_server();
+        if !is_end {
+            self.start_server();
+        }
         let hooks = Hooks::new(&self.site, false);
         let reply = hooks
             .answer(HookInvocation {

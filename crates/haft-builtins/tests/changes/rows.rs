@@ -106,6 +106,33 @@ fn refused() -> Vec<Row> {
                 "mkdir -p out; echo built > out/x; echo after > tracked",
             )
         },
+        // A move is one change: until its new place is applied, what it moved stays.
+        Row {
+            settings: Settings {
+                says_no: true,
+                ..under(Profile::Trusted)
+            },
+            questions: 1,
+            fails: Some(ErrorKind::Denied),
+            left: &[".tool-versions", "tracked"],
+            ..row(
+                "what was moved to a denied place stays where it was",
+                "mv tracked .tool-versions",
+            )
+        },
+        Row {
+            settings: Settings {
+                says_no: true,
+                ..under(Profile::Trusted)
+            },
+            questions: 1,
+            fails: Some(ErrorKind::Denied),
+            left: &[".tool-versions", "tracked"],
+            ..row(
+                "what was overwritten after its copy was denied stays",
+                "cp tracked .tool-versions; echo other > tracked",
+            )
+        },
         Row {
             settings: Settings {
                 says_no: true,

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
 use crate::terminal::changes::meaning as meaning_lines;
+use haft::change::undo::Conflict;
 use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
@@ -113,14 +114,17 @@ pub(super) async fn undo_session(
     if !how.yes && !consent::agree(at, "undo what the session changed?", "undo")? {
         return Err(Problem::usage("not undone").advise("nothing was changed"));
     }
-    let mut undone = 0;
+    let (mut undone, mut left) = (0, UndoRemainder::default());
     for call in &found.calls {
         let name = format!("{} {}", call.run, call.call.as_deref().unwrap_or_default());
         let undo = Undo::new(app, call).await?.with_force(how.force);
         match undo.plan() {
-            Ok(_) => {}
-            // Its files are as they were before it: another call, or somebody, has undone it.
-            Err(refusal) if refusal.conflicts.is_empty() => continue,
+            Ok(plan) => left.add(plan.left_alone, plan.stays),
+            // Its files are as they were before it, or git has them.
+            Err(refusal) if refusal.conflicts.is_empty() => {
+                left.add(refusal.left_alone, refusal.stays);
+                continue;
+            }
             Err(refusal) => {
                 let problem = plan_problem(&refusal, how.force);
                 let what = format!(
@@ -142,14 +146,37 @@ pub(super) async fn undo_session(
         }
         undone += 1;
     }
-    let left = found.calls.len() - undone;
-    let nothing = match left {
+    left.git.sort();
+    left.git.dedup();
+    say_left(at, &left.git, &left.stays);
+    let nothing = match found.calls.len() - undone {
         0 => String::new(),
-        left => format!("; of {} nothing was left to undo", counted(left, "call")),
+        rest => format!("; of {} nothing was left to undo", counted(rest, "call")),
     };
     at.screen
         .out(&format!("undid {}{nothing}\n", counted(undone, "call")))?;
-    Ok(Exit::Done)
+    Ok(match left.stays.is_empty() {
+        true => Exit::Done,
+        false => Exit::Failed,
+    })
+}
+
+/// What an undo of several calls leaves.
+#[derive(Debug, Default)]
+struct UndoRemainder {
+    git: Vec<String>,
+    stays: Vec<Conflict>,
+}
+
+impl UndoRemainder {
+    fn add(&mut self, git: Vec<String>, stays: Vec<Conflict>) {
+        self.git.extend(git);
+        for one in stays {
+            if !self.stays.contains(&one) {
+                self.stays.push(one);
+            }
+        }
+    }
 }
 
 /// The user who asks for an undo here.
@@ -185,15 +212,27 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     for step in &plan.steps {
         at.screen.say(&line(step));
     }
-    if let Some(first) = plan.left_alone.first() {
+    say_left(at, &plan.left_alone, &plan.stays);
+    if yes {
+        return Ok(());
+    }
+    if consent::agree(at, "undo these changes?", "undo")? {
+        return Ok(());
+    }
+    Err(Problem::usage("not undone").advise("nothing was changed"))
+}
+
+/// Says what an undo leaves to git, and what nothing restores.
+fn say_left(at: &Invocation, git: &[String], stays: &[Conflict]) {
+    if let Some(first) = git.first() {
         let path = visible::path(first);
-        let line = match plan.left_alone.len() {
+        let line = match git.len() {
             1 => format!("left to git  {path}"),
             count => format!("left to git  {count} files of a repository, {path} first"),
         };
         at.screen.say(&styled(DIM, &line));
     }
-    for one in &plan.stays {
+    for one in stays {
         let path = visible::path(&one.path.to_string_lossy());
         let why = one.why;
         let then = if one.lost {
@@ -204,13 +243,6 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
         at.screen
             .say(&styled(RED, &format!("not undone   {path}: {why}{then}")));
     }
-    if yes {
-        return Ok(());
-    }
-    if consent::agree(at, "undo these changes?", "undo")? {
-        return Ok(());
-    }
-    Err(Problem::usage("not undone").advise("nothing was changed"))
 }
 
 fn line(step: &UndoStep) -> String {

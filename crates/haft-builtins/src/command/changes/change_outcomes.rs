@@ -1,6 +1,6 @@
 //! `ChangeOutcomes`: decides each change of a command from the policy's verdicts, and groups changes that only make sense together.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -63,6 +63,7 @@ impl<'a> ChangeOutcomes<'a> {
         on_partial: OnPartial,
         repository: impl FnMut(&Path) -> Option<PathBuf>,
     ) -> FateTable {
+        self.join_moves();
         self.join_repositories(repository);
         self.join_deleted_folders();
         self.join_folders();
@@ -73,6 +74,34 @@ impl<'a> ChangeOutcomes<'a> {
             );
         }
         FateTable::new(Arc::clone(self.changes), self.fates)
+    }
+
+    /// Joins what takes a content away with where the command put it: until that is applied, the content would be nowhere.
+    fn join_moves(&mut self) {
+        let content = |state: &Option<EntryState>| match state {
+            Some(EntryState::File { sha256, bytes, .. }) if *bytes > 0 => Some((*bytes, *sha256)),
+            _ => None,
+        };
+        let mut places: HashMap<_, Fate> = HashMap::new();
+        for (change, fate) in self.changes.iter().zip(&self.fates) {
+            let put = content(&change.after)
+                .filter(|_| content(&change.after) != content(&change.before));
+            let Some(put) = put else {
+                continue;
+            };
+            let known = places.entry(put).or_insert_with(|| fate.clone());
+            // One place is enough.
+            if *fate == Fate::Allowed {
+                *known = Fate::Allowed;
+            }
+        }
+        for (change, fate) in self.changes.iter().zip(&mut self.fates) {
+            let taken = content(&change.before)
+                .filter(|_| content(&change.after) != content(&change.before));
+            if let Some(place) = taken.and_then(|taken| places.get(&taken)) {
+                *fate = stricter(fate, place, "where the command moved it to is not applied");
+            }
+        }
     }
 
     /// Joins changes of the same repository: half of them would break it, and half of a new one would stay after a refusal.
