@@ -267,14 +267,13 @@ fn a_server_outlives_the_agents_shell_and_is_listed_and_stopped() {
             .then_some(())
     };
     wait("the command goes on", beats);
-    let listed = lab.run(&["runs", "list", "--json"]).json();
-    let run = listed
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|run| run.to_string().contains("bash server.sh"));
-    let run = run.unwrap_or_else(|| panic!("{listed:#}"));
-    assert_eq!(run["client"], "Claude Code, session s", "{run:#}");
+    // What is noted beside the start of a run comes a moment later.
+    let run = wait("the run with its client", || {
+        let listed = lab.run(&["runs", "list", "--json"]).json();
+        let mut runs = listed.as_array()?.iter();
+        let run = runs.find(|run| run.to_string().contains("bash server.sh"))?;
+        (run["client"] == "Claude Code, session s").then(|| run.clone())
+    });
     let id = run["run"].as_str().unwrap();
     let shown = lab.run(&["runs", "show", id]);
     assert!(shown.stdout.contains("bash server.sh"), "{}", shown.stdout);
