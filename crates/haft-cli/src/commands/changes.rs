@@ -16,7 +16,8 @@ use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::run::selection::RunSelection;
 use haft_app::undo::{
-    StepAction, Undo, UndoApprover, UndoPlan, UndoRefusal, UndoStep, changes_of_session,
+    SessionChanges, StepAction, Undo, UndoApprover, UndoPlan, UndoRefusal, UndoStep,
+    changes_of_session,
 };
 use haft_app::view::changes::{FileReport, ReportLimits, report};
 
@@ -101,16 +102,7 @@ pub(super) async fn undo_session(
 ) -> ExitResult {
     let mut signals = Signals::heard()?;
     let found = changes_of_session(app, &selection(app, of)?.run).await?;
-    for path in found.paths.iter().take(LISTED) {
-        at.screen
-            .say(&format!("changed    {}", visible::path(path)));
-    }
-    let calls = counted(found.calls.len(), "call");
-    let files = counted(found.paths.len(), "path");
-    at.screen.say(&styled(
-        DIM,
-        &format!("{calls} of the session changed {files}"),
-    ));
+    show_changed(at, &found);
     if !how.yes && !consent::agree(at, "undo what the session changed?", "undo")? {
         return Err(Problem::usage("not undone").advise("nothing was changed"));
     }
@@ -155,10 +147,29 @@ pub(super) async fn undo_session(
     };
     at.screen
         .out(&format!("undid {}{nothing}\n", counted(undone, "call")))?;
-    Ok(match left.stays.is_empty() {
-        true => Exit::Done,
-        false => Exit::Failed,
+    Ok(if left.stays.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Failed
     })
+}
+
+/// Shows which paths a session changed, and in how many calls.
+fn show_changed(at: &Invocation, found: &SessionChanges) {
+    let paths = found.paths.iter();
+    let (of_git, files): (Vec<&String>, Vec<&String>) =
+        paths.partition(|path| path.starts_with(".git/"));
+    for path in files.iter().take(LISTED) {
+        let path = visible::path(path);
+        at.screen.say(&format!("changed    {path}"));
+    }
+    let sum = format!(
+        "{} of the session changed {}, {} of them in .git",
+        counted(found.calls.len(), "call"),
+        counted(found.paths.len(), "path"),
+        of_git.len()
+    );
+    at.screen.say(&styled(DIM, &sum));
 }
 
 /// What an undo of several calls leaves.
