@@ -27,11 +27,18 @@ pub(crate) struct HiddenPaths {
 }
 
 impl HiddenPaths {
-    /// Takes what is there of these canonical paths.
+    /// Takes what is there of these canonical paths. One below another is not there any more once that is hidden.
     pub(crate) fn new(paths: &[PathBuf]) -> io::Result<Self> {
         let text = |path: &Path| CString::new(path.as_os_str().as_bytes());
         let (mut folders, mut files) = (Vec::new(), Vec::new());
+        let mut hidden: Vec<&Path> = Vec::new();
+        let mut paths: Vec<&PathBuf> = paths.iter().collect();
+        paths.sort();
         for path in paths {
+            if hidden.iter().any(|above| path.starts_with(above)) {
+                continue;
+            }
+            hidden.push(path);
             match path.symlink_metadata() {
                 Ok(meta) if meta.is_dir() => folders.push(text(path)?),
                 Ok(_) => files.push(text(path)?),

@@ -354,7 +354,8 @@ mod tests {
         fs::write(root.join("one"), "escaped\n").unwrap();
         fs::write(root.join("other"), "kept\n").unwrap();
         std::os::unix::fs::symlink(work.join("bin/tell"), root.join("link")).unwrap();
-        let changeable = [work, root.join("one"), root.join("missing")];
+        let below = work.join("bin");
+        let changeable = [below, work, root.join("one"), root.join("missing")];
         let places = Places::declared([root.join("state")], changeable);
         let script = "cd \"$ROOT\"; ./link; tell; sh './my work/bin/tell'; cat one other; ls -A 'my work'; touch other 'my work/x'; id -u";
         let asked = HostProgram::new(Path::new("/bin/sh"), "sh")

@@ -1,4 +1,4 @@
-//! Refuses a state folder that another user can change: whoever writes there decides what is allowed.
+//! Refuses a state folder that another user can change: that user would decide what is allowed.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ const MOST: usize = 65_536;
 pub(super) fn check(home: &Path) -> Result<(), Problem> {
     let refuse = |why: String| {
         Problem::settings(format!(
-            "the state folder is not safe: {why}; who can change it decides what haft allows"
+            "the state folder is not safe: {why}; its rules and decisions could be another user's"
         ))
         .at(SourceLocation::file(home))
         .advise(format!(
@@ -56,7 +56,7 @@ pub(super) fn check(home: &Path) -> Result<(), Problem> {
 fn check_entries(folder: &Path) -> Result<(), String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        // A path that is no folder is refused by whatever needs the folder, with its own message.
+        // The code that needs the folder refuses a file in its place, with a message of its own.
         Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Ok(()),
         Err(error) => return Err(format!("{}: {error}", folder.display())),
     };

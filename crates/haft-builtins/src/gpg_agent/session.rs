@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::CommandGpg;
 use super::keys::SigningKey;
 use super::line;
-use super::upstream::{self, AgentError, AgentRequest};
+use super::upstream::{self, AgentRequest, AnswerError};
 use crate::proxy::logins::LoginUse;
 use crate::signatures::MAX_SIGNATURES;
 
@@ -69,7 +69,7 @@ const FAILED: AgentFault = AgentFault {
 };
 
 /// What a line is answered with.
-enum Reply {
+enum LineAnswer {
     Ok,
     Data(Vec<u8>),
     /// A line of a status.
@@ -78,7 +78,7 @@ enum Reply {
     Bye,
 }
 
-impl From<AgentFault> for Reply {
+impl From<AgentFault> for LineAnswer {
     fn from(fault: AgentFault) -> Self {
         Self::Error(fault.code, fault.text.to_owned())
     }
@@ -103,7 +103,7 @@ impl GpgSession {
         }
     }
 
-    /// Answers lines until the client disconnects, is idle or sends what is no line.
+    /// Answers lines until the client disconnects, is idle or sends something that is not a line.
     pub(super) async fn serve(mut self, client: UnixStream) {
         let mut client = BufReader::new(client);
         if send(&mut client, b"OK haft signs for commands\n")
@@ -117,7 +117,7 @@ impl GpgSession {
                 return;
             };
             let reply = self.answer(&String::from_utf8_lossy(&text)).await;
-            let ends = matches!(reply, Reply::Bye);
+            let ends = matches!(reply, LineAnswer::Bye);
             if send(&mut client, &reply.to_lines()).await.is_err() || ends {
                 return;
             }
@@ -125,46 +125,46 @@ impl GpgSession {
     }
 
     /// Returns the answer to a line. What is not known is forbidden.
-    async fn answer(&mut self, text: &str) -> Reply {
+    async fn answer(&mut self, text: &str) -> LineAnswer {
         let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
         let rest = rest.trim();
         match word.to_ascii_uppercase().as_str() {
-            "BYE" => Reply::Bye,
-            "NOP" | "SETKEYDESC" => Reply::Ok,
+            "BYE" => LineAnswer::Bye,
+            "NOP" | "SETKEYDESC" => LineAnswer::Ok,
             "RESET" => {
                 (self.key, self.hash) = (None, None);
-                Reply::Ok
+                LineAnswer::Ok
             }
             "OPTION" => {
                 let name = rest.split(['=', ' ']).next().unwrap_or_default();
                 let is_known = OPTIONS.contains(&name.trim_start_matches("--"));
                 if is_known {
-                    Reply::Ok
+                    LineAnswer::Ok
                 } else {
                     FORBIDDEN.into()
                 }
             }
             "GETINFO" => match rest {
-                "version" => Reply::Data(self.agent.keys.version.clone().into_bytes()),
-                "restricted" => Reply::Ok,
+                "version" => LineAnswer::Data(self.agent.keys.version.clone().into_bytes()),
+                "restricted" => LineAnswer::Ok,
                 _ => FORBIDDEN.into(),
             },
             "HAVEKEY" => self.have(rest),
             "KEYINFO" => match self.key_of(rest) {
-                Some(key) => Reply::Status(format!("KEYINFO {} D - - - P - - -", key.grip)),
+                Some(key) => LineAnswer::Status(format!("KEYINFO {} D - - - P - - -", key.grip)),
                 None => NO_KEY.into(),
             },
             "SIGKEY" => {
                 self.key = self.key_of(rest).cloned();
                 match self.key {
-                    Some(_) => Reply::Ok,
+                    Some(_) => LineAnswer::Ok,
                     None => NO_KEY.into(),
                 }
             }
             "SETHASH" => {
                 self.hash = read_hash(rest);
                 match self.hash {
-                    Some(_) => Reply::Ok,
+                    Some(_) => LineAnswer::Ok,
                     None => PARAMETER.into(),
                 }
             }
@@ -179,22 +179,22 @@ impl GpgSession {
     }
 
     /// Says whether one of the keys is here; asked for a list, names those that sign.
-    fn have(&self, rest: &str) -> Reply {
+    fn have(&self, rest: &str) -> LineAnswer {
         if rest == "--list" || rest.starts_with("--list=") {
             let keys = self.agent.keys.keys.iter();
             let grips = keys.filter_map(|key| bytes_of(&key.grip)).flatten();
-            return Reply::Data(grips.collect());
+            return LineAnswer::Data(grips.collect());
         }
         let mut wanted = rest.split_whitespace();
         if wanted.any(|grip| self.key_of(grip).is_some()) {
-            Reply::Ok
+            LineAnswer::Ok
         } else {
             NO_KEY.into()
         }
     }
 
     /// Has the host's agent sign, if the use of the key is allowed.
-    async fn sign(&mut self) -> Reply {
+    async fn sign(&mut self) -> LineAnswer {
         let (Some(key), Some((algorithm, hash))) = (&self.key, &self.hash) else {
             return PARAMETER.into();
         };
@@ -229,21 +229,21 @@ impl GpgSession {
             hash: (*algorithm, hash),
         };
         match upstream::sign(&request, agent.patience).await {
-            Ok(signature) => Reply::Data(signature),
+            Ok(signature) => LineAnswer::Data(signature),
             Err(error) => {
                 let why = error.in_words(agent.patience);
                 agent.judge.note_refused(&login.purpose, why);
                 match error {
-                    AgentError::Refused(code, text) => Reply::Error(code, text),
-                    AgentError::Silent => TIMEOUT.into(),
-                    AgentError::Unreachable(..) | AgentError::Malformed => FAILED.into(),
+                    AnswerError::Refused(code, text) => LineAnswer::Error(code, text),
+                    AnswerError::Silent => TIMEOUT.into(),
+                    AnswerError::Unreachable(..) | AnswerError::Malformed => FAILED.into(),
                 }
             }
         }
     }
 }
 
-impl Reply {
+impl LineAnswer {
     /// Returns the lines of the answer.
     fn to_lines(&self) -> Vec<u8> {
         match self {

@@ -28,16 +28,16 @@ const PINENTRY: &[u8] = b"PINENTRY_LAUNCHED";
 
 /// Why the agent did not answer as it should.
 #[derive(Debug)]
-pub(super) enum AgentError {
+pub(super) enum AnswerError {
     Unreachable(PathBuf, io::Error),
     Silent,
-    /// It said what is no answer.
+    /// Its answer cannot be read.
     Malformed,
     /// It refused, with this number and text.
     Refused(u32, String),
 }
 
-impl AgentError {
+impl AnswerError {
     /// Returns what happened, and what to do, as a sentence without its end.
     pub(super) fn in_words(&self, patience: Duration) -> String {
         match self {
@@ -50,7 +50,7 @@ impl AgentError {
                  terminal, so that it knows the passphrase)",
                 patience.as_secs()
             ),
-            Self::Malformed => "gpg-agent said something that is no answer".to_owned(),
+            Self::Malformed => "gpg-agent's answer cannot be read: `gpgconf --kill gpg-agent` ends it, and the next signature starts it anew".to_owned(),
             Self::Refused(_, text) => format!("gpg-agent did not sign: {text}"),
         }
     }
@@ -83,17 +83,17 @@ pub(super) fn options(variables: &[(String, String)]) -> Vec<String> {
 }
 
 /// Returns the agent's version.
-pub(super) async fn version(agent: &Path, patience: Duration) -> Result<String, AgentError> {
+pub(super) async fn version(agent: &Path, patience: Duration) -> Result<String, AnswerError> {
     let asked = async {
         let mut link = AgentLink::open(agent).await?;
         link.say("GETINFO version").await
     };
     let version = timeout(patience, asked).await;
-    let version = version.map_err(|_| AgentError::Silent)??;
+    let version = version.map_err(|_| AnswerError::Silent)??;
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".-+".contains(byte);
     match String::from_utf8(version) {
         Ok(text) if text.len() < 40 && text.as_bytes().iter().all(is_plain) => Ok(text),
-        _ => Err(AgentError::Malformed),
+        _ => Err(AnswerError::Malformed),
     }
 }
 
@@ -101,13 +101,13 @@ pub(super) async fn version(agent: &Path, patience: Duration) -> Result<String, 
 pub(super) async fn sign(
     request: &AgentRequest<'_>,
     patience: Duration,
-) -> Result<Vec<u8>, AgentError> {
+) -> Result<Vec<u8>, AnswerError> {
     let asked = async {
         let mut link = AgentLink::open(request.agent).await?;
         for option in request.options {
             // An agent that does not know one asks its user elsewhere.
             match link.say(option).await {
-                Ok(_) | Err(AgentError::Refused(..)) => {}
+                Ok(_) | Err(AnswerError::Refused(..)) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -120,7 +120,7 @@ pub(super) async fn sign(
     };
     timeout(patience, asked)
         .await
-        .map_err(|_| AgentError::Silent)?
+        .map_err(|_| AnswerError::Silent)?
 }
 
 /// A connection to the host's agent.
@@ -130,9 +130,9 @@ struct AgentLink<'a> {
 }
 
 impl<'a> AgentLink<'a> {
-    async fn open(at: &'a Path) -> Result<Self, AgentError> {
+    async fn open(at: &'a Path) -> Result<Self, AnswerError> {
         let stream = UnixStream::connect(at).await;
-        let stream = stream.map_err(|error| AgentError::Unreachable(at.to_owned(), error))?;
+        let stream = stream.map_err(|error| AnswerError::Unreachable(at.to_owned(), error))?;
         let stream = BufReader::new(stream);
         let mut link = Self { at, stream };
         link.answer().await?;
@@ -140,25 +140,25 @@ impl<'a> AgentLink<'a> {
     }
 
     /// Says one line and returns the data of the answer.
-    async fn say(&mut self, words: &str) -> Result<Vec<u8>, AgentError> {
+    async fn say(&mut self, words: &str) -> Result<Vec<u8>, AnswerError> {
         self.send(words).await?;
         self.answer().await
     }
 
-    async fn send(&mut self, words: &str) -> Result<(), AgentError> {
+    async fn send(&mut self, words: &str) -> Result<(), AnswerError> {
         if words.len() >= line::MAX_LINE {
-            return Err(AgentError::Malformed);
+            return Err(AnswerError::Malformed);
         }
         let sent = self.stream.write_all(format!("{words}\n").as_bytes()).await;
-        sent.map_err(|error| AgentError::Unreachable(self.at.to_owned(), error))
+        sent.map_err(|error| AnswerError::Unreachable(self.at.to_owned(), error))
     }
 
-    async fn answer(&mut self) -> Result<Vec<u8>, AgentError> {
+    async fn answer(&mut self) -> Result<Vec<u8>, AnswerError> {
         let mut data = Vec::new();
         for _ in 0..MAX_LINES {
             let read = line::read(&mut self.stream).await;
-            let read = read.map_err(|error| AgentError::Unreachable(self.at.to_owned(), error))?;
-            let line = read.ok_or(AgentError::Malformed)?;
+            let read = read.map_err(|error| AnswerError::Unreachable(self.at.to_owned(), error))?;
+            let line = read.ok_or(AnswerError::Malformed)?;
             let (word, rest) = match line.iter().position(|byte| *byte == b' ') {
                 Some(at) => (&line[..at], &line[at + 1..]),
                 None => (&line[..], &[][..]),
@@ -166,7 +166,7 @@ impl<'a> AgentLink<'a> {
             match word {
                 b"OK" => return Ok(data),
                 b"ERR" => return Err(refused(rest)),
-                b"D" => data.extend(line::unescape(rest).ok_or(AgentError::Malformed)?),
+                b"D" => data.extend(line::unescape(rest).ok_or(AnswerError::Malformed)?),
                 b"INQUIRE" if rest.starts_with(PINENTRY) => self.send("END").await?,
                 // It would ask for a passphrase, which haft has not.
                 b"INQUIRE" => self.send("CAN").await?,
@@ -174,19 +174,19 @@ impl<'a> AgentLink<'a> {
                 _ => {}
             }
             if data.len() > MAX_ANSWER {
-                return Err(AgentError::Malformed);
+                return Err(AnswerError::Malformed);
             }
         }
-        Err(AgentError::Malformed)
+        Err(AnswerError::Malformed)
     }
 }
 
-fn refused(rest: &[u8]) -> AgentError {
+fn refused(rest: &[u8]) -> AnswerError {
     let text = String::from_utf8_lossy(rest);
     let (code, text) = text.split_once(' ').unwrap_or((&text, "no reason given"));
     let text: String = text.chars().take(MAX_TEXT).collect();
     match code.parse() {
-        Ok(code) => AgentError::Refused(code, haft::text::visible::line(&text)),
-        Err(_) => AgentError::Malformed,
+        Ok(code) => AnswerError::Refused(code, haft::text::visible::line(&text)),
+        Err(_) => AnswerError::Malformed,
     }
 }

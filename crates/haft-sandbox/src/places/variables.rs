@@ -28,7 +28,15 @@ impl Places {
     /// Whether a text names, by an absolute path, a file or folder that tools may change or create: such a folder's own name stands somewhere
     /// in it, whatever stands around it, or a path leads there over links. A path may have any characters, and begin after any (`-I/w/lib`).
     fn names_changeable(&self, text: &str) -> bool {
-        let has = |folder: &PathBuf| folder.to_str().is_some_and(|name| text.contains(name));
+        // `/w` does not stand in `/www`.
+        let goes_on = |c: char| c.is_alphanumeric() || "_.-".contains(c);
+        let has = |folder: &PathBuf| {
+            let mut found = folder.to_str().into_iter().flat_map(|name| {
+                text.match_indices(name)
+                    .map(|(at, name)| &text[at + name.len()..])
+            });
+            found.any(|rest| !rest.starts_with(goes_on))
+        };
         let ends = |c: char| c.is_whitespace() || ":=,;\"'!".contains(c);
         let mut words = text.split_inclusive(ends).scan(0, |at, word| {
             let begin = *at;
@@ -80,6 +88,7 @@ mod tests {
             ("RUBYOPT", &*format!("-I{at}/lib -rx")),
             ("BY_LINK", &*format!("-I{link}/lib")),
             ("URL", "https://example.com/a/b?c=/d"),
+            ("BESIDE", &*format!("{at}x/lib")),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
         let given = values.iter().map(|(name, value)| (&**name, &**value));
@@ -95,7 +104,8 @@ mod tests {
                 "HOME=/home/ann",
                 "LANG=C.UTF-8",
                 "EMPTY=",
-                "URL=https://example.com/a/b?c=/d"
+                "URL=https://example.com/a/b?c=/d",
+                &*format!("BESIDE={at}x/lib")
             ]
         );
     }

@@ -33,7 +33,7 @@ const TOGETHER: Duration = Duration::from_millis(10);
 /// Masks the values of headers, and leaves out those whose names hold a value.
 pub(super) fn mask_headers(headers: &mut HeaderMap, secret: &LoginSecret) {
     let masked = |bytes: &[u8]| {
-        let mut window = Window::default();
+        let mut window = SearchWindow::default();
         window.add(bytes, Instant::now());
         let masked = window.give_all(secret);
         (masked != bytes).then_some(masked)
@@ -53,7 +53,7 @@ pub(super) fn mask_headers(headers: &mut HeaderMap, secret: &LoginSecret) {
 
 /// The end of what has come, in which a value may have begun.
 #[derive(Default)]
-struct Window {
+struct SearchWindow {
     /// As it came: never longer than a value can be, between two pieces.
     read: Vec<u8>,
     /// The end of that, as far as it was not passed on, masked.
@@ -63,7 +63,7 @@ struct Window {
     lists: SearchLists,
 }
 
-impl Window {
+impl SearchWindow {
     fn add(&mut self, more: &[u8], now: Instant) {
         self.read.extend_from_slice(more);
         self.held.extend_from_slice(more);
@@ -135,7 +135,7 @@ impl Window {
 pub(super) struct MaskedBody {
     body: ProxyBody,
     secret: Arc<LoginSecret>,
-    window: Window,
+    window: SearchWindow,
     /// A frame without data that follows the bytes that are held.
     next: Option<Frame<Bytes>>,
     ended: bool,
@@ -153,7 +153,7 @@ impl MaskedBody {
         Self {
             body,
             secret,
-            window: Window::default(),
+            window: SearchWindow::default(),
             next: None,
             ended: false,
             timer: Box::pin(sleep(PATIENCE)),
