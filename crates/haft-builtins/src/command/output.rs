@@ -179,9 +179,10 @@ async fn watched(
     };
     // The command blocks if its output must be delivered completely.
     let exact = progress.is_exact().then(|| Followers::of(running, shown));
+    let written = |r: &RunningCommand| r.live().total() + r.stderr().total();
+    // Read before what it counts is shown: a command may write, and then wait for long, at any moment.
+    let mut seen = shown.out + shown.err;
     loop {
-        let written = |r: &RunningCommand| r.live().total() + r.stderr().total();
-        let seen = written(running);
         let waited = running.wait_for(|r| written(r) != seen, deadline).await;
         let late = waited == WaitOutcome::TimedOut;
         // Collects output for a moment or up to a size, so that a flood becomes few events.
@@ -195,6 +196,7 @@ async fn watched(
             },
             WaitOutcome::TimedOut => None,
         };
+        seen = written(running);
         match &exact {
             Some(followers) => followers.show(running, shown, progress).await,
             None => show(running, shown, progress),

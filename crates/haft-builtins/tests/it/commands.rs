@@ -472,6 +472,33 @@ async fn a_screen_that_watches_several_waits_sees_one_stream() {
     }
 }
 
+/// Found as: what a command wrote before anybody watched was shown only once it wrote more.
+#[tokio::test]
+async fn a_screen_that_begins_to_watch_sees_what_a_waiting_command_wrote_before() {
+    let scene = scene();
+    let screen = Arc::new(Screen::default());
+    let line = "echo on; touch wrote; exec sleep 600";
+    let started = scene
+        .data("run_command", json!({"command": line, "background": true}))
+        .await;
+    while !scene.at("wrote").exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let session = scene.session.watched_by(Arc::clone(&screen) as _);
+    let args = json!({"task": started["task"], "timeout_s": 600});
+    let waiting = ToolCall::new("await_command", args.to_string());
+    let shown = async {
+        while !screen.0.lock().iter().any(|event| &*event.text == "on\n") {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        outcome = scene.executor.execute(&session, waiting) => panic!("{outcome:?}"),
+        () = shown => {}
+    }
+    scene.session.cancel();
+}
+
 #[tokio::test]
 async fn a_screen_is_told_as_often_as_its_pace_says() {
     let line = "for n in 1 2 3 4 5 6 7 8 9; do echo line $n; sleep 0.02; done";

@@ -193,7 +193,7 @@ fn a_request_that_cannot_be_decided_says_where_it_stands() {
         .run(&["call", "write_file", "--args", WRITE, "--json"])
         .json();
     let id = asked["approval"].as_str().unwrap();
-    let unknown = lab.run(&["approvals", "deny", "ap-0"]);
+    let unknown = lab.run(&["approvals", "deny", &format!("{id}0")]);
     assert_eq!(unknown.code, 2, "{}", unknown.stderr);
     let line = advised(&unknown.stderr, "haft approvals list --all");
     assert!(type_line(&lab, line).stdout.contains(id));
