@@ -4,7 +4,7 @@
 //! reader rejects everything that is not listed here.
 
 use crate::error::ParseError;
-use crate::variables::{Variables, is_number, is_private};
+use crate::variables::{Variables, is_number, may_count};
 
 const OPERATORS: &str = "+-*/%<>=!&|^~?:,() \t\n";
 
@@ -15,7 +15,7 @@ pub(crate) fn read(text: &str, variables: &mut Variables) -> Result<(), ParseErr
         let rest = &text[at..];
         at += match c {
             '0'..='9' => word_length(rest),
-            'a'..='z' | '_' => {
+            'A'..='Z' | 'a'..='z' | '_' => {
                 let (name, after) = rest.split_at(word_length(rest));
                 if gives_value(after) {
                     let around = variables.certain().len();
@@ -41,7 +41,7 @@ pub(crate) fn read_command(text: &str, variables: &mut Variables) -> Result<(), 
     let set = text
         .split_once('=')
         .map(|(name, value)| (name.trim(), value.trim()));
-    let set = set.filter(|(name, value)| is_private(name) && is_number(value));
+    let set = set.filter(|(name, value)| may_count(name) && is_number(value));
     let Some((name, _)) = set else {
         return read(text, variables);
     };
@@ -77,7 +77,7 @@ fn expansion(text: &str, at: usize, variables: &mut Variables) -> Result<usize, 
 }
 
 fn compute(name: &str, variables: &mut Variables) -> Result<(), ParseError> {
-    if !is_private(name) {
+    if !may_count(name) {
         return Err(ParseError::Syntax(
             "arithmetic uses a variable that is not the line's own",
         ));

@@ -2,6 +2,7 @@
 
 use crate::format::conversions;
 use crate::looks::FirstLook;
+use crate::variables::is_number;
 use crate::word::{AsWord, Expansions};
 use crate::wrapper::inner_command;
 
@@ -65,6 +66,81 @@ pub fn alters_shell<W: AsWord>(words: &[W]) -> bool {
     }
 }
 
+/// The variables that a builtin sets.
+pub(crate) enum SetByBuiltin<'w> {
+    /// None, as far as the line tells.
+    Nothing,
+    /// These, each to a whole number or to anything.
+    Names(Vec<(&'w str, bool)>),
+    /// Maybe any variable, or the builtin runs its words.
+    Anything,
+}
+
+/// Returns the variables that a command sets as a builtin.
+pub(crate) fn sets<W: AsWord>(words: &[W]) -> SetByBuiltin<'_> {
+    if !alters_shell(words) {
+        return SetByBuiltin::Nothing;
+    }
+    let names = match words.split_first() {
+        Some((name, rest)) if name.text() == "read" => names_read(rest),
+        Some((name, rest)) if name.text() == "export" => names_exported(rest),
+        _ => None,
+    };
+    names.map_or(SetByBuiltin::Anything, SetByBuiltin::Names)
+}
+
+/// Returns the variables of `read -r NAME…`.
+fn names_read<W: AsWord>(words: &[W]) -> Option<Vec<(&str, bool)>> {
+    let mut words = words.iter();
+    let mut names = Vec::new();
+    while let Some(word) = words.next() {
+        let letters = word.text().strip_prefix('-');
+        match letters.filter(|_| names.is_empty()) {
+            Some(letters) if word.is_known() && !letters.is_empty() => {
+                let valued = letters.trim_start_matches(['r', 's']);
+                let is_valued = |option: char| "dnNptu".contains(option);
+                match (valued.chars().next(), valued.len()) {
+                    (None, _) => {}
+                    // The value is the next word.
+                    (Some(option), 1) if is_valued(option) => {
+                        words
+                            .next()
+                            .filter(|value| !value.expansions().may_split())?;
+                    }
+                    (Some(option), _) if is_valued(option) => {}
+                    _ => return None,
+                }
+            }
+            _ => names.push((variable(word)?, false)),
+        }
+    }
+    if names.is_empty() {
+        names.push(("REPLY", false));
+    }
+    Some(names)
+}
+
+/// Returns the variables of `export NAME=VALUE…`.
+fn names_exported<W: AsWord>(words: &[W]) -> Option<Vec<(&str, bool)>> {
+    let each = words.iter().map(|word| match word.text().split_once('=') {
+        _ if word.expansions().may_split() => None,
+        Some((name, value)) => is_name(name).then_some((name, word.is_known() && is_number(value))),
+        None => variable(word).map(|name| (name, false)),
+    });
+    each.collect()
+}
+
+/// Returns the name of a variable that a word is: without an index, which would be evaluated.
+fn variable<W: AsWord>(word: &W) -> Option<&str> {
+    Some(word.text()).filter(|text| word.is_known() && is_name(text))
+}
+
+fn is_name(text: &str) -> bool {
+    let letter = |b: &u8| b.is_ascii_alphabetic() || *b == b'_';
+    text.as_bytes().first().is_some_and(letter)
+        && text.bytes().all(|b| letter(&b) || b.is_ascii_digit())
+}
+
 /// Returns true if the command is a builtin that would run a substitution among its words even though it is quoted.
 pub fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
     let holds = |word: &W| {
@@ -110,10 +186,7 @@ fn only_tests<W: AsWord>(words: &[W]) -> bool {
             .iter()
             .all(|w| w.is_known() && !matches!(w.text(), "-v" | "-R")),
     };
-    known
-        && !words
-            .iter()
-            .any(|word| word.expansions().intersects(Expansions::SPLIT))
+    known && !words.iter().any(|word| word.expansions().may_split())
 }
 
 /// Returns true if the command is such a builtin and evaluates its words. `exec` runs its words as they are.

@@ -2,6 +2,7 @@
 
 use crate::arithmetic;
 use crate::command::{AssignedValue, SimpleCommand};
+use crate::counting::prints_numbers;
 use crate::each::Loop;
 use crate::error::{MAX_DEPTH, ParseError};
 use crate::extent::{Bracket, end_of};
@@ -9,7 +10,7 @@ use crate::lexer::{Sign, Token};
 use crate::parser::Parser;
 use crate::variables::{is_number, is_private};
 use crate::walk::ReadWord;
-use crate::word::Expansions;
+use crate::word::{Expansions, Word};
 
 impl<'a> Parser<'a> {
     /// Reads `(…)` or `((…))`.
@@ -76,18 +77,26 @@ impl<'a> Parser<'a> {
     pub(crate) fn each(&mut self) -> Result<(), ParseError> {
         self.found.repeats = true;
         self.take()?;
+        let outside = self.certain();
         let variable = if self.at_sign(Sign::Open)? {
             self.arithmetic_loop()?;
             None
         } else {
             self.word_loop()?
         };
+        // Over nothing but what commands print, it may not run at all.
+        let is_printed = |word: &Word| word.expansions.intersects(Expansions::OUTPUT);
+        let words = self.found.loops.last().map(|one| one.words.iter());
+        let may_skip = variable.is_some() && words.is_some_and(|mut words| words.all(is_printed));
         if !self.eat_sign(Sign::Semicolon)? && matches!(self.peek()?, Token::Sign(_)) {
             return Err(ParseError::Syntax("a loop over more than words"));
         }
         let around = self.lexer.walk.within.clone();
         self.lexer.walk.within.extend(variable);
         self.body()?;
+        if may_skip {
+            self.forget_after(outside);
+        }
         self.lexer.walk.within = around;
         Ok(())
     }
@@ -131,14 +140,18 @@ impl<'a> Parser<'a> {
         }
         self.skip_lines()?;
         let listed = self.eat_word("in")?;
-        let mut numbers = listed;
+        let (mut numbers, mut printed) = (listed, false);
+        let text = self.text();
         let mut words = Vec::new();
         while listed && let Token::Word(word) = self.peek()? {
-            numbers &= is_counted(word);
+            let listed = prints_numbers(&text[word.span.clone()]);
+            numbers &= listed || is_counted(word);
+            printed |= listed;
             words.push(word.word.clone());
             self.take()?;
         }
         self.lexer.walk.variables.set(name, numbers);
+        self.lexer.walk.variables.printed |= printed;
         if numbers && !words.is_empty() {
             self.lexer.walk.variables.make_certain(name);
         }

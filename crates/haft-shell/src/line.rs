@@ -2,8 +2,9 @@
 //!
 //! The parser understands a small subset of bash exactly (docs/reference/shell-rules.md lists it) and rejects everything else.
 
-use crate::builtin::{alters_shell, runs_quoted};
+use crate::builtin::{SetByBuiltin, runs_quoted, sets};
 use crate::command::{AssignedValue, SimpleCommand};
+use crate::counting::COUNTING;
 use crate::each::Loop;
 use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 use crate::parser::{self, TextParts};
@@ -11,7 +12,7 @@ use crate::parser::{self, TextParts};
 use crate::tree;
 use crate::variables::{Variables, is_private};
 use crate::walk::InnerText;
-use crate::word::Word;
+use crate::word::{Expansions, Word};
 
 /// Maximum number of distinct commands and targets per line; more would be too much for a user to review.
 pub const MOST_PARTS: usize = 128;
@@ -75,16 +76,46 @@ impl Line {
             && is_private(name)
             && !is_looped
             && values.iter().all(is_known)
-            && !self.commands.iter().any(|part| alters_shell(&part.words));
+            && !self.commands.iter().any(|part| may_be_set(part, name));
         is_plain.then_some(values)
+    }
+
+    /// Returns true if numbers may not be what they were taken for, or may split: a builtin may set any variable, or one sets `IFS`.
+    fn may_split_numbers(&self) -> bool {
+        let splits = |part: &SimpleCommand| {
+            // Before `read` it holds for that alone.
+            let lasts = part.words.first().is_none_or(|name| name.text != "read");
+            lasts && part.assignments.iter().any(|name| name == "IFS") || may_be_set(part, "IFS")
+        };
+        self.loops.iter().any(|one| one.name == "IFS") || self.commands.iter().any(splits)
     }
 
     /// Returns true if anything but a loop over listed words may set the variable.
     pub fn may_set(&self, name: &str) -> bool {
         let sets = |part: &SimpleCommand| {
-            part.assignments.iter().any(|set| set == name) || alters_shell(&part.words)
+            part.assignments.iter().any(|set| set == name) || may_be_set(part, name)
         };
         self.unlisted.iter().any(|unlisted| unlisted == name) || self.commands.iter().any(sets)
+    }
+}
+
+/// Returns true if a builtin that the command is may set the variable.
+fn may_be_set(part: &SimpleCommand, name: &str) -> bool {
+    match sets(&part.words) {
+        SetByBuiltin::Nothing => false,
+        SetByBuiltin::Names(names) => names.iter().any(|(set, _)| *set == name),
+        SetByBuiltin::Anything => true,
+    }
+}
+
+fn sets_anything(part: &SimpleCommand) -> bool {
+    matches!(sets(&part.words), SetByBuiltin::Anything)
+}
+
+/// Takes back that words are numbers.
+fn forget_numbers(commands: &mut [SimpleCommand]) {
+    for word in commands.iter_mut().flat_map(|part| &mut part.words) {
+        word.expansions = word.expansions.without(Expansions::NUMBER);
     }
 }
 
@@ -132,13 +163,26 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
             return Err(ParseError::TooMany);
         }
     }
+    if !variables.are_counted() || found.may_split_numbers() {
+        forget_numbers(&mut found.commands);
+    }
     variables.check()?;
+    if variables.printed
+        && found
+            .functions
+            .iter()
+            .any(|name| COUNTING.contains(&&**name))
+    {
+        return Err(ParseError::Syntax(
+            "arithmetic uses what a function of the line prints",
+        ));
+    }
     if found.commands.iter().any(|part| runs_quoted(&part.words)) {
         return Err(ParseError::Syntax(
             "a builtin may run what stands quoted among its words",
         ));
     }
-    if variables.are_computed() && found.commands.iter().any(|part| alters_shell(&part.words)) {
+    if variables.are_computed() && found.commands.iter().any(sets_anything) {
         return Err(ParseError::Syntax(
             "arithmetic uses a variable that a builtin may set",
         ));
@@ -171,7 +215,8 @@ fn add<T: PartialEq>(to: &mut Vec<T>, more: Vec<T>) {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{parse, sets_anything};
+    use crate::command::SimpleCommand;
 
     #[test]
     fn arithmetic_with_a_variable_is_read_only_where_the_line_has_set_it_before() {
@@ -196,6 +241,16 @@ mod tests {
             "(i=0; ls $((i)))",
             "i=0; cat <<E\n$((i))\nE",
             "i=0; [[ $i -gt 1 ]] && ls $((i))",
+            "i=0; while [ $i -lt 3 ]; do i=$((i + 1)); done",
+            "c=0; while read -r l; do c=$((c + 1)); done < a",
+            "c=0; while IFS= read -r a b; do c=$((c + 1)); done < a; [ $c -gt 1 ]",
+            "c=0; read -rp 'a b' -t 5 x; ls $((c))",
+            "n=$(wc -l < a); ls $((n / 2))",
+            "n=\"$(ls | wc -l)\"; ls $((n / 2))",
+            "T=$(date +%s); sleep 1; echo $(($(date +%s) - T))",
+            "make -j$(($(nproc) + 1))",
+            "for i in $(seq 1 5); do echo $((i * 2)); done",
+            "export A=1 B; i=0; ls $((i))",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }
@@ -232,8 +287,61 @@ mod tests {
             "((i = )); ls $((i)); i=0",
             "i=$((1 / 0))\nls $((i))",
             "cat <<E; i=0\n$((i))\nE",
+            "for i in $(seq 1 3); do ls; done; ls $((i))",
+            "for i in $(seq 1 $n); do ls $((i)); done",
+            "n=$(cat a); ls $((n))",
+            "n=$(wc -l a); ls $((n))",
+            "wc() { echo 'x[$(id)]'; }; n=$(wc -l < a); ls $((n))",
+            "wc() { echo 'x[$(id)]'; }; ls $(($(wc -l < a) + 1))",
+            "ls $(($(cat a) + 1))",
+            "n=0; ls $((n$(nproc)))",
+            "ls $(($(nproc)x))",
+            "ls $((`nproc`))",
+            "n=0; read n; ls $((n))",
+            "n=0; read -a n; ls $((n))",
+            "n=0; read $x; ls $((n))",
+            "n=0; read -rp a n; ls $((n))",
+            "n=0; export n=a; ls $((n))",
+            "n=0; export $x; ls $((n))",
+            "n=0; export x=$y; ls $((n))",
+            "n=0; export -n n; ls $((n))",
+            "BASH_COMMAND=0; ls $((BASH_COMMAND))",
+            "RANDOM=0; ls $((RANDOM))",
         ] {
             assert!(parse(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_test_is_a_builtin_that_may_set_nothing_where_each_word_is_one_number() {
+        for (line, sets) in [
+            ("n=0; while [ $n -lt 3 ]; do n=$((n + 1)); done", false),
+            ("n=0; [ ${n} -lt 3 ]", false),
+            ("if [ $(ls | wc -l) -gt 3 ]; then ls; fi", false),
+            ("[ $? -eq 0 ]", false),
+            ("test $# -gt 1", false),
+            ("for i in 1 2; do [ $i -eq 1 ]; done", false),
+            ("[ $n -lt 3 ]; n=0", true),
+            ("n=0; [ $n -lt 3 ]; n=$(cat a)", true),
+            ("n=0; [ ${n:-$x} -lt 3 ]", true),
+            ("n=0; [ $n$x -lt 3 ]", true),
+            ("n=0; IFS=0; [ $n -lt 3 ]", true),
+            ("n=0; for IFS in 0; do [ $n -lt 3 ]; done", true),
+            ("n=0; read IFS; [ $n -lt 3 ]", true),
+            ("n=0; export IFS=0; [ $n -lt 3 ]", true),
+            ("n=0; eval x; [ $n -lt 3 ]", true),
+            ("n=0; [ $n $o 3 ]", true),
+            ("for f in *; do [ -f $f ]; done", true),
+            ("[ $(ls) -gt 3 ]", true),
+        ] {
+            let read = parse(line).unwrap();
+            let tests = |part: &&SimpleCommand| matches!(&*part.words[0].text, "[" | "test");
+            let named = read.commands.iter().filter(|part| !part.words.is_empty());
+            assert_eq!(
+                named.clone().filter(tests).any(sets_anything),
+                sets,
+                "{line}"
+            );
         }
     }
 

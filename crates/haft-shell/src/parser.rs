@@ -1,6 +1,8 @@
 //! The part of the shell grammar needed to find every simple command: lists, groups, compound commands, functions.
 
+use crate::builtin::{SetByBuiltin, sets};
 use crate::command::{AssignedValue, SimpleCommand};
+use crate::counting::prints_number;
 use crate::each::Loop;
 use crate::error::{MAX_DEPTH, ParseError};
 use crate::lexer::{Lexer, Redirect, Sign, Token};
@@ -8,7 +10,7 @@ use crate::plain::plain_words;
 use crate::variables::{Variables, is_number};
 use crate::walk::InnerText;
 use crate::walk::ReadWord;
-use crate::word::{Word, is_assignment};
+use crate::word::{Expansions, Word, is_assignment};
 
 /// Words that end a list of commands.
 const LIST_TERMINATORS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
@@ -63,11 +65,18 @@ pub(crate) fn read(inner: &InnerText) -> Result<TextParts, ParseError> {
         depth,
         within,
         certain,
+        is_computed,
     } = inner;
+    if *is_computed && !prints_number(text) {
+        return Err(ParseError::Syntax(
+            "arithmetic uses what a command prints, which may be more than a number",
+        ));
+    }
     let depth = *depth;
     let mut lexer = Lexer::new(text, depth);
     lexer.walk.within.clone_from(within);
     lexer.walk.variables.replace_certain(certain.clone());
+    lexer.walk.variables.printed = *is_computed;
     let mut parser = Parser {
         lexer,
         ahead: None,
@@ -401,7 +410,8 @@ impl<'a> Parser<'a> {
         for (name, word) in assigned {
             let value = word.word.text.strip_prefix(name.as_str());
             let value = value.and_then(|rest| rest.strip_prefix('='));
-            if word.word.expansions.is_empty() && value.is_some_and(is_number) {
+            let known = word.word.expansions.is_empty() && value.is_some_and(is_number);
+            if known || self.is_printed(word, name.len() + 1) {
                 self.lexer.walk.variables.make_certain(name);
             }
         }
@@ -414,14 +424,46 @@ impl<'a> Parser<'a> {
         let (name, _) = raw.split_once('=').unwrap_or((raw, ""));
         let value = name.len() + 1;
         let known = word.word.expansions.is_empty() && is_number(&word.word.text[value..]);
-        let number = known || word.is_arithmetic_from(text, word.span.start + value);
+        let printed = self.is_printed(word, value);
+        let number = known || printed || word.is_arithmetic_from(text, word.span.start + value);
         let (name, added) = match name.strip_suffix('+') {
             Some(name) => (name, true),
             None => (name, false),
         };
         let variables = &mut self.lexer.walk.variables;
+        variables.printed |= printed;
         variables.set(name, number && !added);
         name.to_owned()
+    }
+
+    /// Returns true if the word is, from this place on, the output of a command that prints a number.
+    fn is_printed(&self, word: &ReadWord, from: usize) -> bool {
+        let raw = &self.text()[word.span.start + from..word.span.end];
+        substituted(raw).is_some_and(prints_number)
+    }
+
+    /// Marks a word of `[` or `test` that is one number when the command runs.
+    fn counted(&mut self, word: ReadWord) -> Word {
+        let raw = &self.text()[word.span.clone()];
+        let mut one = word.word;
+        let name = raw.strip_prefix('$').unwrap_or_default();
+        let name = name
+            .strip_prefix('{')
+            .map_or(Some(name), |name| name.strip_suffix('}'));
+        let variables = &mut self.lexer.walk.variables;
+        let is_number = match (name, substituted(raw)) {
+            (_, Some(command)) if !raw.starts_with('"') => {
+                variables.printed |= prints_number(command);
+                prints_number(command)
+            }
+            (Some("#" | "?" | "$"), _) => true,
+            (Some(name), _) => variables.count(name),
+            (None, _) => false,
+        };
+        if is_number {
+            one.expansions |= Expansions::NUMBER;
+        }
+        one
     }
 
     fn finish(&mut self, assigned: Vec<(String, ReadWord)>, words: Vec<ReadWord>) {
@@ -438,14 +480,34 @@ impl<'a> Parser<'a> {
         }
         let values = assigned.iter().map(|(_, word)| value_of(word, text));
         let values = values.collect();
+        let tests = words
+            .first()
+            .is_some_and(|name| matches!(&*name.word.text, "[" | "test"));
+        let words = words.into_iter().map(|word| match tests {
+            true => self.counted(word),
+            false => word.word,
+        });
+        let words: Vec<Word> = words.collect();
+        if let SetByBuiltin::Names(names) = sets(&words) {
+            for (name, is_number) in names {
+                self.lexer.walk.variables.set(name, is_number);
+            }
+        }
         self.found.commands.push(SimpleCommand {
             values,
             assignments: assigned.into_iter().map(|(name, _)| name).collect(),
             within: self.lexer.walk.within.clone(),
-            words: words.into_iter().map(|word| word.word).collect(),
+            words,
             text: shown,
         });
     }
+}
+
+/// Returns the command of a word that is `$(…)` and nothing else, with or without quotes.
+fn substituted(raw: &str) -> Option<&str> {
+    let quoted = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
+    let raw = quoted.unwrap_or(raw);
+    raw.strip_prefix("$(")?.strip_suffix(')')
 }
 
 /// Returns what the word of an assignment sets.
@@ -470,10 +532,7 @@ fn value_of(word: &ReadWord, text: &str) -> AssignedValue {
 
 /// Returns true for `$(mktemp …)`, with or without quotes, which names what it has just made: not with `-u`.
 fn makes_fresh(raw: &str) -> bool {
-    let quoted = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
-    let raw = quoted.unwrap_or(raw);
-    let inner = raw.strip_prefix("$(").and_then(|raw| raw.strip_suffix(')'));
-    let words = inner.and_then(plain_words).unwrap_or_default();
+    let words = substituted(raw).and_then(plain_words).unwrap_or_default();
     let is_quiet = |word: &String| {
         let is_dry = word.starts_with("--d") && !word.starts_with("--di");
         !is_dry && (word.starts_with("--") || !(word.starts_with('-') && word.contains('u')))

@@ -15,6 +15,10 @@ pub(crate) struct Variables {
     certain: Vec<String>,
     /// Whether arithmetic uses a variable that may not be set yet: it may have come from outside, with any text.
     early: bool,
+    /// Variables that were taken for a number where they stand without quotes.
+    counted: Vec<String>,
+    /// Whether what a command prints was taken for a number.
+    pub(crate) printed: bool,
 }
 
 impl Variables {
@@ -32,6 +36,20 @@ impl Variables {
     pub(crate) fn compute(&mut self, name: &str) {
         self.early |= !self.certain.iter().any(|known| known == name);
         note(&mut self.computed, name);
+    }
+
+    /// Returns whether a variable that stands without quotes is a whole number here, if it is one wherever the line sets it.
+    pub(crate) fn count(&mut self, name: &str) -> bool {
+        let counts = may_count(name) && self.certain.iter().any(|known| known == name);
+        if counts {
+            note(&mut self.counted, name);
+        }
+        counts
+    }
+
+    /// Returns whether every variable that was taken for a number is one.
+    pub(crate) fn are_counted(&self) -> bool {
+        self.counted.iter().all(|name| self.is_number(name))
     }
 
     /// Records that a variable is set to a whole number from here on.
@@ -57,10 +75,12 @@ impl Variables {
     /// Merges in the variables of another text of the same line.
     pub(crate) fn add(&mut self, other: &Self) {
         self.early |= other.early;
+        self.printed |= other.printed;
         for (names, more) in [
             (&mut self.numbers, &other.numbers),
             (&mut self.others, &other.others),
             (&mut self.computed, &other.computed),
+            (&mut self.counted, &other.counted),
         ] {
             for name in more {
                 note(names, name);
@@ -73,16 +93,30 @@ impl Variables {
         !self.computed.is_empty()
     }
 
+    fn is_number(&self, name: &String) -> bool {
+        self.numbers.contains(name) && !self.others.contains(name)
+    }
+
     /// Fails if arithmetic uses a variable that may hold more than a whole number: bash would evaluate that text.
     pub(crate) fn check(&self) -> Result<(), ParseError> {
-        let is_number = |name: &String| self.numbers.contains(name) && !self.others.contains(name);
-        if !self.early && self.computed.iter().all(is_number) {
+        if !self.early && self.computed.iter().all(|name| self.is_number(name)) {
             return Ok(());
         }
         Err(ParseError::Syntax(
             "arithmetic uses a variable that may hold more than a number",
         ))
     }
+}
+
+/// Capital names of numbers that scripts use, and neither a shell nor a program.
+const COUNTERS: &[&str] = &["COUNT", "END", "NOW", "START", "TOTAL"];
+
+/// Returns true if arithmetic may use the variable once the line has set it: no shell gives it another value by itself.
+pub(crate) fn may_count(name: &str) -> bool {
+    let mut letters = name.chars();
+    let is_letter = letters.next().is_some_and(|c| c.is_ascii_uppercase())
+        && letters.all(|c| c.is_ascii_digit());
+    is_private(name) || is_letter || COUNTERS.contains(&name)
 }
 
 fn note(names: &mut Vec<String>, name: &str) {

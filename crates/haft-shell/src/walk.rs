@@ -22,6 +22,8 @@ pub(crate) struct InnerText {
     pub(crate) within: Vec<String>,
     /// Variables that are set to a whole number where it stands.
     pub(crate) certain: Vec<String>,
+    /// True if arithmetic uses what it prints, which must be a number.
+    pub(crate) is_computed: bool,
 }
 
 /// A set of the features of a word that the shell may interpret.
@@ -459,7 +461,8 @@ impl<'a> Walk<'a> {
                 return Err(ParseError::Syntax("$(( that may be arithmetic or a group"));
             }
             draft.expansions |= Expansions::VALUE;
-            arithmetic::read(body, &mut self.variables)?;
+            let body = self.computed(body)?;
+            arithmetic::read(&body, &mut self.variables)?;
         } else {
             draft.expansions |= Expansions::OUTPUT | split(quoted);
             self.commands(body.to_owned())?;
@@ -467,6 +470,34 @@ impl<'a> Walk<'a> {
         draft.text.push_str("$()");
         draft.cuts.push((start..self.at, "$()".to_owned()));
         Ok(())
+    }
+
+    /// Queues the commands whose output arithmetic uses, and returns its text with a number in place of each.
+    fn computed(&mut self, text: &'a str) -> Result<String, ParseError> {
+        let mut read = String::new();
+        let mut rest = text;
+        while let Some(at) = rest
+            .find("$(")
+            .filter(|at| !rest[at + 2..].starts_with('('))
+        {
+            let end = end_of(rest, at + 2, Bracket::Round)?;
+            let word = |c: char| c == '_' || c.is_ascii_alphanumeric();
+            if rest[..at].ends_with(word) || rest[end + 1..].starts_with(word) {
+                return Err(ParseError::Syntax(
+                    "arithmetic joins an expansion to a word",
+                ));
+            }
+            let known = self.inner.len();
+            self.commands(rest[at + 2..end].to_owned())?;
+            for inner in &mut self.inner[known..] {
+                inner.is_computed = true;
+            }
+            read.push_str(&rest[..at]);
+            read.push('0');
+            rest = &rest[end + 1..];
+        }
+        read.push_str(rest);
+        Ok(read)
     }
 
     /// Reads `<(…)` or `>(…)`.
@@ -512,6 +543,7 @@ impl<'a> Walk<'a> {
             depth: self.depth + 1,
             within: self.within.clone(),
             certain: self.variables.certain().to_vec(),
+            is_computed: false,
         });
         Ok(())
     }

@@ -21,10 +21,22 @@ impl Expansions {
     pub const TILDE: Self = Self(16);
     /// The word may become several words or none.
     pub const SPLIT: Self = Self(32);
+    /// The word is one expansion whose value is a whole number or nothing, so that it splits into no more than one word.
+    pub const NUMBER: Self = Self(64);
 
     /// Returns true if the shell expands nothing.
     pub fn is_empty(self) -> bool {
         self == Self::NONE
+    }
+
+    /// Returns true if the word may become several words.
+    pub fn may_split(self) -> bool {
+        self.intersects(Self::SPLIT) && !self.intersects(Self::NUMBER)
+    }
+
+    /// Returns the set without these.
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// Returns true if the two sets share an expansion.

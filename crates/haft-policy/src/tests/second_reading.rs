@@ -92,7 +92,11 @@ const READ_TWICE: &[&str] = &[
     "i=5; printf -v i %s \"$x\"; echo $((i))",
     "i=5; declare -n i=x; echo $((i))",
     "i=5; . ./evil.txt; echo $((i))",
-    "I=5; echo $((I))",
+    "COLUMNS=5; echo $((COLUMNS))",
+    "i=5; IFS=x read i < evil.txt; echo $((i))",
+    "i=$(wc -l evil.txt); echo $((i))",
+    "wc() { cat evil.txt; }; i=$(wc -l); echo $((i))",
+    "echo $(($(wc -l < a; cat evil.txt)))",
 ];
 
 #[test]
@@ -132,6 +136,11 @@ fn arithmetic_of_numbers_and_counters_is_read() {
     for line in [
         "i=0; while ((i < 3)); do ls; i=$((i + 1)); done",
         "i=\"5\"; ls; echo $((i--))",
+        // The line alone gives a letter its value.
+        "I=5; echo $((I))",
+        "n=$(wc -l < b); echo $((n / 2))",
+        "i=0; while [ $i -lt 3 ]; do ls; i=$((i + 1)); done",
+        "c=0; while read -r l; do c=$((c + 1)); done < b; echo $c",
     ] {
         assert_eq!(judge(lists, &run(line)).verdict, ASK, "{line}");
         let trusted = policy(Profile::Trusted, lists);
