@@ -14,6 +14,8 @@ use super::{Fetch, OAuthTerms};
 
 /// Maximum number of authorization servers to consider; the first is used unless the settings name one.
 const MAX_SERVERS: usize = 16;
+/// The well-known name of a server's metadata.
+const RESOURCE: &str = "oauth-protected-resource";
 /// Maximum number of scopes to request.
 const MAX_SCOPES: usize = 64;
 
@@ -68,7 +70,7 @@ impl Discovery {
     ) -> Result<Self, String> {
         // A token would be sent to this address.
         checked(at.as_str())?;
-        let Some(resource) = resource(fetch, at, challenge).await? else {
+        let Some((place, resource)) = resource(fetch, at, challenge).await? else {
             // Before 2025-06-18, a server was its own authorization server.
             let origin = at.origin().ascii_serialization();
             let issuer = choose_server(&[origin], only)?;
@@ -78,9 +80,9 @@ impl Discovery {
                 scopes: Vec::new(),
             });
         };
-        if !names_resource(&resource.url, at) {
+        if !names_resource(&resource.url, &place, at) {
             return Err(format!(
-                "it says that it is {:?}, which is another server: a token for that one is not sent to it",
+                "{place} says that it is {:?}, which is another server: a token for that one is not sent to {at}",
                 clip(&resource.url, 200)
             ));
         }
@@ -125,22 +127,22 @@ impl Discovery {
     }
 }
 
-/// Returns the server's metadata; `None` if it has none.
+/// Returns the server's metadata, and where it lies; `None` if it has none.
 async fn resource(
     fetch: &dyn Fetch,
     at: &Url,
     challenge: &Challenge,
-) -> Result<Option<ResourceMetadata>, String> {
+) -> Result<Option<(Url, ResourceMetadata)>, String> {
     let mut places = Vec::new();
     if let Some(named) = &challenge.resource_metadata {
         places.push(checked(named)?);
     } else {
-        places.push(well_known(at, "oauth-protected-resource", at.path()));
-        places.push(well_known(at, "oauth-protected-resource", ""));
+        places.push(well_known(at, RESOURCE, at.path()));
+        places.push(well_known(at, RESOURCE, ""));
     }
     for place in places {
         if let Some(found) = read(fetch, &place).await? {
-            return Ok(Some(found));
+            return Ok(Some((place, found)));
         }
     }
     Ok(None)
@@ -293,16 +295,17 @@ fn resource_of(at: &Url) -> String {
     text.to_owned()
 }
 
-/// Returns whether a server's name for itself is its own address or a folder above it.
-fn names_resource(resource: &str, at: &Url) -> bool {
+/// Returns whether metadata at `place` may name itself so for the server at `at`: only as the server's own address or, where the origin's
+/// own metadata says it, as the whole origin (RFC 9728, 3.3). What another path of the origin says counts for that path alone.
+fn names_resource(resource: &str, place: &Url, at: &Url) -> bool {
     let Ok(named) = Url::parse(resource) else {
         return false;
     };
-    let folder = named.path().trim_end_matches('/');
-    let rest = at.path().strip_prefix(folder);
+    let of_origin = *place == well_known(at, RESOURCE, "");
+    let path = named.path().trim_end_matches('/');
     named.origin() == at.origin()
         && named.origin().is_tuple()
-        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        && (path == at.path().trim_end_matches('/') || (path.is_empty() && of_origin))
 }
 
 #[cfg(test)]
@@ -310,23 +313,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_for_the_server_or_for_what_holds_it() {
+    fn a_token_is_for_the_server_or_for_an_origin_that_says_so() {
         let at = Url::parse("https://a.example/team/mcp").unwrap();
-        for (resource, expect) in [
-            ("https://a.example/team/mcp", true),
-            ("https://a.example/team/mcp/", true),
-            ("https://a.example/team", true),
-            ("https://a.example", true),
-            ("https://A.example:443/", true),
-            ("https://a.example/team/mc", false),
-            ("https://a.example/other", false),
-            ("http://a.example/team/mcp", false),
-            ("https://a.example:8443/team/mcp", false),
-            ("https://evil.example/team/mcp", false),
-            ("data:text", false),
-            ("team/mcp", false),
+        let [own, root, neighbour] =
+            ["/team/mcp", "", "/team"].map(|path| well_known(&at, RESOURCE, path));
+        let elsewhere = Url::parse("https://a.example/team/mcp/metadata").unwrap();
+        for (place, resource, expect) in [
+            (&own, "https://a.example/team/mcp", true),
+            (&own, "https://a.example/team/mcp/", true),
+            (&root, "https://a.example/team/mcp", true),
+            (&elsewhere, "https://a.example/team/mcp", true),
+            (&root, "https://a.example", true),
+            (&root, "https://A.example:443/", true),
+            (&own, "https://a.example", false),
+            (&elsewhere, "https://a.example", false),
+            (&own, "https://a.example/team", false),
+            (&root, "https://a.example/team", false),
+            (&neighbour, "https://a.example/team", false),
+            (&own, "https://a.example/team/mc", false),
+            (&root, "https://a.example/other", false),
+            (&root, "http://a.example/", false),
+            (&own, "http://a.example/team/mcp", false),
+            (&own, "https://a.example:8443/team/mcp", false),
+            (&root, "https://evil.example", false),
+            (&own, "data:text", false),
+            (&own, "team/mcp", false),
         ] {
-            assert_eq!(names_resource(resource, &at), expect, "{resource}");
+            assert_eq!(
+                names_resource(resource, place, &at),
+                expect,
+                "{resource} at {place}"
+            );
         }
     }
 
