@@ -6,12 +6,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 /// The socket's name in its folder.
 const NAME: &str = "socket";
+/// How long to wait after a connection could not be accepted.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// A socket for one command; it is gone when the value is dropped.
 #[derive(Debug)]
@@ -86,8 +89,8 @@ where
                 Ok((client, _)) => {
                     sessions.spawn(serve(client));
                 }
-                // This process lacks descriptors.
-                Err(_) => return,
+                // This process lacks descriptors for now; the client waits.
+                Err(_) => tokio::time::sleep(RETRY_AFTER).await,
             },
             Some(_) = sessions.join_next() => {}
         }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 mod git_exclude;
 pub(crate) mod placeholder;
+mod replaced;
 pub(crate) mod scratch;
 
 use git_exclude::ExcludedNames;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags, flock, openat2};
 
 use super::placeholder::is_placeholder;
+use super::replaced::ReplacedNames;
 
 /// The file, in the workspace.
 const EXCLUDE: &str = ".git/info/exclude";
@@ -29,19 +30,34 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// The names of a workspace's placeholders in its repository's `info/exclude`. Dropping it, after the placeholders, removes those that are
 /// gone.
 #[derive(Debug)]
-pub(crate) struct ExcludedNames(PathBuf);
+pub(crate) struct ExcludedNames {
+    workspace: PathBuf,
+    /// Shows a file of the user again as soon as it takes a placeholder's place.
+    replaced: Option<ReplacedNames>,
+}
 
 impl ExcludedNames {
     /// Adds these files of the workspace.
     pub(crate) fn add(workspace: &Path, names: &[PathBuf]) -> Self {
-        refresh(workspace, names);
-        Self(workspace.to_owned())
+        let workspace = workspace.to_owned();
+        let paths: Vec<PathBuf> = names.iter().map(|name| workspace.join(name)).collect();
+        let shown = workspace.clone();
+        let files = paths.iter().map(PathBuf::as_path);
+        let replaced = ReplacedNames::watch(files, move || refresh(&shown, &[])).ok();
+        // After the watch has begun, so that none is replaced unseen.
+        refresh(&workspace, names);
+        Self {
+            workspace,
+            replaced,
+        }
     }
 }
 
 impl Drop for ExcludedNames {
     fn drop(&mut self) {
-        refresh(&self.0, &[]);
+        // Nothing else changes the file from here on.
+        self.replaced = None;
+        refresh(&self.workspace, &[]);
     }
 }
 

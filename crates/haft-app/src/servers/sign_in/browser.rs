@@ -16,6 +16,8 @@ use url::{Url, form_urlencoded};
 const USER_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long a request may take to arrive.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long to wait after a connection could not be accepted.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
 /// Maximum number of simultaneous connections.
@@ -63,8 +65,12 @@ impl Browser {
         loop {
             tokio::select! {
                 stream = self.listener.accept(), if arrived.len() < MAX_CONNECTIONS => {
+                    let Ok((stream, _)) = stream else {
+                        tokio::time::sleep(RETRY_AFTER).await;
+                        continue;
+                    };
                     let state = state.to_owned();
-                    arrived.spawn(timeout(REQUEST_TIMEOUT, answer(stream?.0, state)));
+                    arrived.spawn(timeout(REQUEST_TIMEOUT, answer(stream, state)));
                 }
                 Some(answered) = arrived.join_next() => {
                     if let Ok(Ok(Ok(Some(query)))) = answered {
