@@ -310,8 +310,15 @@ impl App {
     /// # Errors
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
     pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
-        let basis = ToolDependencies::open(at, settings, &host)?;
-        let offered = basis.offer(at, settings, &host)?;
+        let (settings, (basis, offered)) = match Self::prepare(at, settings, &host) {
+            Ok(prepared) => (settings, prepared),
+            Err(problem) => {
+                let (others, warning) = settings.without_workspace(&problem).ok_or(problem)?;
+                let prepared = Self::prepare(at, others, &host)?;
+                host.notices.warn(&warning);
+                (others, prepared)
+            }
+        };
         let artifacts = artifacts::artifacts(at, settings)?;
         let principal = parts::principal(&at.environment);
         let console = ConsoleSettings::new(at, settings, &basis);
@@ -367,6 +374,17 @@ impl App {
             kept,
             surroundings,
         })))
+    }
+
+    /// Reads the rules and prepares the tools: whatever a setting can get wrong is found here.
+    fn prepare(
+        at: &Site,
+        settings: &Settings,
+        host: &Host,
+    ) -> Result<(ToolDependencies, OfferedTools), Problem> {
+        let basis = ToolDependencies::open(at, settings, host)?;
+        let offered = basis.offer(at, settings, host)?;
+        Ok((basis, offered))
     }
 
     /// Returns the time since the application was assembled.

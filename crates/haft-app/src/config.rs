@@ -110,6 +110,8 @@ pub struct Settings {
     pub files: Vec<SettingsFile>,
     /// Warnings for the user; at most one line per issue.
     pub warnings: Vec<String>,
+    /// The same without the workspace's file, if that is not trusted.
+    others: Option<Box<Self>>,
 }
 
 impl Settings {
@@ -118,10 +120,40 @@ impl Settings {
     /// # Errors
     /// A [`Problem`] that names the layer, the key and the values it takes.
     pub fn resolve(inputs: &LayerInputs<'_>) -> Result<Self, Problem> {
+        let resolved = Self::of_layers(inputs, true);
+        if inputs.trusted {
+            return resolved;
+        }
+        let own = inputs.workspace.join(FILE_NAME);
+        match resolved {
+            Ok(mut settings) if settings.files.iter().any(|file| file.path == own) => {
+                let mut others = Self::of_layers(inputs, false)?;
+                others.redactor = settings.redactor.clone();
+                settings.others = Some(Box::new(others));
+                Ok(settings)
+            }
+            Err(problem) if is_of_workspace(&problem) => {
+                let mut others = Self::of_layers(inputs, false)?;
+                others.warnings.push(unread_warning(&problem));
+                Ok(others)
+            }
+            resolved => resolved,
+        }
+    }
+
+    /// Returns the settings to use where a problem with these is one of the workspace's file, and a warning: a folder that is not trusted
+    /// stops nothing.
+    pub(crate) fn without_workspace(&self, problem: &Problem) -> Option<(&Self, String)> {
+        let others = self.others.as_deref().filter(|_| is_of_workspace(problem));
+        Some((others?, unread_warning(problem)))
+    }
+
+    /// Merges the layers, with or without the file of the workspace.
+    fn of_layers(inputs: &LayerInputs<'_>, with_workspace: bool) -> Result<Self, Problem> {
         let mut settings = Self::built_in();
         settings.trusted = inputs.trusted;
         let mut warnings = Vec::new();
-        for sheet in read_layers(inputs, &mut warnings)? {
+        for sheet in read_layers(inputs, with_workspace, &mut warnings)? {
             settings.apply(&sheet, inputs)?;
         }
         settings.warnings.extend(warnings);
@@ -389,10 +421,22 @@ fn parse_default(text: &str) -> Result<Value, toml::de::Error> {
 /// Returns the existing layers, weakest first.
 fn read_layers(
     inputs: &LayerInputs<'_>,
+    with_workspace: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<LayerContent>, Problem> {
     let machine = inputs.program.is_none_or(ProgramSettings::reads_machine);
-    let mut sheets = if machine { files(inputs)? } else { Vec::new() };
+    let mut sheets = Vec::new();
+    if machine {
+        sheets = files(inputs)?;
+        if with_workspace {
+            let layer = if inputs.trusted {
+                SettingsLayer::Workspace
+            } else {
+                SettingsLayer::Untrusted
+            };
+            sheets.extend(layer::from_workspace(layer, inputs.workspace)?);
+        }
+    }
     if let Some(path) = inputs.always
         && let Some((sheet, warning)) = kept::layer(path, &places(inputs))?
     {
@@ -431,7 +475,7 @@ fn places(inputs: &LayerInputs<'_>) -> PolicyContext {
     }
 }
 
-/// Reads the files of the machine, the user and the workspace.
+/// Reads the files of the machine and the user.
 fn files(inputs: &LayerInputs<'_>) -> Result<Vec<LayerContent>, Problem> {
     let mut sheets = Vec::new();
     let system = Path::new("/etc/haft/config.toml");
@@ -447,12 +491,6 @@ fn files(inputs: &LayerInputs<'_>) -> Result<Vec<LayerContent>, Problem> {
             &path.display().to_string(),
         )?);
     }
-    let layer = if inputs.trusted {
-        SettingsLayer::Workspace
-    } else {
-        SettingsLayer::Untrusted
-    };
-    sheets.extend(layer::from_workspace(layer, inputs.workspace)?);
     Ok(sheets)
 }
 
@@ -462,6 +500,19 @@ pub fn user_file(environment: &Environment) -> Option<PathBuf> {
         .folder("XDG_CONFIG_HOME")
         .or_else(|| Some(environment.folder("HOME")?.join(".config")))?;
     Some(folder.join("haft").join("config.toml"))
+}
+
+/// Returns true if the problem is one of the workspace's file.
+fn is_of_workspace(problem: &Problem) -> bool {
+    problem
+        .place()
+        .is_some_and(|place| place.source == FILE_NAME)
+}
+
+fn unread_warning(problem: &Problem) -> String {
+    format!(
+        "{FILE_NAME} is in a folder that is not trusted, and counts for nothing: {problem}; mend it, or move it away"
+    )
 }
 
 fn untrusted_warning(workspace: &Path, ignored: &[String]) -> String {

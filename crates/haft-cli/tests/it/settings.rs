@@ -162,7 +162,9 @@ fn p17_a_workspace_s_settings_are_no_link_and_where_untrusted_not_quoted() {
         lab.file("other.toml", "[policy]\nprofile = \"trusted\"\n");
         std::os::unix::fs::symlink(target, &own).unwrap();
         let ran = lab.run(&[&["config"], trust].concat());
-        assert_eq!(ran.code, 5, "{target}: {}", ran.stderr);
+        // A folder that is not trusted stops nothing: its file counts for nothing.
+        let code = if trust.is_empty() { 0 } else { 5 };
+        assert_eq!(ran.code, code, "{target}: {}", ran.stderr);
         assert!(ran.stderr.contains("a symbolic link"), "{}", ran.stderr);
         assert!(!ran.stderr.contains("hush"), "{}", ran.stderr);
         std::fs::remove_file(&own).unwrap();
@@ -188,8 +190,10 @@ fn p17_a_workspace_s_settings_are_no_link_and_where_untrusted_not_quoted() {
     for (text, says) in rows {
         lab.file("haft.toml", text);
         let ran = lab.run(&["tools"]);
-        assert_eq!(ran.code, 5, "{text}: {}", ran.stderr);
+        assert_eq!(ran.code, 0, "{text}: {}", ran.stderr);
         assert!(ran.stderr.contains(says), "{text}: {}", ran.stderr);
+        let trusted = lab.run(&["tools", "--trust"]);
+        assert_eq!(trusted.code, 5, "{text}: {}", trusted.stderr);
         let said = ran.stdout + &ran.stderr + &lab.run(&["policy", "check"]).stdout;
         assert!(!said.contains("hush"), "{text}: {said}");
     }
