@@ -72,6 +72,12 @@ impl CommandProxy {
         let Some(hello) = names.read_hello(&mut client, Vec::new()).await? else {
             return Ok(());
         };
+        // A process that connects for the first time reads the root certificates, while the client's own handshake goes on.
+        let http = self.http.clone();
+        tokio::spawn(async move {
+            // Without them, the connection to the host says so.
+            let _ = http.roots().await;
+        });
         let host = strip_trailing_dot(target.host()).to_owned();
         let authority = self.logins.logins.authority();
         let server = authority.and_then(|authority| authority.server(&host));
