@@ -96,7 +96,7 @@ impl Runners {
             return None;
         }
         if self.named != program {
-            self.named = program.to_owned();
+            program.clone_into(&mut self.named);
             self.real = program.canonicalize().ok();
         }
         self.real.clone()
