@@ -204,6 +204,9 @@ impl ToolDependencies {
         at.home.create()?;
         let ground = policy::build(at, settings, &host.guards)?;
         let confined = parts::CommandConfinement::of(at, settings, &ground)?;
+        if host.starts_command {
+            confined.sandbox.look_ahead();
+        }
         let stores = stores::stores(at, settings)?;
         let tally = Tally::new(TallyParts {
             index: Arc::clone(&stores.index),

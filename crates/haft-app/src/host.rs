@@ -71,6 +71,8 @@ pub struct Host {
     pub notices: Notices,
     /// Whether requests that no approver shows here cause desktop notices, if the settings allow it (`console.notify`).
     pub desktop: bool,
+    /// Whether a command is started as soon as the application is assembled: what its jail needs is then looked up meanwhile.
+    pub starts_command: bool,
 }
 
 impl fmt::Debug for Host {
@@ -83,6 +85,7 @@ impl fmt::Debug for Host {
             .field("guards", &self.guards.len())
             .field("notices", &self.notices)
             .field("desktop", &self.desktop)
+            .field("starts_command", &self.starts_command)
             .finish()
     }
 }

@@ -148,6 +148,7 @@ fn run_with_app(command: Command, at: &Invocation) -> ExitResult {
     let done = runtime.block_on(async {
         let host = Host {
             desktop: serves,
+            starts_command: is_exec,
             ..at.host(asks(&command))
         };
         let dry = match &command {

@@ -335,6 +335,16 @@ impl Sandbox {
         &self.inner.config
     }
 
+    /// Has another thread find what jails show of this machine, so that the first start waits less for it.
+    pub fn look_ahead(&self) {
+        let inner = Arc::clone(&self.inner);
+        let looks = std::thread::Builder::new().name("haft-machine".to_owned());
+        // Without the thread, the first start looks itself.
+        let _ = looks.spawn(move || {
+            inner.machine();
+        });
+    }
+
     /// Returns what the machine provides, found by running a child that does nothing in the jail; probes only once.
     pub async fn probe(&self) -> &Probe {
         self.inner.probe.get_or_init(|| self.inner.probe()).await

@@ -174,8 +174,12 @@ impl Places {
     /// Returns the home folder of this user that `folder` is or contains.
     pub fn home_within(&self, folder: &Path) -> Option<&Path> {
         let real = folder.canonicalize();
-        let folder = real.as_deref().unwrap_or(folder);
-        let home = self.homes.iter().find(|home| home.starts_with(folder));
+        self.home_below(real.as_deref().unwrap_or(folder))
+    }
+
+    /// Returns the home folder of this user that a canonical path is or contains.
+    fn home_below(&self, real: &Path) -> Option<&Path> {
+        let home = self.homes.iter().find(|home| home.starts_with(real));
         home.map(PathBuf::as_path)
     }
 
@@ -198,7 +202,7 @@ impl Places {
         if holds_own || self.own.iter().any(|own| real.starts_with(own)) {
             return Err(refuse(&"holds, or lies in, what is haft's own"));
         }
-        if let Some(home) = self.home_within(&real) {
+        if let Some(home) = self.home_below(&real) {
             let text = format!("is a home folder, or holds one ({})", home.display());
             return Err(refuse(&text));
         }

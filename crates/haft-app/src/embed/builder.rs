@@ -184,6 +184,7 @@ impl HaftBuilder {
             notices: self.notices,
             // How a program notifies its users is up to the program.
             desktop: false,
+            starts_command: false,
         };
         let app = App::build(&site, &settings, host)?;
         let sweeps = self.standard.contains(Standard::COMMANDS);

@@ -103,6 +103,8 @@ impl Exposure {
                 continue;
             };
             let (group, port) = (Arc::clone(&self.group), self.exposed.port);
+            // Without it, small writes are only later.
+            let _ = client.set_nodelay(true);
             let traffic = Traffic::begin();
             let client = CountedStream::new(client, traffic.clone());
             served.add(traffic.clone(), async move {

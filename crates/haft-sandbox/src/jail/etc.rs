@@ -2,8 +2,9 @@
 //!
 //! A folder of settings is shown if only root can change it, everybody may read all of it, and each file in it is exactly as a package
 //! ships it. So it tells nothing about the machine but which packages it has, and holds no secret of anybody. Of the listed folders, what is not
-//! for everybody is closed. This is decided once for a process.
+//! for everybody is closed. This is decided once for a process, and for the next ones until something there changes.
 
+mod kept;
 mod shipped;
 
 use std::fs;
@@ -11,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use self::shipped::{ShippedFiles, is_for_everybody};
+use crate::findings::KeptFindings;
 use crate::places::PathRefusal;
 
 /// Files and folders of `/etc` that programs need and that hold no secret.
@@ -100,38 +102,57 @@ struct SystemFiles {
     owner: u32,
 }
 
-/// Decides what is shown of this machine's `/etc`.
-pub(super) fn find() -> EtcFolders {
-    decide(&SystemFiles {
+/// Decides what is shown of this machine's `/etc`, or has it from an earlier process if nothing there has changed.
+pub(super) fn find(findings: Option<&KeptFindings>) -> EtcFolders {
+    let system = SystemFiles {
         etc: "/etc".into(),
         dpkg: DPKG.into(),
         ucf: UCF.into(),
         owner: 0,
-    })
+    };
+    match findings {
+        Some(findings) => kept::find(&system, findings),
+        None => decide(&system),
+    }
 }
 
 fn decide(system: &SystemFiles) -> EtcFolders {
     let mut found = EtcFolders::default();
-    let (mut listed, mut settings) = (Vec::new(), Vec::new());
-    listed.extend(LISTED.iter().map(PathBuf::from));
-    for entry in fs::read_dir(&system.etc).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let Some(text) = name.to_str().filter(|_| is_folder) else {
-            continue;
-        };
-        if text.starts_with(LISTED_PREFIX) {
-            listed.push(name.into());
-        } else if !LISTED.contains(&text) && !is_private(text) && !is_empty(&entry.path()) {
-            settings.push(PathBuf::from(name));
-        }
-    }
+    let Candidates { listed, settings } = Candidates::of(system);
     for name in listed {
         found.add_listed(&system.etc, name);
     }
-    settings.sort();
     found.add_settings(system, settings);
     found
+}
+
+/// What may be shown of `/etc`, relative to it.
+struct Candidates {
+    /// What is shown whatever is in it.
+    listed: Vec<PathBuf>,
+    /// Folders of settings, in order.
+    settings: Vec<PathBuf>,
+}
+
+impl Candidates {
+    fn of(system: &SystemFiles) -> Self {
+        let (mut listed, mut settings) = (Vec::new(), Vec::new());
+        listed.extend(LISTED.iter().map(PathBuf::from));
+        for entry in fs::read_dir(&system.etc).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let Some(text) = name.to_str().filter(|_| is_folder) else {
+                continue;
+            };
+            if text.starts_with(LISTED_PREFIX) {
+                listed.push(name.into());
+            } else if !LISTED.contains(&text) && !is_private(text) && !is_empty(&entry.path()) {
+                settings.push(PathBuf::from(name));
+            }
+        }
+        settings.sort();
+        Self { listed, settings }
+    }
 }
 
 impl EtcFolders {

@@ -78,7 +78,7 @@ impl SystemList {
         let hidden = config.places.foreign().into_iter();
         list.entries
             .extend(hidden.map(|target| RootEntry::Hidden { target }));
-        list.machine_settings();
+        list.machine_settings(config);
         list.made_up();
         list.entries.extend(machine_files::fixed());
         for name in DEVICES {
@@ -159,8 +159,8 @@ impl SystemList {
     }
 
     /// Adds what is shown of `/etc`.
-    fn machine_settings(&mut self) {
-        let etc = etc::find();
+    fn machine_settings(&mut self, config: &Config) {
+        let etc = etc::find(config.findings.as_ref());
         for name in &etc.shown {
             self.etc(name);
         }

@@ -87,6 +87,8 @@ impl LoopbackDoor {
         let file = opened.take(at.is_ipv4()).await?;
         let socket = std::net::TcpStream::from(file);
         socket.set_nonblocking(true)?;
+        // What passes between programs is sent at once, as it was written; connections that it accepts inherit this.
+        let _ = socket.set_nodelay(true);
         Ok(TcpSocket::from_std_stream(socket))
     }
 }

@@ -54,6 +54,7 @@ impl Toolchain {
         paths.sort();
         let mut names = Vec::new();
         let mut scripts = 0;
+        let mut runners = Runners::default();
         for path in paths {
             if let Ok(to) = fs::read_link(&path) {
                 let end = path.canonicalize().unwrap_or_default();
@@ -61,7 +62,7 @@ impl Toolchain {
                     names.push(InterpreterAlias::Link { path, to });
                 }
             } else if scripts < MOST_SCRIPTS
-                && self.runs(&path)
+                && runners.of(&path).as_deref() == Some(&*self.program)
                 && let Ok(path) = places.admit(&path, PathPurpose::Part(prefix))
             {
                 scripts += 1;
@@ -70,24 +71,35 @@ impl Toolchain {
         }
         names
     }
+}
 
-    /// Returns whether a script's first line names this interpreter.
-    fn runs(&self, script: &Path) -> bool {
+/// The programs that the first lines of scripts name. Most scripts of a folder name the same one, which is looked up once.
+#[derive(Debug, Default)]
+struct Runners {
+    named: PathBuf,
+    real: Option<PathBuf>,
+}
+
+impl Runners {
+    /// Returns the program that runs a script, by its canonical path.
+    fn of(&mut self, script: &Path) -> Option<PathBuf> {
         if !fs::symlink_metadata(script).is_ok_and(|meta| meta.is_file()) {
-            return false;
+            return None;
         }
         let mut line = Vec::new();
         let read = fs::File::open(script).map(|file| file.take(FIRST_LINE).read_to_end(&mut line));
-        let Some(rest) = line.strip_prefix(b"#!").filter(|_| read.is_ok()) else {
-            return false;
-        };
+        let rest = line.strip_prefix(b"#!").filter(|_| read.is_ok())?;
         let mut words = rest.split(u8::is_ascii_whitespace);
         let program = words.find(|word| !word.is_empty()).unwrap_or_default();
         let program = Path::new(OsStr::from_bytes(program));
-        program.is_absolute()
-            && program
-                .canonicalize()
-                .is_ok_and(|file| file == self.program)
+        if !program.is_absolute() {
+            return None;
+        }
+        if self.named != program {
+            program.clone_into(&mut self.named);
+            self.real = program.canonicalize().ok();
+        }
+        self.real.clone()
     }
 }
 

@@ -83,10 +83,19 @@ pub(crate) fn measure(
     texts: &[LongText],
     room: TextLimit<'_>,
 ) -> Result<Vec<TextShare>, ToolError> {
-    let mut parts = Vec::with_capacity(texts.len());
+    let mut wholes = Vec::with_capacity(texts.len());
     for text in texts {
-        parts.push(text.whole(room)?);
+        wholes.push(text.whole(room)?);
     }
+    if let Some(wholes) = all_within(&wholes, room) {
+        return Ok(wholes);
+    }
+    let counted = wholes.into_iter().map(|whole| {
+        let whole = whole?;
+        let cost = room.cost(&whole, room.limit)?;
+        Some((whole, cost))
+    });
+    let parts: Vec<CountedText> = counted.collect();
     let shares = shares(&parts, room.limit);
     let each = parts.into_iter().zip(shares);
     Ok(each
@@ -143,6 +152,17 @@ fn shares(parts: &[CountedText], limit: usize) -> Vec<Option<usize>> {
     shares
 }
 
+/// Returns the texts as they are shown if all fit whatever their tokens are, since a token is at least one byte long. Counting loads a
+/// table, which takes longer than most commands run.
+fn all_within(wholes: &[Option<String>], room: TextLimit<'_>) -> Option<Vec<TextShare>> {
+    let mut left = room.limit;
+    for whole in wholes {
+        left = left.checked_sub(room.bytes(whole.as_ref()?))?;
+    }
+    let wholes = wholes.iter().flatten();
+    Some(wholes.cloned().map(TextShare::Whole).collect())
+}
+
 fn failed(shown: &[ShapedText], limit: usize) -> ToolError {
     let artifacts = shown.iter().filter_map(|one| one.artifact.as_ref());
     let refs: Vec<String> = artifacts
@@ -159,6 +179,14 @@ fn unreadable(error: io::Error) -> ToolError {
 }
 
 impl TextLimit<'_> {
+    /// Returns the number of bytes of a text as it counts.
+    fn bytes(&self, text: &str) -> usize {
+        if !self.json {
+            return text.len();
+        }
+        serde_json::to_string(text).map_or(usize::MAX, |json| json.len())
+    }
+
     /// Returns the cost of a text, if that is at most `limit`.
     fn cost(&self, text: &str, limit: usize) -> Option<usize> {
         if !self.json {
@@ -170,16 +198,14 @@ impl TextLimit<'_> {
 }
 
 impl LongText {
-    /// Returns all of it and its cost, if it is short enough to fit.
-    fn whole(&self, room: TextLimit<'_>) -> Result<CountedText, ToolError> {
+    /// Returns all of it, if it is short enough that it could fit.
+    fn whole(&self, room: TextLimit<'_>) -> Result<Option<String>, ToolError> {
         let most = room.limit.saturating_mul(BYTES_PER_TOKEN) as u64;
         if self.total > most || self.total > self.source.size() {
             return Ok(None);
         }
         let bytes = self.source.whole().map_err(unreadable)?;
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let cost = room.cost(&text, room.limit);
-        Ok(cost.map(|cost| (text, cost)))
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Returns its beginning and end within `share` tokens; `kept` is where the whole is stored.
@@ -383,6 +409,44 @@ mod tests {
             "{}",
             shown[0].text.len()
         );
+    }
+
+    /// A tokenizer whose table must not be loaded.
+    struct Unloaded;
+
+    impl Tokenizer for Unloaded {
+        fn fits(&self, text: &str, _: usize) -> Option<usize> {
+            panic!("counts the tokens of {} bytes", text.len())
+        }
+
+        fn head(&self, text: &str, _: usize) -> usize {
+            panic!("cuts {} bytes", text.len())
+        }
+
+        fn tail(&self, text: &str, _: usize) -> usize {
+            panic!("cuts {} bytes", text.len())
+        }
+    }
+
+    #[test]
+    fn texts_whose_bytes_fit_are_shown_without_counting_tokens() {
+        let rows: [(&[&str], bool); 4] = [
+            (&[], true),
+            (&["", ""], true),
+            (&["five\n", "and five\n"], true),
+            (&["0123456789", "0123456789"], false),
+        ];
+        for (texts, json) in rows {
+            let room = TextLimit {
+                tokenizer: &Unloaded,
+                limit: 20,
+                json,
+            };
+            let texts: Vec<LongText> = texts.iter().map(|text| long(text)).collect();
+            let (shown, kept) = shape_all(&texts, room);
+            assert_eq!((shown.len(), kept.len()), (texts.len(), 0));
+            assert!(shown.iter().all(|one| one.artifact.is_none()));
+        }
     }
 
     #[test]

@@ -72,6 +72,7 @@ impl CommandProxy {
         let Some(hello) = names.read_hello(&mut client, Vec::new()).await? else {
             return Ok(());
         };
+        self.read_roots();
         let host = strip_trailing_dot(target.host()).to_owned();
         let authority = self.logins.logins.authority();
         let server = authority.and_then(|authority| authority.server(&host));
@@ -119,6 +120,15 @@ impl CommandProxy {
             },
             Ok(()) => Ok(()),
         }
+    }
+
+    /// Has the root certificates read while the client's own handshake goes on, if this process has not read them yet.
+    fn read_roots(&self) {
+        let http = self.http.clone();
+        tokio::spawn(async move {
+            // Without them, the connection to the host says so.
+            let _ = http.roots().await;
+        });
     }
 
     /// Sends a request on, with the credential if it needs it.
