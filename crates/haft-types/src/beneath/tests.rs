@@ -263,6 +263,26 @@ fn another_mount_when_found_by_a_walk_is_refused_as_by_openat2() {
 }
 
 #[test]
+fn a_link_of_the_kernels_own_when_met_by_a_walk_leads_nowhere() {
+    let root = open_folder(Path::new("/"));
+    let own = format!("proc/{}", std::process::id());
+    for given in ["root/etc", "cwd", "cwd/x", "fd/0", "exe"] {
+        let given = format!("{own}/{given}");
+        for resolve in [RESOLVES[0], RESOLVES[3]] {
+            let lookup = Lookup::of(Path::new(&given), OFlags::RDONLY, resolve);
+            let by_walk = describe(walk::open(root.as_fd(), &lookup));
+            assert!(by_walk.is_err(), "{given}");
+            if can_compare() {
+                assert_eq!(by_walk, describe(lookup.ask(root.as_fd())), "{given}");
+            }
+        }
+        // Its text is followed, and leads out of the folder.
+        let lookup = Lookup::of(Path::new(&given), OFlags::RDONLY, RESOLVES[2]);
+        assert!(walk::open(root.as_fd(), &lookup).is_err(), "{given}");
+    }
+}
+
+#[test]
 fn a_walk_of_very_many_steps_ends() {
     let tree = tree();
     let root = root_of(&tree);

@@ -211,6 +211,8 @@ impl<'a> Walk<'a> {
         }
         let slash = slash && name.as_bytes() != b".";
         if slash && flags.contains(OFlags::CREATE) {
+            // Before that the kernel asks for the right to search the folder.
+            self.step(OsStr::new("."))?;
             return Err(Errno::ISDIR);
         }
         let folder = if slash {
