@@ -161,9 +161,8 @@ impl<'a> Walk<'a> {
     /// Enters a folder that is not the last name.
     fn enter(&mut self, name: &OsStr) -> Result<Step> {
         match name.as_bytes() {
-            b"." => self.step(name)?,
             b".." if self.is_beneath() => self.leave()?,
-            b".." => self.step(name)?,
+            b"." | b".." => self.step(name)?,
             _ => match self.step(name) {
                 Ok(()) => self.entered.push(name.to_owned()),
                 Err(Errno::NOTDIR) => return self.link(name, Errno::NOTDIR),
@@ -238,9 +237,8 @@ impl<'a> Walk<'a> {
 
     /// Returns where a link leads, if links are followed; the error `otherwise` if the name is no link.
     fn link(&mut self, name: &OsStr, otherwise: Errno) -> Result<Step> {
-        let target = match readlinkat(self.folder(), name, Vec::new()) {
-            Ok(target) => target,
-            Err(_) => return Err(otherwise),
+        let Ok(target) = readlinkat(self.folder(), name, Vec::new()) else {
+            return Err(otherwise);
         };
         self.links += 1;
         if self.links > MAX_LINKS || self.lookup.resolve.contains(ResolveFlags::NO_SYMLINKS) {
