@@ -1,15 +1,17 @@
 //! `/workspace`: a script's private folder, copied from the run's own folder and back to it; media of calls in it.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use haft::beneath::open_beneath;
 use rustix::fs::{
-    AtFlags, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, fchown, fstat, mkdirat, open,
-    openat, openat2, renameat, statat, unlinkat,
+    AtFlags, Dir, FileType, Gid, Mode, OFlags, Uid, fchown, fstat, mkdirat, open, openat, renameat,
+    statat, unlinkat,
 };
 
 /// Maximum number of bytes copied in one direction.
@@ -163,12 +165,8 @@ fn within(folder: BorrowedFd<'_>, name: &CStr) -> io::Result<OwnedFd> {
 }
 
 fn beneath(folder: BorrowedFd<'_>, name: &CStr, flags: OFlags) -> io::Result<OwnedFd> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    match openat2(folder, name, flags, Mode::empty(), resolve) {
-        // On older kernels: a single name that is not followed is equivalent.
-        Err(rustix::io::Errno::NOSYS) => Ok(openat(folder, name, flags, Mode::empty())?),
-        opened => Ok(opened?),
-    }
+    let name = Path::new(OsStr::from_bytes(name.to_bytes()));
+    Ok(open_beneath(folder, name, flags)?)
 }
 
 /// Opens a subfolder, and creates it if there is none.

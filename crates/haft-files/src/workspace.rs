@@ -2,7 +2,7 @@
 //!
 //! A path is used in two steps. [`Workspace::place`] follows it, link by link, to its real location, and
 //! refuses it if that is outside. Operations on a [`ResolvedPath`] then open that real path beneath the root's own
-//! descriptor with `openat2` and no links allowed, so if a folder or link is swapped in between, the operation
+//! descriptor with no links allowed ([`haft_types::beneath`]), so if a folder or link is swapped in between, the operation
 //! fails instead of escaping. Paths are literal bytes: nothing is expanded or normalized.
 //! Its hidden paths are stated here, once: the policy, the tools and skills take them from their workspace.
 //! The rules for all paths are in `docs/reference/paths.md`; "path rule 3" refers to one of them.
@@ -13,9 +13,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 
 use crate::secret_names::SecretNames;
+use haft_types::beneath;
 use haft_types::permission::PathClaim;
 
 mod change;
@@ -110,7 +111,7 @@ impl fmt::Debug for Workspace {
 }
 
 impl Workspace {
-    /// Opens a folder as the root. Needs Linux 5.6 for `openat2`.
+    /// Opens a folder as the root.
     ///
     /// # Errors
     /// [`WorkspaceError::NotADirectory`] if `root` is not a folder, [`WorkspaceError::Io`] if it cannot be opened.
@@ -120,7 +121,7 @@ impl Workspace {
         let canonical = root.canonicalize().map_err(io)?;
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&canonical, flags, Mode::empty()).map_err(|e| io(e.into()))?;
-        let workspace = Self {
+        Ok(Self {
             inner: Arc::new(Inner {
                 given,
                 root: canonical,
@@ -134,10 +135,7 @@ impl Workspace {
                 refused: None,
                 links: Arc::default(),
             }),
-        };
-        // Test openat2 now, so that a kernel or outer jail without it fails here and not at the first call.
-        workspace.beneath(Path::new(""), OFlags::PATH)?;
-        Ok(workspace)
+        })
     }
 
     /// Hides these paths and everything below them: no operation reads, lists, searches, writes or removes them, and no command
@@ -319,14 +317,16 @@ impl Workspace {
 
 /// Opens what is at a path below a folder, and nothing else: a link anywhere in the path is an error.
 fn open_below(folder: impl AsFd, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() {
+    beneath::open_beneath(folder, named(path), flags | OFlags::NOFOLLOW)
+}
+
+/// Returns the name of a path for the system, to which the folder itself is `.`.
+pub(crate) fn named(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() {
         Path::new(".")
     } else {
         path
-    };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat2(folder, path, flags, Mode::empty(), resolve)
+    }
 }
 
 /// Resolves the links in the existing part of a path; the rest remains as written.

@@ -1,6 +1,7 @@
 //! The jail driver on the host side: plans a jail, starts its supervisor and receives its reports.
 
 pub(crate) mod bare;
+mod cargo_home;
 mod cause;
 mod etc;
 mod every_address;
@@ -447,6 +448,7 @@ async fn plan(
     }
     plan.env = environment(system, spec, &scratch);
     home::plan(&mut plan, places, spec, &scratch)?;
+    let own_home = scratch.clone();
     plan.grants.push((scratch, LandlockGrant::Write));
     if let Some(toolchains) = &spec.mounts.toolchains {
         toolchains::show(toolchains, &mut plan, own_root);
@@ -454,6 +456,7 @@ async fn plan(
     files(&mut plan, places, spec, &guards)?;
     repository::show(&mut plan, places, &spec.mounts)?;
     own_sockets::show(&mut plan, &spec.mounts)?;
+    cargo_home::show(&mut plan, spec, &own_home);
     Ok((plan, guards))
 }
 

@@ -1,5 +1,6 @@
 //! Small files of haft's own: read whole, up to a limit and never from a device or FIFO; written completely or not at all.
 
+use haft::beneath::open_beneath;
 use haft::file_lock::FileLock;
 use haft::text::hex;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -8,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 /// Reads a regular file of at most `most` bytes as text.
@@ -40,9 +41,7 @@ pub fn name_loop(error: io::Error) -> io::Error {
 pub fn read_beneath(folder: &Path, name: &str, most: u64) -> io::Result<String> {
     let root = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(folder, root, Mode::empty())?;
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let file = rustix::fs::openat2(&root, name, flags, Mode::empty(), resolve);
+    let file = open_beneath(&root, Path::new(name), OFlags::RDONLY | OFlags::NONBLOCK);
     let file = file.map_err(|errno| match errno {
         Errno::LOOP => io::Error::new(io::ErrorKind::InvalidInput, "it is a symbolic link"),
         other => other.into(),

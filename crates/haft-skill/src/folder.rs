@@ -8,7 +8,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use haft_types::beneath::{open_beneath_with_links, open_without_links};
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::SkillError;
@@ -50,11 +51,9 @@ pub(super) struct FileHead {
 impl FolderHandle {
     /// Opens a folder by its path without links.
     pub(super) fn open(dir: &Path) -> Result<Self, SkillError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
         // If a link replaced any folder on the path, it is no longer this skill.
-        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-        let opened = rustix::fs::openat2(rustix::fs::CWD, dir, flags, Mode::empty(), resolve);
-        match opened {
+        match open_without_links(dir, flags) {
             Ok(fd) => Ok(Self { fd }),
             Err(Errno::LOOP | Errno::NOENT | Errno::NOTDIR) => {
                 Err(SkillError::Changed(dir.to_string_lossy().into_owned()))
@@ -64,9 +63,7 @@ impl FolderHandle {
     }
 
     pub(super) fn beneath(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::CLOEXEC;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        rustix::fs::openat2(&self.fd, path, flags, Mode::empty(), resolve)
+        open_beneath_with_links(&self.fd, path, flags)
     }
 
     /// Returns the kind and state of what a path leads to; follows links as long as they stay inside.

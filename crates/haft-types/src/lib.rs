@@ -5,6 +5,7 @@
 //! that blocks. It judges nothing and runs nothing. `haft` re-exports every module under its own name.
 
 pub mod approval_id;
+pub mod beneath;
 pub mod call;
 pub mod clock;
 pub mod error;

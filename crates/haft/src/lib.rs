@@ -150,7 +150,9 @@ pub use haft_policy::{budget, untrusted};
 pub use haft_skill as skill;
 pub use haft_tokens as tokens;
 #[doc(inline)]
-pub use haft_types::{call, clock, error, file_lock, future, permission, plural, spec, text};
+pub use haft_types::{
+    beneath, call, clock, error, file_lock, future, permission, plural, spec, text,
+};
 pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};

@@ -20,7 +20,7 @@ fn config(lab: &Lab) -> PathBuf {
 
 /// Whether the jail is full here: without it, haft sets nothing.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn has_jail(lab: &Lab) -> bool {
+pub(crate) fn has_jail(lab: &Lab) -> bool {
     let doctor = lab.run(&["doctor", "--json"]).json();
     let full = doctor["sandbox"]["strength"] == "full";
     if !full {

@@ -66,6 +66,7 @@ mod notices;
 mod network;
 mod once;
 mod outputs;
+mod own_jail;
 mod own_program;
 mod proposals;
 mod pty;

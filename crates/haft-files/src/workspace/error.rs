@@ -120,7 +120,7 @@ impl WorkspaceError {
                 path,
                 source: io::Error::new(
                     io::ErrorKind::Unsupported,
-                    "this kernel has no openat2 (Linux 5.6), which haft needs to keep paths inside the workspace",
+                    "this system has neither openat2 (Linux 5.6) nor numbers of mounts (Linux 5.8), and haft needs one of them here",
                 ),
             },
             other => Self::Io {

@@ -22,7 +22,7 @@ pub struct Folder {
 
 impl Workspace {
     /// Opens the folder at a real path, as found by a walk below the root; a link anywhere on the path is an error, so a
-    /// misled walk never reads outside. One `openat2`.
+    /// misled walk never reads outside. One call of the system.
     ///
     /// # Errors
     /// Nothing is there any more, it is not a folder, or it cannot be read.
@@ -66,7 +66,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Opens a regular file in the folder. One `openat2` and one `fstat`.
+    /// Opens a regular file in the folder. One call to open it and one `fstat`.
     ///
     /// # Errors
     /// The folder has no such entry, it is not a regular file (a link is not), or it cannot be read.

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Timespec, Timestamps, UTIME_OMIT, Uid,
+    AtFlags, Gid, Mode, OFlags, SeekFrom, Stat, Timespec, Timestamps, UTIME_OMIT, Uid,
 };
 use rustix::io::Errno;
 
 use crate::file_hash::FileHash;
 use crate::workspace::write::{TemporaryFile, draft_name, new_draft, put_in_place};
-use crate::workspace::{FileStamp, ResolvedPath, Workspace, WorkspaceError, display_path};
+use crate::workspace::{FileStamp, ResolvedPath, Workspace, WorkspaceError, display_path, named};
+use haft_types::beneath::open_beneath_on_mount;
 
 /// Number of bytes copied at once.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -55,17 +56,7 @@ pub(crate) fn open_within(
     path: &Path,
     flags: OFlags,
 ) -> rustix::io::Result<OwnedFd> {
-    let path = if path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        path
-    };
-    let resolve = ResolveFlags::BENEATH
-        | ResolveFlags::NO_MAGICLINKS
-        | ResolveFlags::NO_SYMLINKS
-        | ResolveFlags::NO_XDEV;
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::fs::openat2(root, path, flags, Mode::empty(), resolve)
+    open_beneath_on_mount(root, named(path), flags | OFlags::NOFOLLOW)
 }
 
 /// A file from outside, and its destination.

@@ -129,7 +129,7 @@ impl Workspace {
     }
 
     /// Opens the regular file at a real path, as found by a walk below the root; a link anywhere on the path is an
-    /// error, so a misled walk never reads outside. One `openat2` and one `fstat`.
+    /// error, so a misled walk never reads outside. One call to open it and one `fstat`.
     ///
     /// # Errors
     /// [`WorkspaceError::NotAFile`] if it is not a regular file, [`WorkspaceError::Io`] if it cannot be opened.

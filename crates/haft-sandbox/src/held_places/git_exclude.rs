@@ -10,7 +10,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags, flock, openat2};
+use haft_types::beneath::open_beneath;
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::placeholder::is_placeholder;
 use super::replaced::ReplacedNames;
@@ -70,9 +71,8 @@ pub(crate) fn refresh(workspace: &Path, names: &[PathBuf]) {
 
 fn try_refresh(workspace: &Path, names: &[PathBuf]) -> io::Result<()> {
     let root = File::open(workspace)?;
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let mut file: File = openat2(&root, EXCLUDE, flags, Mode::empty(), resolve)?.into();
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mut file: File = open_beneath(&root, Path::new(EXCLUDE), flags)?.into();
     let meta = file.metadata()?;
     if !meta.is_file() || meta.nlink() != 1 || meta.len() > MAX_BYTES {
         return Ok(());

@@ -83,9 +83,11 @@ impl UserNamespaceFacts {
                 persist("kernel.unprivileged_userns_clone=1"),
             ),
             libc::EPERM | libc::EACCES | libc::ENOSYS if self.filtered => (
-                "a filter of system calls forbids them, as in a container".to_owned(),
+                "a filter of system calls forbids them, as in a container or in a command of haft"
+                    .to_owned(),
                 steps(&[
-                    "start the container with --security-opt seccomp=unconfined, or with a profile that allows unshare, mount and pivot_root",
+                    "start the container with --security-opt seccomp=unconfined, or with a profile that allows unshare, mount and pivot_root; a command of haft \
+                     has no namespaces to give: what runs there needs sandbox.require = \"landlock+seccomp\"",
                 ]),
             ),
             errno => (

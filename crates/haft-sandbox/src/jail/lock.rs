@@ -2,11 +2,12 @@
 
 use std::io;
 
+use haft_types::beneath::open_without_links;
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, Ruleset,
     RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{FileType, OFlags, fstat};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, clear_ambient_capability_set,
@@ -58,15 +59,8 @@ pub(crate) fn landlock(plan: &SupervisorPlan) -> Result<u8, SetupFailure> {
         .and_then(|rules| rules.scope(Scope::AbstractUnixSocket | Scope::Signal))
         .and_then(Ruleset::create)
         .map_err(|error| failed(&error))?;
-    let no_links = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     for (path, grant) in &plan.grants {
-        let file = match openat2(
-            CWD,
-            path,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-            no_links,
-        ) {
+        let file = match open_without_links(path, OFlags::PATH) {
             Ok(file) => file,
             // The list serves every machine: a path that does not exist here needs no grant.
             Err(rustix::io::Errno::NOENT) => continue,

@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
+use haft_types::beneath::{open_beneath, open_without_links};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
     OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount,
@@ -194,14 +195,7 @@ fn place_all(
 
 /// Opens a path as a handle; no symbolic links on the way.
 pub(super) fn path_fd(path: &Path) -> io::Result<OwnedFd> {
-    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(
-        CWD,
-        path,
-        OFlags::PATH | OFlags::CLOEXEC,
-        Mode::empty(),
-        resolve,
-    )?)
+    Ok(open_without_links(path, OFlags::PATH)?)
 }
 
 /// Clones what a handle refers to, with everything mounted below it, as a detached mount.
@@ -414,9 +408,11 @@ fn guard(plan: &SupervisorPlan) -> Result<(), SetupFailure> {
 
 /// Opens a handle on a path below the workspace; a symbolic link at its end is not followed.
 pub(super) fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat2(workspace, path, flags, Mode::empty(), resolve)?)
+    Ok(open_beneath(
+        workspace,
+        path,
+        OFlags::PATH | OFlags::NOFOLLOW,
+    )?)
 }
 
 /// Returns the mounts for one cover: on the path itself (no target), and for a symbolic link also on

@@ -133,7 +133,7 @@ fn waits() {
     let scene = Scene::new();
     let go = || scene.says("true", Network::None);
     go();
-    assert_eq!(scene.started(true), []);
+    assert_eq!(scene.started(true), Vec::<i32>::new());
     go();
     let first = scene.waiting(1);
     go();

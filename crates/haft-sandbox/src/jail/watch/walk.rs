@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
+use haft_types::beneath::open_beneath;
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 use rustix::io::Errno;
 
 use super::events::FileEvents;
@@ -126,9 +127,8 @@ fn list(
     } else {
         folder
     };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let file = openat2(workspace, path, flags, Mode::empty(), resolve)?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    let file = open_beneath(workspace, path, flags)?;
     let entries = Dir::read_from(&file)?;
     Ok(entries.filter_map(move |entry| {
         let entry = match entry {
