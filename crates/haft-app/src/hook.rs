@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use haft_hook::{Agent, HookReply, refusal};
+use haft::change::ChangeLog;
+use haft_builtins::command::changes::CommandChanges;
 use haft_hook::{CallReport, HookCall, HookEvent, HookEventKind, HookVerdict};
 
 use crate::config::hook::HookSettings;
@@ -194,16 +196,19 @@ impl Hooks {
     async fn end(&self, key: &SessionKey) {
         for folder in self.folders.of_session(key, None) {
             folder.end(key).await;
-            let changes = folder.app.0.surroundings.confined.changes.clone();
-            let name = key.name();
-            // Large caches are removed in their own time.
-            drop(tokio::task::spawn_blocking(move || {
-                changes.forget_additions(&name);
-            }));
         }
-        let home = self.folders.site.home.path();
-        if let Err(error) = session_group::end(home, &key.name()) {
+        let (home, name) = (self.folders.site.home.path(), key.name());
+        if let Err(error) = session_group::end(home, &name) {
             tracing::warn!(%error, "end what a user allowed for an agent's session");
+        }
+        let log = ChangeLog::new(home);
+        let forgotten = tokio::task::spawn_blocking(move || {
+            CommandChanges::forget_additions(&log, &name);
+        });
+        // A server removes large caches in its own time. A hook's own process ends with the answer; if the agent ends it before,
+        // the sweep removes the rest.
+        if !self.follows {
+            let _ = forgotten.await;
         }
     }
 }

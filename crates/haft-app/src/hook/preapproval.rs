@@ -41,7 +41,7 @@ pub(super) async fn refusal(
         wait: ApprovalWait::Never,
         ..session.options()
     };
-    if let Some(earlier) = app.suspended_before(&call).await {
+    if let Some(earlier) = app.suspended_before(&call, options.group.as_deref()).await {
         return await_decision(app, &earlier.approval, options, within).await;
     }
     let run = app.runs().start(options.clone()).await?;

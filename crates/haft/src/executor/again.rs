@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::approval::inbox::{InboxError, RequestStatus, StoredApproval};
-use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedEntry, key};
+use crate::approval::suspended::{OtherRun, RepeatScope, SuspendedCall, SuspendedEntry, key};
 use crate::approval::{ApprovalId, Choice};
 use crate::call::CallId;
 use crate::clock;
@@ -19,7 +19,7 @@ use crate::executor::noted::{self, NotedCall};
 use crate::executor::running;
 use crate::executor::settlement::Settlement;
 use crate::executor::{CallMode, ExecutorParts};
-use crate::session::Session;
+use crate::session::{RunGroup, Session};
 use crate::session::nest::RepeatKey;
 use crate::session::running_calls::RunningCallGuard;
 use crate::spec::Suspension;
@@ -172,14 +172,18 @@ async fn is_alone(open: &OpenCall<'_>) -> Result<bool, EarlyEnd> {
 /// Returns the key that identifies a call when it is made again.
 pub(super) fn of(parts: &ExecutorParts, session: &Session, tool: &Tool, arguments: &str) -> String {
     let policy = parts.policy.now();
-    let workspace = policy.workspace_root().unwrap_or_default();
+    let scope = RepeatScope {
+        principal: session.principal(),
+        workspace: policy.workspace_root().unwrap_or_default(),
+        group: session.group().map(RunGroup::name),
+    };
+    key_in(scope, tool, arguments)
+}
+
+/// Returns this key for a call that no session makes yet.
+pub(super) fn key_in(scope: RepeatScope<'_>, tool: &Tool, arguments: &str) -> String {
     let arguments = identifying_arguments(tool, arguments);
-    key(
-        &tool.spec().name,
-        session.principal(),
-        workspace,
-        &arguments,
-    )
+    key(&tool.spec().name, scope, &arguments)
 }
 
 async fn look_up(
