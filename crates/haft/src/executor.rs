@@ -55,6 +55,7 @@ mod shape;
 mod shared_permissions;
 mod sinks;
 mod span;
+mod superseded;
 mod no_open_request;
 
 use admit::Admission;
@@ -536,7 +537,8 @@ async fn stages(
     };
     if cleared.spec().suspension == Suspension::After && !settlement.is_noted() {
         let (entry, written) = cleared.tool_and_arguments();
-        Box::pin(again::earlier_outcome(open, settlement, entry, written)).await?;
+        let need = again::DecisionNeed::None;
+        Box::pin(again::earlier_outcome(open, settlement, entry, written, need)).await?;
     }
     let mut resumed = None;
     if let Some(key) = key {

@@ -10,7 +10,7 @@ use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::ExecutorParts;
 use crate::executor::admit::{self, AdmittedCall};
-use crate::executor::again;
+use crate::executor::again::{self, DecisionNeed};
 use crate::executor::ask::{self, ClaimedDecision, DecidedRequest};
 use crate::executor::budgets;
 use crate::executor::call_result::OutcomeContent;
@@ -90,7 +90,8 @@ async fn ask_inbox(
     let (parts, session) = (open.parts(), open.session());
     let admitted = &judged.admitted;
     let entry = admitted.entry();
-    again::earlier_outcome(open, settlement, entry, &request.arguments).await?;
+    let need = DecisionNeed::User;
+    again::earlier_outcome(open, settlement, entry, &request.arguments, need).await?;
     let _known = parts
         .waiting
         .add(&request, judged.judgement.shared_permissions());
