@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use haft::artifact::ArtifactStore;
@@ -141,6 +142,9 @@ pub(crate) struct Surroundings {
     /// The receiver of warnings.
     pub(crate) notices: Notices,
     pub(crate) settings_fault: SettingsFault,
+    /// Whether settings of commands have changed that apply at the next start: commands that another process of haft starts have them
+    /// already.
+    pub(crate) has_old_command_settings: AtomicBool,
     /// The settings about agents' hooks.
     pub(crate) hook: HookSettingsInForce,
     /// How a console gets started, and how the user is notified that one is needed.
@@ -356,6 +360,7 @@ impl App {
             principal,
             notices: basis.notices,
             settings_fault: SettingsFault::default(),
+            has_old_command_settings: AtomicBool::new(false),
             hook: HookSettingsInForce::new(settings),
             console,
             began: Instant::now(),

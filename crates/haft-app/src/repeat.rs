@@ -87,7 +87,11 @@ impl App {
             let resumes = waits && asks || noted.call.within;
             noted.call.alone && !noted.has_ended() && resumes
         };
-        let newest = self.noted_calls(call, group).await.into_iter().find(resumes)?;
+        let newest = self
+            .noted_calls(call, group)
+            .await
+            .into_iter()
+            .find(resumes)?;
         Some(newest.call)
     }
 }

@@ -270,6 +270,16 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// The name of the condition that states a command's variables.
+    pub const VARIABLES: &'static str = "variables";
+    /// The name of the condition that states the certificates which the environment of haft's process names.
+    pub const CERTIFICATES: &'static str = "certificates";
+
+    /// Returns whether the environment of the process that makes the call decides its value, besides the settings.
+    pub fn is_of_environment(&self) -> bool {
+        [Self::VARIABLES, Self::CERTIFICATES].contains(&&*self.name)
+    }
+
     /// Creates a condition with this name and value.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {

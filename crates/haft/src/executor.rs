@@ -538,7 +538,10 @@ async fn stages(
     if cleared.spec().suspension == Suspension::After && !settlement.is_noted() {
         let (entry, written) = cleared.tool_and_arguments();
         let need = again::DecisionNeed::None;
-        Box::pin(again::earlier_outcome(open, settlement, entry, written, need)).await?;
+        Box::pin(again::earlier_outcome(
+            open, settlement, entry, written, need,
+        ))
+        .await?;
     }
     let mut resumed = None;
     if let Some(key) = key {

@@ -152,7 +152,8 @@ fn the_same_line_of_another_session_is_another_call() {
     let without_session = |line: &str| lab.run(&["exec", "--wait", "0", "--", line]);
     let requests = || -> Vec<String> {
         let all = pending(&lab).into_iter();
-        all.map(|one| one["id"].as_str().unwrap().to_owned()).collect()
+        all.map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
     };
     let ran = one.run_without_wait(line);
     assert_eq!(ran.code, 4, "{}", ran.stderr);

@@ -17,12 +17,12 @@ use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::noted::{self, NotedCall};
 use crate::executor::running;
-use crate::executor::superseded;
 use crate::executor::settlement::Settlement;
+use crate::executor::superseded;
 use crate::executor::{CallMode, ExecutorParts};
-use crate::session::{RunGroup, Session};
 use crate::session::nest::RepeatKey;
 use crate::session::running_calls::RunningCallGuard;
+use crate::session::{RunGroup, Session};
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
@@ -218,10 +218,7 @@ pub(super) fn key_in(scope: RepeatScope<'_>, tool: &Tool, arguments: &str) -> St
     key(&tool.spec().name, scope, &arguments)
 }
 
-async fn look_up(
-    open: &mut OpenCall<'_>,
-    sought: SoughtCall<'_>,
-) -> Result<EarlierCall, EarlyEnd> {
+async fn look_up(open: &mut OpenCall<'_>, sought: SoughtCall<'_>) -> Result<EarlierCall, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     let SoughtCall {
         key,

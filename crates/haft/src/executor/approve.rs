@@ -68,6 +68,11 @@ pub(super) async fn ask_user(
     ask_inbox(open, settlement, judged, request).await
 }
 
+/// What to do where the environment decides what an approval holds for.
+const OTHER_ENVIRONMENT: &str = "this process has another environment than the one that asked, for example a shell whose startup files or \
+    `conda activate` set the variable: set it alike where the agent and its shell start, or give its value in `sandbox.env`; then call again \
+    to request approval again";
+
 /// Acts on the decision about an earlier request of this call, or on the outcome of the call that ran on it.
 pub(super) async fn find_decision(
     open: &mut OpenCall<'_>,
@@ -222,7 +227,15 @@ fn fits(
     }
     match shown.difference(now) {
         None => Ok(()),
-        Some(difference) => Err(conflict(parts, shown, &difference)),
+        Some(difference) => {
+            let conflict = conflict(parts, shown, &difference);
+            let by_environment = shown.snapshot.differs_by_environment(&now.snapshot);
+            Err(if by_environment {
+                conflict.advise(OTHER_ENVIRONMENT)
+            } else {
+                conflict
+            })
+        }
     }
 }
 
