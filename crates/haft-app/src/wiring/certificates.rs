@@ -23,7 +23,7 @@ const SHOWN_FOLDERS: &[&str] = &["/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pk
 /// The variables that commands get.
 pub(crate) struct CertificateVariables {
     pub(crate) all: BTreeMap<String, String>,
-    /// Those that the environment sets.
+    /// Those that the environment sets to another list than the machine's.
     pub(crate) own: BTreeMap<String, String>,
     /// The files outside the system's folders that they name.
     pub(crate) files: Vec<PathBuf>,
@@ -50,7 +50,7 @@ pub(crate) fn variables(environment: &Environment, places: &Places) -> Certifica
         .iter()
         .map(PathBuf::from)
         .find(|path| path.is_file());
-    let all = own[0].clone().or(system);
+    let all = own[0].clone().or_else(|| system.clone());
     let named =
         |name: &str, path: Option<PathBuf>| Some((name.to_owned(), path?.to_str()?.to_owned()));
     let each = || AUTHORITY_VARIABLES.iter().zip(&own);
@@ -59,7 +59,10 @@ pub(crate) fn variables(environment: &Environment, places: &Places) -> Certifica
             .filter_map(|(name, own)| named(name, own.clone().or_else(|| all.clone())))
             .collect(),
         own: each()
-            .filter_map(|(name, own)| named(name, own.clone()))
+            // The machine's own list is what they get anyway.
+            .filter_map(|(name, own)| {
+                named(name, own.clone().filter(|own| Some(own) != system.as_ref()))
+            })
             .collect(),
         files,
     }

@@ -24,8 +24,8 @@ fn what_is_decided_holds_where_the_agents_environment_is_another_than_the_server
             "own.pem",
             "$REQUESTS_CA_BUNDLE",
         ),
-        (refers, "GIVEN", Some("old"), "new", "$GOT"),
-        (refers, "GIVEN", Some(""), "new", "$GOT"),
+        (refers, "GIVEN", Some("old"), "agents-value", "$GOT"),
+        (refers, "GIVEN", Some(""), "agents-value", "$GOT"),
     ];
     for (settings, name, of_server, of_agent, got) in rows {
         let row = format!("{name} {of_server:?} {of_agent}");
@@ -66,6 +66,8 @@ fn what_is_decided_holds_where_the_agents_environment_is_another_than_the_server
             "{row}: {}",
             ran.stderr
         );
+        let (verdict, run) = decided(&lab, &line, "approve");
+        assert_eq!(verdict, "allow", "{row}: {run}");
         let ran = in_shell(&lab, &run);
         assert_eq!(ran.code, 0, "{row}: {}", ran.stderr);
         assert!(!ran.stdout.trim().is_empty(), "{row}");
