@@ -50,6 +50,7 @@ mod session_effects;
 pub(crate) mod session_marks;
 mod session_runs;
 pub(crate) mod shell_state;
+mod unfollowed;
 mod unjudged;
 pub mod wrap_setting;
 
