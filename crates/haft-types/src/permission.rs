@@ -15,6 +15,8 @@ pub const BUDGET_EFFECT: &str = "budget";
 
 /// The kind of effect ([`Effect::Other`]) of opening a port at which a command serves to this machine; its value is the port.
 pub const EXPOSE_EFFECT: &str = "expose port";
+/// The name of the condition that states what serves at such a port, and where it is reached.
+pub const EXPOSED_CONDITION: &str = "opens";
 
 /// The kind of effect ([`Effect::Other`]) of a call that changes files whose names are not all known; its value says why.
 pub const UNKNOWN_NAMES: &str = "unknown names";
