@@ -9,6 +9,7 @@ use haft::policy::{
 use haft::skill::Skill;
 use haft::toolset::Toolset;
 use haft_builtins::command::program_section;
+use haft_hook::Agent;
 use serde::Serialize;
 
 use crate::app::App;
@@ -163,6 +164,16 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
     let on = shown.entry(tool);
     let Some(entry) = on.or_else(|| all.entry(tool)) else {
         let problem = Problem::usage(format!("no tool `{tool}`"));
+        let agent = tool
+            .split_once('.')
+            .and_then(|(agent, _)| Agent::from_name(agent));
+        if let Some(agent) = agent {
+            let agent = agent.title();
+            return Err(problem.advise(format!(
+                "this is what the record calls a tool of {agent} itself, which its hook judges when it is called; a command in the jail is the \
+                tool run_command: `haft policy explain run_command --args '{{\"command\":\"…\"}}'`"
+            )));
+        }
         return Err(match shown.nearest(tool).first() {
             Some(near) => problem.advise(format!("did you mean `{near}`?")),
             None => problem.advise("`haft tools` lists them"),
