@@ -1,8 +1,7 @@
 //! `App`: the application assembled from settings: policy, tools, sandbox, archive, artifacts, executor.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, atomic::AtomicBool};
 use std::time::{Duration, Instant};
 
 use haft::artifact::ArtifactStore;
@@ -142,8 +141,7 @@ pub(crate) struct Surroundings {
     /// The receiver of warnings.
     pub(crate) notices: Notices,
     pub(crate) settings_fault: SettingsFault,
-    /// Whether settings of commands have changed that apply at the next start: commands that another process of haft starts have them
-    /// already.
+    /// Whether settings of commands changed that apply at the next start here, and to other processes' commands now.
     pub(crate) has_old_command_settings: AtomicBool,
     /// The settings about agents' hooks.
     pub(crate) hook: HookSettingsInForce,

@@ -11,8 +11,8 @@ pub use haft_hook::{Agent, HookReply, refusal};
 use haft_hook::{CallReport, HookCall, HookEvent, HookEventKind, HookVerdict};
 
 use crate::config::hook::HookSettings;
+use crate::environment_part::EnvironmentPart;
 use crate::hook::arguments::{announced_forms, arguments, folder_of, input_of};
-use crate::hook::environment_part::EnvironmentPart;
 use crate::hook::folder::AgentFolder;
 use crate::hook::folders::AgentFolders;
 use crate::hook::key::SessionKey;
@@ -28,7 +28,6 @@ mod agent_process;
 mod arguments;
 pub mod client;
 mod edited_files;
-pub mod environment_part;
 mod exec_line;
 pub mod exec_session;
 mod folder;

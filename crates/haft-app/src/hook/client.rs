@@ -10,7 +10,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
 
 use crate::environment::Environment;
-use crate::hook::environment_part::EnvironmentPart;
+use crate::environment_part::EnvironmentPart;
 use crate::hook::{HookInvocation, Hooks, agent_process};
 use crate::plain_file;
 use crate::running::background::ConsoleRequest;

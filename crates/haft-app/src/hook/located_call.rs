@@ -7,7 +7,7 @@ use std::time::Instant;
 use haft::permission::Verdict as ByName;
 use haft_hook::{HookCall, HookEvent, HookVerdict};
 
-use crate::hook::environment_part::EnvironmentPart;
+use crate::environment_part::EnvironmentPart;
 use crate::hook::folder::AgentFolder;
 use crate::hook::jailed_call::JailedCall;
 use crate::hook::location::{Doubt, Location};

@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 use crate::config::layer::SettingsLayer;
 use crate::config::{SettingEntry, Settings, typed, value};
 use crate::environment::Environment;
-use crate::hook::environment_part::EnvironmentPart;
+use crate::environment_part::EnvironmentPart;
 use crate::own_program::OwnProgramFiles;
 use crate::problem::Problem;
 use crate::site::Site;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use haft_app::hook::environment_part::EnvironmentPart;
+use haft_app::environment_part::EnvironmentPart;
 use haft_app::hook::{Agent, HookAnswer, HookInvocation};
 use http::{StatusCode, Uri};
 use serde_json::json;

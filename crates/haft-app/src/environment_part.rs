@@ -28,7 +28,7 @@ impl EnvironmentPart {
     }
 
     /// Reads the variables of these names.
-    pub(super) fn of(names: impl IntoIterator<Item = String>, environment: &Environment) -> Self {
+    pub(crate) fn of(names: impl IntoIterator<Item = String>, environment: &Environment) -> Self {
         let digests = names.into_iter().map(|name| {
             let value = environment.get(&name);
             let digest = value.map(|value| sha256(value.as_bytes()));
@@ -43,13 +43,13 @@ impl EnvironmentPart {
     }
 
     /// Returns the text for [`parse`](Self::parse).
-    pub(super) fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         // A map of texts always serializes.
         serde_json::to_string(self).unwrap_or_default()
     }
 
     /// Returns the names of its variables.
-    pub(super) fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         self.0.keys().cloned().collect()
     }
 }
