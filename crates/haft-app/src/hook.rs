@@ -131,14 +131,15 @@ impl Hooks {
                 return HookAnswer::Reply(haft_hook::refusal(incoming.agent, &error.to_string()));
             }
         };
+        // Boxed: judging needs far more room than the other events.
         let judged = match &event.kind {
             HookEventKind::Before(call) => {
                 let asks = AskingEvent::BeforeTool;
-                self.judge(&event, call, &incoming, asks).await
+                Box::pin(self.judge(&event, call, &incoming, asks)).await
             }
             HookEventKind::Permission(call) => {
                 let asks = AskingEvent::BeforePrompt;
-                self.judge(&event, call, &incoming, asks).await
+                Box::pin(self.judge(&event, call, &incoming, asks)).await
             }
             HookEventKind::After(report) => {
                 self.report(&event, report, &incoming);

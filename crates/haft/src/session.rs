@@ -393,7 +393,7 @@ impl Session {
     /// Returns how long its calls wait for what other processes do: as for decisions, but no longer than its client waits.
     pub(crate) fn patience(&self) -> Duration {
         let limit = self.limits().approval_timeout;
-        let client = self.approver().and_then(|approver| approver.patience());
+        let client = self.approver().and_then(Approver::patience);
         client.map_or(limit, |client| client.min(limit))
     }
 

@@ -164,16 +164,15 @@ impl HookProcess {
             self.start_server();
         }
         let hooks = Hooks::new(&self.site, false);
-        let reply = hooks
-            .answer(HookInvocation {
-                agent: self.agent,
-                bytes: &bytes,
-                folder: Some(&self.folder),
-                process: process.as_deref(),
-                headless: self.headless,
-                environment: None,
-            })
-            .await;
+        let answer = hooks.answer(HookInvocation {
+            agent: self.agent,
+            bytes: &bytes,
+            folder: Some(&self.folder),
+            process: process.as_deref(),
+            headless: self.headless,
+            environment: None,
+        });
+        let reply = answer.await;
         hooks.shut_down().await;
         reply.into_reply(self.agent)
     }
@@ -191,7 +190,7 @@ impl HookProcess {
         let Ok(token) = plain_file::read(&self.site.home.join("token"), TOKEN) else {
             return ServerAnswer::None;
         };
-        let mut url = format!(
+        let url = format!(
             "{}/api/v1/hooks/{}?folder={}&headless={}&process={}",
             server.record.url,
             self.agent.name(),
@@ -211,8 +210,7 @@ impl HookProcess {
         };
         let part = EnvironmentPart::of(names, &self.site.environment).to_text();
         let part = percent_encode(part.as_bytes(), NON_ALPHANUMERIC);
-        url.push_str(&format!("&environment={part}"));
-        question.ask(&url).await
+        question.ask(&format!("{url}&environment={part}")).await
     }
 
     /// The server to ask: the one in the background, else the newest.
