@@ -1,7 +1,7 @@
 //! `App`: the application assembled from settings: policy, tools, sandbox, archive, artifacts, executor.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 use std::time::{Duration, Instant};
 
 use haft::artifact::ArtifactStore;
@@ -141,6 +141,8 @@ pub(crate) struct Surroundings {
     /// The receiver of warnings.
     pub(crate) notices: Notices,
     pub(crate) settings_fault: SettingsFault,
+    /// Whether settings of commands changed that apply at the next start here, and to other processes' commands now.
+    pub(crate) has_old_command_settings: AtomicBool,
     /// The settings about agents' hooks.
     pub(crate) hook: HookSettingsInForce,
     /// How a console gets started, and how the user is notified that one is needed.
@@ -366,6 +368,7 @@ impl App {
             principal,
             notices: basis.notices,
             settings_fault: SettingsFault::default(),
+            has_old_command_settings: AtomicBool::new(false),
             hook: HookSettingsInForce::new(settings),
             console,
             began: Instant::now(),

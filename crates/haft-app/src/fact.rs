@@ -8,7 +8,7 @@ use haft::approval::meaning::MeaningKind;
 use haft::approval::preview::{Aspect, FileChange, FileChangeKind};
 use haft::approval::snapshot::CallSnapshot;
 use haft::audit::redact::Redactor;
-use haft::permission::Effect;
+use haft::permission::{EXPOSE_EFFECT, EXPOSED_CONDITION, Effect};
 use haft::text::visible::{self, path};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -107,22 +107,11 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     if let Some(text) = meaning_line(&request.snapshot) {
         return ("diff", text);
     }
-    if let Some(change) = request.snapshot.preview.first() {
-        let files = request.snapshot.preview.iter();
-        let files: u64 = files.map(|file| file.files.unwrap_or(1)).sum();
-        let more = files.saturating_sub(1);
-        let path = match (&change.target, change.aspect) {
-            (Some(target), _) => format!("{} (a link to {})", path(&change.path), path(target)),
-            (None, Aspect::Mode) => format!("{} (mode)", path(&change.path)),
-            (None, Aspect::Folder) => path(&format!("{}/", change.path)),
-            (None, _) => path(&change.path),
-        };
-        let text = match (&change.to, more) {
-            (Some(to), _) => format!("{path} → {}", visible::path(to)),
-            (None, 0) => path,
-            (None, more) => format!("{path} and {more} more"),
-        };
+    if let Some(text) = files_line(&request.snapshot) {
         return ("diff", text);
+    }
+    if let Some(text) = effects().find_map(|effect| exposure(effect, &request.snapshot)) {
+        return ("arguments", text);
     }
     let connections: Vec<String> = effects().filter_map(connection).collect();
     let logins: Vec<String> = effects().filter_map(login).collect();
@@ -133,6 +122,35 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     }
 }
 
+/// Returns the first file that would change, and the number of others.
+fn files_line(snapshot: &CallSnapshot) -> Option<String> {
+    let covered = covered(snapshot);
+    let all = || snapshot.preview.iter();
+    // git's own files are named where there is nothing else.
+    let has_others = all().any(|file| !file.is_among(&covered));
+    let files = || all().filter(|file| !has_others || !file.is_among(&covered));
+    let change = files().next()?;
+    let number: u64 = files().map(|file| file.files.unwrap_or(1)).sum();
+    let more = number.saturating_sub(1);
+    let path = match (&change.target, change.aspect) {
+        (Some(target), _) => format!("{} (a link to {})", path(&change.path), path(target)),
+        (None, Aspect::Mode) => format!("{} (mode)", path(&change.path)),
+        (None, Aspect::Folder) => path(&format!("{}/", change.path)),
+        (None, _) => path(&change.path),
+    };
+    Some(match (&change.to, more) {
+        (Some(to), _) => format!("{path} → {}", visible::path(to)),
+        (None, 0) => path,
+        (None, more) => format!("{path} and {more} more"),
+    })
+}
+
+/// Returns the paths that meanings explain.
+fn covered(snapshot: &CallSnapshot) -> HashSet<&str> {
+    let covers = snapshot.meanings.iter().flat_map(|meaning| &meaning.covers);
+    covers.map(String::as_str).collect()
+}
+
 /// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them
 /// explains. git's own files and how the command ended are neither named nor counted.
 fn meaning_line(snapshot: &CallSnapshot) -> Option<String> {
@@ -140,12 +158,7 @@ fn meaning_line(snapshot: &CallSnapshot) -> Option<String> {
     let unsaid = [MeaningKind::GitInternals, MeaningKind::Command];
     let mut shown = meanings.filter(|meaning| !unsaid.contains(&meaning.kind));
     let first = shown.next()?;
-    let covered: HashSet<&str> = snapshot
-        .meanings
-        .iter()
-        .flat_map(|meaning| &meaning.covers)
-        .map(String::as_str)
-        .collect();
+    let covered = covered(snapshot);
     let files = snapshot.preview.iter();
     let others = files.filter(|file| !file.is_among(&covered)).count();
     let counted = |number: usize, noun: &str| match number {
@@ -171,6 +184,26 @@ fn connection(effect: &Effect) -> Option<String> {
         Some(to) => format!("{url} ({to}, private)"),
         None => url.clone(),
     })
+}
+
+/// Returns the port that a call opens, what serves there, and to whom.
+fn exposure(effect: &Effect, snapshot: &CallSnapshot) -> Option<String> {
+    let Effect::Other { kind, value } = effect else {
+        return None;
+    };
+    if kind != EXPOSE_EFFECT {
+        return None;
+    }
+    let opens = snapshot.conditions.iter();
+    let opens = opens.filter(|condition| condition.name == EXPOSED_CONDITION);
+    let opens: Vec<&str> = opens.map(|condition| condition.value.as_str()).collect();
+    let of = match opens.len() {
+        0 => String::new(),
+        _ => format!(" of {}", opens.join(" or ")),
+    };
+    Some(format!(
+        "open port {value}{of} to every program of this machine, until the run ends"
+    ))
 }
 
 /// Returns the login that a command uses, and by what.

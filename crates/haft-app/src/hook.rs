@@ -5,18 +5,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft::change::ChangeLog;
+use haft_builtins::command::changes::CommandChanges;
 pub use haft_hook::{Agent, HookReply, refusal};
 use haft_hook::{CallReport, HookCall, HookEvent, HookEventKind, HookVerdict};
 
 use crate::config::hook::HookSettings;
+use crate::environment_part::EnvironmentPart;
 use crate::hook::arguments::{announced_forms, arguments, folder_of, input_of};
 use crate::hook::folder::AgentFolder;
 use crate::hook::folders::AgentFolders;
 use crate::hook::key::SessionKey;
-use crate::hook::located_call::LocatedCall;
+use crate::hook::located_call::{JailTerms, LocatedCall};
 use crate::hook::location::Location;
 use crate::hook::session::AnswerTerms;
-use crate::problem::Problem;
+use crate::hook::unjudged::UnjudgedCall;
+use crate::problem::{Problem, ProblemKind};
 use crate::session_group;
 use crate::site::Site;
 
@@ -45,6 +49,8 @@ mod session_effects;
 pub(crate) mod session_marks;
 mod session_runs;
 pub(crate) mod shell_state;
+mod unfollowed;
+mod unjudged;
 pub mod wrap_setting;
 
 /// The share of an agent's time limit that haft leaves for the answer's way back, and the maximum that it leaves.
@@ -63,6 +69,31 @@ pub struct HookInvocation<'a> {
     pub process: Option<&'a str>,
     /// Whether the agent has no user whom it could ask.
     pub headless: bool,
+    /// What the hook's process would give commands of its environment, as far as it was asked for that.
+    pub environment: Option<&'a EnvironmentPart>,
+}
+
+/// The answer to an event.
+#[derive(Debug)]
+pub enum HookAnswer {
+    /// The agent gets this.
+    Reply(HookReply),
+    /// The answer depends on these variables of the hook's process, which is to ask again with their [digests](EnvironmentPart).
+    NeedsEnvironment(Vec<String>),
+    /// The hook's process is to judge the call by itself: its environment gives commands something else, or this one's settings do not load.
+    OtherEnvironment,
+}
+
+impl HookAnswer {
+    /// Returns what the agent gets of a process that judges by itself.
+    pub fn into_reply(self, agent: Agent) -> HookReply {
+        match self {
+            Self::Reply(reply) => reply,
+            Self::NeedsEnvironment(_) | Self::OtherEnvironment => {
+                haft_hook::refusal(agent, "the environment of the command is not known")
+            }
+        }
+    }
 }
 
 /// Answers the hooks of one user's agents. Clones share the open folders and sessions.
@@ -92,34 +123,43 @@ impl Hooks {
     }
 
     /// Returns the answer to an event. Whatever goes wrong denies the call and says why.
-    pub async fn answer(&self, incoming: HookInvocation<'_>) -> HookReply {
+    pub async fn answer(&self, incoming: HookInvocation<'_>) -> HookAnswer {
         let event = match haft_hook::read(incoming.agent, incoming.bytes) {
             Ok(event) => event,
             Err(error) => {
                 tracing::warn!(agent = incoming.agent.name(), %error, "read an event of a hook");
-                return haft_hook::refusal(incoming.agent, &error.to_string());
+                return HookAnswer::Reply(haft_hook::refusal(incoming.agent, &error.to_string()));
             }
         };
-        let verdict = match &event.kind {
+        // Boxed: judging needs far more room than the other events.
+        let judged = match &event.kind {
             HookEventKind::Before(call) => {
-                let judged = self.judge(&event, call, &incoming, AskingEvent::BeforeTool);
-                judged.await.unwrap_or_else(|problem| denial(&problem))
+                let asks = AskingEvent::BeforeTool;
+                Box::pin(self.judge(&event, call, &incoming, asks)).await
             }
             HookEventKind::Permission(call) => {
-                let judged = self.judge(&event, call, &incoming, AskingEvent::BeforePrompt);
-                judged.await.unwrap_or_else(|problem| denial(&problem))
+                let asks = AskingEvent::BeforePrompt;
+                Box::pin(self.judge(&event, call, &incoming, asks)).await
             }
             HookEventKind::After(report) => {
                 self.report(&event, report, &incoming);
-                HookVerdict::NoOpinion
+                Ok(HookVerdict::NoOpinion)
             }
             HookEventKind::SessionEnd => {
                 self.end(&key(&event, &incoming)).await;
-                HookVerdict::NoOpinion
+                Ok(HookVerdict::NoOpinion)
             }
-            _ => HookVerdict::NoOpinion,
+            _ => Ok(HookVerdict::NoOpinion),
         };
-        haft_hook::reply(&event, &verdict)
+        let verdict = match judged {
+            Ok(verdict) => verdict,
+            Err(UnjudgedCall::Problem(problem)) => denial(&problem),
+            Err(UnjudgedCall::NeedsEnvironment(names)) => {
+                return HookAnswer::NeedsEnvironment(names);
+            }
+            Err(UnjudgedCall::OtherEnvironment) => return HookAnswer::OtherEnvironment,
+        };
+        HookAnswer::Reply(haft_hook::reply(&event, &verdict))
     }
 
     /// Whether agents work in no folder here.
@@ -139,7 +179,7 @@ impl Hooks {
         call: &HookCall,
         incoming: &HookInvocation<'_>,
         asks: AskingEvent,
-    ) -> Result<HookVerdict, Problem> {
+    ) -> Result<HookVerdict, UnjudgedCall> {
         let located = self.locate(event, call, incoming).await?;
         let settings = located.folder.settings();
         let answer_within = time_for_answer(event.agent.limits().wait);
@@ -149,7 +189,12 @@ impl Hooks {
             within: answer_within.min(settings.wait),
             answer_within,
         };
-        let verdict = located.judge(settings.wraps, terms).await?;
+        let jail = JailTerms {
+            wraps: settings.wraps,
+            is_own: !self.follows,
+            environment: incoming.environment,
+        };
+        let verdict = located.judge(jail, terms).await?;
         Ok(under_settings(&located.folder, verdict))
     }
 
@@ -159,9 +204,17 @@ impl Hooks {
         event: &'e HookEvent,
         call: &'e HookCall,
         incoming: &HookInvocation<'_>,
-    ) -> Result<LocatedCall<'e>, Problem> {
+    ) -> Result<LocatedCall<'e>, UnjudgedCall> {
         let location = Location::of(event, incoming.folder, &self.folders.site)?;
-        let folder = self.folders.open(&location.workspace).await?;
+        let folder = match self.folders.open(&location.workspace).await {
+            Ok(folder) => folder,
+            // A variable that the settings refer to may be set for the agent alone.
+            Err(problem) if self.follows && problem.kind() == ProblemKind::Settings => {
+                tracing::warn!(%problem, "open the folder of an agent");
+                return Err(UnjudgedCall::OtherEnvironment);
+            }
+            Err(problem) => return Err(problem.into()),
+        };
         let session = folder.session(&key(event, incoming), self.follows).await?;
         let cwd = folder.within(&location.start)?;
         let arguments = arguments(input_of(call), folder_of(call, &cwd), &location.doubts)?;
@@ -194,16 +247,19 @@ impl Hooks {
     async fn end(&self, key: &SessionKey) {
         for folder in self.folders.of_session(key, None) {
             folder.end(key).await;
-            let changes = folder.app.0.surroundings.confined.changes.clone();
-            let name = key.name();
-            // Large caches are removed in their own time.
-            drop(tokio::task::spawn_blocking(move || {
-                changes.forget_additions(&name);
-            }));
         }
-        let home = self.folders.site.home.path();
-        if let Err(error) = session_group::end(home, &key.name()) {
+        let (home, name) = (self.folders.site.home.path(), key.name());
+        if let Err(error) = session_group::end(home, &name) {
             tracing::warn!(%error, "end what a user allowed for an agent's session");
+        }
+        let log = ChangeLog::new(home);
+        let forgotten = tokio::task::spawn_blocking(move || {
+            CommandChanges::forget_additions(&log, &name);
+        });
+        // A server removes large caches in its own time. A hook's own process ends with the answer; if the agent ends it before,
+        // the sweep removes the rest.
+        if !self.follows {
+            let _ = forgotten.await;
         }
     }
 }

@@ -54,6 +54,7 @@ pub mod config;
 pub mod coverage;
 pub mod decide;
 pub mod embed;
+pub mod environment_part;
 pub mod exec;
 pub mod fact;
 pub mod disk;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use haft::policy::{Policy, RuleList};
@@ -333,6 +334,9 @@ impl Reloader {
                 "changed settings that apply when haft starts the next time: {named}"
             ));
         }
+        let of_commands = |key: &String| key.starts_with("sandbox.") || key.starts_with("network.");
+        let old = &self.app.0.surroundings.has_old_command_settings;
+        old.store(later.iter().any(of_commands), Ordering::Relaxed);
         self.later = later;
     }
 

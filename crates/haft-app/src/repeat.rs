@@ -1,9 +1,10 @@
 //! Repeated commands: a call that was suspended before resumes in its own run when it is made again.
 
 use haft::approval::inbox::RequestStatus;
-use haft::approval::suspended::{SuspendedCall, SuspendedEntry};
+use haft::approval::suspended::{RepeatScope, SuspendedCall, SuspendedEntry};
 use haft::call::ToolCall;
 use haft::permission::Verdict;
+use haft::session::RunGroup;
 use haft::toolset::Toolset as _;
 
 use crate::app::App;
@@ -22,7 +23,7 @@ impl App {
         call: ToolCall,
     ) -> Result<(RunHandle, ToolCall), Problem> {
         self.follow_decided(&call, &options).await;
-        if let Some(earlier) = self.suspended_before(&call).await
+        if let Some(earlier) = self.suspended_before(&call, options.group.as_deref()).await
             && let Ok(run) = self.runs().resume(&earlier.run, 0, options.clone()).await
         {
             return Ok((run, call.with_id(earlier.call.as_str())));
@@ -39,7 +40,7 @@ impl App {
             );
             noted.call.alone && !noted.has_ended() && decided && !noted.state.claimed
         };
-        let noted = self.noted_calls(call).await;
+        let noted = self.noted_calls(call, options.group.as_deref()).await;
         let Some(left) = noted.iter().find(is_left) else {
             return;
         };
@@ -49,20 +50,28 @@ impl App {
         }
     }
 
-    /// Returns the noted calls like this one, newest first. If the lookup fails, the executor reports the error.
-    async fn noted_calls(&self, call: &ToolCall) -> Vec<SuspendedEntry> {
+    /// Returns the noted calls like this one of this group of runs, newest first. If the lookup fails, the executor reports the error.
+    async fn noted_calls(&self, call: &ToolCall, group: Option<&RunGroup>) -> Vec<SuspendedEntry> {
         let tools = self.tools().snapshot();
         let executor = self.executor();
-        let key = tools.entry(&call.name).and_then(|entry| {
-            executor.key(entry, self.principal(), self.workspace(), &call.arguments)
-        });
+        let scope = RepeatScope {
+            principal: self.principal(),
+            workspace: self.workspace(),
+            group: group.map(RunGroup::name),
+        };
+        let entry = tools.entry(&call.name);
+        let key = entry.and_then(|entry| executor.key(entry, scope, &call.arguments));
         let Some(key) = key else { return Vec::new() };
         let found = executor.inbox().find_suspended(&key).await;
         found.unwrap_or_default()
     }
 
-    /// Returns the newest suspended call like this one that was alone in its run and can be resumed.
-    pub(crate) async fn suspended_before(&self, call: &ToolCall) -> Option<SuspendedCall> {
+    /// Returns the newest suspended call like this one of this group of runs that was alone in its run and can be resumed.
+    pub(crate) async fn suspended_before(
+        &self,
+        call: &ToolCall,
+        group: Option<&RunGroup>,
+    ) -> Option<SuspendedCall> {
         let tools = self.tools().snapshot();
         let entry = tools.entry(&call.name)?;
         let executor = self.executor();
@@ -78,7 +87,11 @@ impl App {
             let resumes = waits && asks || noted.call.within;
             noted.call.alone && !noted.has_ended() && resumes
         };
-        let newest = self.noted_calls(call).await.into_iter().find(resumes)?;
+        let newest = self
+            .noted_calls(call, group)
+            .await
+            .into_iter()
+            .find(resumes)?;
         Some(newest.call)
     }
 }

@@ -44,6 +44,7 @@ mod linked_names;
 mod listed;
 mod login_decisions;
 pub mod meaning;
+mod named_programs;
 mod network;
 mod output;
 mod packages;

@@ -21,7 +21,7 @@ use haft_sandbox::{RunningCommand, Sandbox, SharedLoopback};
 use parking_lot::Mutex;
 
 pub use crate::services::exposed::ExposedPort;
-pub(crate) use crate::services::exposure::Exposure;
+pub(crate) use crate::services::exposure::{Exposure, address};
 pub use crate::services::group::ServiceGroup;
 pub(crate) use crate::services::member::Membership;
 pub use crate::services::record::{ServedPort, ServiceRecord};

@@ -149,11 +149,26 @@ fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<BuiltConfig, TlsE
     })
 }
 
+/// Returns what is wrong with a certificate.
+fn invalid(why: &rustls::CertificateError) -> String {
+    let rustls::CertificateError::Other(other) = why else {
+        return why.to_string();
+    };
+    match other.to_string() {
+        text if text.contains("CaUsedAsEndEntity") => {
+            "it is that of an authority, which signs certificates and must not be a server's own; \
+            have this authority issue one for the server (basicConstraints CA:FALSE), and trust the authority"
+                .to_owned()
+        }
+        text => text,
+    }
+}
+
 /// Returns what is wrong with the server's certificate, if that is what failed.
 fn certificate(error: &io::Error) -> Option<String> {
     let inner = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     match inner {
-        rustls::Error::InvalidCertificate(why) => Some(why.to_string()),
+        rustls::Error::InvalidCertificate(why) => Some(invalid(why)),
         rustls::Error::NoCertificatesPresented => Some("the server presented none".to_owned()),
         _ => None,
     }

@@ -116,6 +116,10 @@ impl Approver for ClientApprover {
         (waits && !asks && !brings).then(|| self.until.saturating_duration_since(Instant::now()))
     }
 
+    fn patience(&self) -> Option<Duration> {
+        Some(self.until.saturating_duration_since(Instant::now()))
+    }
+
     fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ApproverReply> {
         if !self.era.is_modern() {
             return self.ask(request);

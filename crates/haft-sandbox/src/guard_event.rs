@@ -83,7 +83,8 @@ impl fmt::Display for GuardEvent {
             ),
             Self::Replaced { path } => write!(
                 f,
-                "`{}` was replaced outside while the command ran; check that it holds what you expect",
+                "`{}` was replaced while the command ran, by another program, or by haft as it applied an approved change; the command could \
+                change the new one for a moment: check that it holds what you expect",
                 path.display()
             ),
             Self::Exposed { path } => write!(

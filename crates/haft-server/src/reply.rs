@@ -10,8 +10,13 @@ use serde_json::{Value, json};
 
 /// Returns a document with status 200.
 pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
+    document_with(StatusCode::OK, value)
+}
+
+/// Returns a document with this status.
+pub(crate) fn document_with<T: Serialize + ?Sized>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_vec(value) {
-        Ok(bytes) => typed(StatusCode::OK, "application/json", bytes),
+        Ok(bytes) => typed(status, "application/json", bytes),
         Err(_) => error(
             StatusCode::INTERNAL_SERVER_ERROR,
             "failed",

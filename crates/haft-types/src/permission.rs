@@ -15,6 +15,8 @@ pub const BUDGET_EFFECT: &str = "budget";
 
 /// The kind of effect ([`Effect::Other`]) of opening a port at which a command serves to this machine; its value is the port.
 pub const EXPOSE_EFFECT: &str = "expose port";
+/// The name of the condition that states what serves at such a port, and where it is reached.
+pub const EXPOSED_CONDITION: &str = "opens";
 
 /// The kind of effect ([`Effect::Other`]) of a call that changes files whose names are not all known; its value says why.
 pub const UNKNOWN_NAMES: &str = "unknown names";
@@ -270,6 +272,16 @@ pub struct Condition {
 }
 
 impl Condition {
+    /// The name of the condition that states a command's variables.
+    pub const VARIABLES: &'static str = "variables";
+    /// The name of the condition that states the certificates which the environment of haft's process names.
+    pub const CERTIFICATES: &'static str = "certificates";
+
+    /// Returns whether the environment of the process that makes the call decides its value, besides the settings.
+    pub fn is_of_environment(&self) -> bool {
+        [Self::VARIABLES, Self::CERTIFICATES].contains(&&*self.name)
+    }
+
     /// Creates a condition with this name and value.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {

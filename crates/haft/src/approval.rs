@@ -308,6 +308,12 @@ pub trait Approver: Send + Sync {
         None
     }
 
+    /// Returns how long the client that it asks waits from now on for the answer to a call about which it is asked nothing; `None` if that
+    /// is not limited.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+
     /// Returns a decision made without asking, by a setting or a program; such a request is not stored. It is not called for a request
     /// that only a person may answer ([`ApprovalRequest::needs_person`]).
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
@@ -342,6 +348,10 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
 
     fn wait_limit(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
         T::wait_limit(self, request, now)
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        T::patience(self)
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {

@@ -6,11 +6,11 @@ use tracing::Instrument as _;
 
 use crate::approval::inbox::{InboxError, RequestStatus, WaitingCalls};
 use crate::approval::memory::MemoryInbox;
-use crate::approval::suspended;
+use crate::approval::suspended::RepeatScope;
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditEvent, AuditSink, EventKind, RunStart};
-use crate::call::{Principal, ToolCall};
+use crate::call::ToolCall;
 use crate::change::ChangeLog;
 use crate::clock;
 use crate::error::ErrorKind;
@@ -55,6 +55,7 @@ mod shape;
 mod shared_permissions;
 mod sinks;
 mod span;
+mod superseded;
 mod no_open_request;
 
 use admit::Admission;
@@ -307,14 +308,11 @@ impl Executor {
     pub fn key(
         &self,
         entry: &ToolEntry,
-        principal: &Principal,
-        workspace: &str,
+        scope: RepeatScope<'_>,
         arguments: &str,
     ) -> Option<String> {
         admit::admit_for_inspection(entry, arguments).ok()?;
-        let arguments = admit::identifying_arguments(entry, arguments);
-        let name = &entry.spec().name;
-        Some(suspended::key(name, principal, workspace, &arguments))
+        Some(again::key_in(scope, entry, arguments))
     }
 
     /// Returns the inbox of approval requests and of the calls that wait for them.
@@ -539,7 +537,11 @@ async fn stages(
     };
     if cleared.spec().suspension == Suspension::After && !settlement.is_noted() {
         let (entry, written) = cleared.tool_and_arguments();
-        Box::pin(again::earlier_outcome(open, settlement, entry, written)).await?;
+        let need = again::DecisionNeed::None;
+        Box::pin(again::earlier_outcome(
+            open, settlement, entry, written, need,
+        ))
+        .await?;
     }
     let mut resumed = None;
     if let Some(key) = key {

@@ -390,6 +390,13 @@ impl Session {
         self.parts.scope.approver.as_ref()
     }
 
+    /// Returns how long its calls wait for what other processes do: as for decisions, but no longer than its client waits.
+    pub(crate) fn patience(&self) -> Duration {
+        let limit = self.limits().approval_timeout;
+        let client = self.approver().and_then(Approver::patience);
+        client.map_or(limit, |client| client.min(limit))
+    }
+
     /// Returns the same session with this approver for the calls made through it, in addition to the executor's own.
     pub fn with_approver(&self, approver: Arc<dyn Approver>) -> Self {
         self.with(|scope| scope.approver = Some(approver))

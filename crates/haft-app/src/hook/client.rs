@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bytes::Bytes;
 use haft_builtins::web::http::{FetchLimits, Http};
 use haft_hook::{Agent, HookEvent, HookEventKind, HookReply, HookVerdict};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
 
 use crate::environment::Environment;
+use crate::environment_part::EnvironmentPart;
 use crate::hook::{HookInvocation, Hooks, agent_process};
 use crate::plain_file;
 use crate::running::background::ConsoleRequest;
@@ -19,6 +21,10 @@ use crate::site::{Overrides, Site};
 const ANSWER: usize = 1 << 20;
 /// Maximum size of the token file, in bytes.
 const TOKEN: u64 = 4096;
+/// The status of an answer that depends on this process's environment (428 Precondition Required).
+const NEEDS_ENVIRONMENT: u16 = 428;
+/// The status of a server that leaves the call to this process (421 Misdirected Request).
+const JUDGE_HERE: u16 = 421;
 /// How long a server on this machine may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(2);
 /// How often haft checks that a server which has not answered yet is alive.
@@ -49,6 +55,82 @@ struct ServerReply {
     exit: u8,
 }
 
+/// The variables that a server needs to know of, as it sends them.
+#[derive(Deserialize)]
+struct NeededVariables {
+    variables: Vec<String>,
+}
+
+/// What came of asking the server.
+#[derive(Debug)]
+enum ServerAnswer {
+    Reply(HookReply),
+    /// It needs to know what this process's environment has of these variables.
+    NeedsEnvironment(Vec<String>),
+    /// This process is to judge by itself.
+    JudgeHere,
+    /// No server of this version runs or answers.
+    None,
+}
+
+/// An event, as a server is asked about it.
+struct ServerQuestion<'a> {
+    server: &'a RunningServer,
+    bearer: String,
+    within: Duration,
+    bytes: Bytes,
+}
+
+impl ServerQuestion<'_> {
+    async fn ask(&self, url: &str) -> ServerAnswer {
+        let limits = FetchLimits {
+            connect: CONNECT,
+            whole: self.within,
+            max_bytes: ANSWER,
+            ..FetchLimits::default()
+        };
+        let http = Http::trusted().with_limits(limits);
+        let headers = [("authorization", &*self.bearer)];
+        let answer = tokio::select! {
+            answer = http.post_json(url, &headers, self.bytes.clone()) => answer,
+            () = until_silent(self.server) => {
+                tracing::warn!(url = self.server.record.url, "the running server does not answer");
+                return ServerAnswer::None;
+            }
+        };
+        match answer {
+            Ok(answer) if answer.is_success() => match serde_json::from_slice(&answer.body) {
+                Ok(ServerReply {
+                    stdout,
+                    stderr,
+                    exit,
+                }) => ServerAnswer::Reply(HookReply {
+                    stdout,
+                    stderr,
+                    exit,
+                }),
+                Err(_) => ServerAnswer::None,
+            },
+            Ok(answer) if answer.status == NEEDS_ENVIRONMENT => {
+                match serde_json::from_slice(&answer.body) {
+                    Ok(NeededVariables { variables }) => ServerAnswer::NeedsEnvironment(variables),
+                    Err(_) => ServerAnswer::None,
+                }
+            }
+            Ok(answer) if answer.status == JUDGE_HERE => ServerAnswer::JudgeHere,
+            Ok(answer) => {
+                let status = answer.status;
+                tracing::warn!(status, "ask the running server about a call");
+                ServerAnswer::None
+            }
+            Err(error) => {
+                tracing::warn!(%error, "ask the running server about a call");
+                ServerAnswer::None
+            }
+        }
+    }
+}
+
 impl HookProcess {
     /// The process of a hook that was installed for this agent.
     pub fn new(site: &Site, agent: Agent) -> Self {
@@ -69,8 +151,8 @@ impl HookProcess {
             Err(error) => return haft_hook::refusal(self.agent, &error.to_string()),
         };
         let process = event.session.is_empty().then(agent_process::name);
-        let asked = self.by_server(&event, process.as_deref(), bytes.clone());
-        if let Some(reply) = asked.await {
+        let asked = self.by_server(&event, process.as_deref(), &bytes).await;
+        if let ServerAnswer::Reply(reply) = asked {
             return reply;
         }
         let is_end = matches!(event.kind, HookEventKind::SessionEnd);
@@ -78,40 +160,36 @@ impl HookProcess {
             // There is nothing to decide, and this process did not follow the call.
             return haft_hook::reply(&event, &HookVerdict::NoOpinion);
         }
-        if !is_end {
+        if !is_end && matches!(asked, ServerAnswer::None) {
             self.start_server();
         }
         let hooks = Hooks::new(&self.site, false);
-        let reply = hooks
-            .answer(HookInvocation {
-                agent: self.agent,
-                bytes: &bytes,
-                folder: Some(&self.folder),
-                process: process.as_deref(),
-                headless: self.headless,
-            })
-            .await;
+        let answer = hooks.answer(HookInvocation {
+            agent: self.agent,
+            bytes: &bytes,
+            folder: Some(&self.folder),
+            process: process.as_deref(),
+            headless: self.headless,
+            environment: None,
+        });
+        let reply = answer.await;
         hooks.shut_down().await;
-        reply
+        reply.into_reply(self.agent)
     }
 
-    /// Returns the answer of the server that runs over the same state. `None` if no server of this version runs or answers.
+    /// Asks the server that runs over the same state: once more with what it needs to know of this process's environment.
     async fn by_server(
         &self,
         event: &HookEvent,
         process: Option<&str>,
-        bytes: Vec<u8>,
-    ) -> Option<HookReply> {
-        let server = self.server()?;
-        let token = plain_file::read(&self.site.home.join("token"), TOKEN).ok()?;
-        let bearer = format!("Bearer {}", token.trim());
-        let limits = FetchLimits {
-            connect: CONNECT,
-            whole: event.agent.limits().wait,
-            max_bytes: ANSWER,
-            ..FetchLimits::default()
+        bytes: &[u8],
+    ) -> ServerAnswer {
+        let Some(server) = self.server() else {
+            return ServerAnswer::None;
         };
-        let http = Http::trusted().with_limits(limits);
+        let Ok(token) = plain_file::read(&self.site.home.join("token"), TOKEN) else {
+            return ServerAnswer::None;
+        };
         let url = format!(
             "{}/api/v1/hooks/{}?folder={}&headless={}&process={}",
             server.record.url,
@@ -120,38 +198,19 @@ impl HookProcess {
             self.headless,
             process.unwrap_or_default(),
         );
-        let headers = [("authorization", &*bearer)];
-        let answer = tokio::select! {
-            answer = http.post_json(&url, &headers, bytes) => answer,
-            () = until_silent(&server) => {
-                tracing::warn!(url = server.record.url, "the running server does not answer");
-                return None;
-            }
+        let question = ServerQuestion {
+            server: &server,
+            bearer: format!("Bearer {}", token.trim()),
+            within: event.agent.limits().wait,
+            bytes: Bytes::copy_from_slice(bytes),
         };
-        let answer = match answer {
-            Ok(answer) if answer.is_success() => answer,
-            Ok(answer) => {
-                tracing::warn!(
-                    status = answer.status,
-                    "ask the running server about a call"
-                );
-                return None;
-            }
-            Err(error) => {
-                tracing::warn!(%error, "ask the running server about a call");
-                return None;
-            }
+        let first = question.ask(&url).await;
+        let ServerAnswer::NeedsEnvironment(names) = first else {
+            return first;
         };
-        let ServerReply {
-            stdout,
-            stderr,
-            exit,
-        } = serde_json::from_slice(&answer.body).ok()?;
-        Some(HookReply {
-            stdout,
-            stderr,
-            exit,
-        })
+        let part = EnvironmentPart::of(names, &self.site.environment).to_text();
+        let part = percent_encode(part.as_bytes(), NON_ALPHANUMERIC);
+        question.ask(&format!("{url}&environment={part}")).await
     }
 
     /// The server to ask: the one in the background, else the newest.

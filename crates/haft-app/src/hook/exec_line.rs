@@ -81,7 +81,7 @@ fn changes_folder(line: &str) -> bool {
 }
 
 /// Whether a line is words alone, commands that all run after each other: joined by `&&`, where all succeed, or by `;` and new lines.
-fn is_followed(line: &str) -> bool {
+pub(super) fn is_followed(line: &str) -> bool {
     let is_mixed = line.contains("&&") && line.contains([';', '\n']);
     let in_background = line.replace("&&", "").contains(" &");
     let other = ["||", "<<", ";;", "pushd", "popd"];

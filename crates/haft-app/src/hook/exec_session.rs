@@ -17,6 +17,7 @@ use crate::hook::session_marks::SessionMarks;
 use crate::hook::shell_state::ShellState;
 use crate::hook::shell_state::given::GivenState;
 use crate::hook::shell_state::stored::StoredState;
+use crate::hook::unfollowed::is_unfollowed;
 use crate::problem::Problem;
 use crate::run::{RunHandle, RunOptions};
 use crate::session_group;
@@ -120,6 +121,15 @@ impl ExecSession {
         }
         let given = shell.given.lock().clone();
         shell.stored.take_up(&shell.report, &given)
+    }
+
+    /// Returns the line that says in which folder the agent's shell still is, if it does not follow a `cd` of the command that has run.
+    pub fn unfollowed_folder(&self, words: &[String], outcome: &Outcome) -> Option<&'static str> {
+        let [line] = words else { return None };
+        let has_run = matches!(outcome.status, Status::Ok | Status::Error);
+        let says = "your shell is still in the folder in which this line started: it follows a `cd FOLDER` only in a line of plain commands \
+            joined by && or by ;. To work elsewhere, change the folder by a line of its own";
+        (has_run && is_unfollowed(line)).then_some(says)
     }
 
     /// Takes out of an outcome what outcomes of the session have said already and holds for all its commands.

@@ -76,6 +76,11 @@ impl JailedCall {
         }))
     }
 
+    /// Returns whether the policy asks a user about the call that `haft exec` will make.
+    pub(super) fn is_asked(&self, folder: &AgentFolder) -> bool {
+        preapproval::is_asked(&folder.app, &self.call)
+    }
+
     /// Settles what the policy and the user say about the call that `haft exec` will make. Returns why the agent must not run it, or
     /// `None` if it may.
     pub(super) async fn refusal(

@@ -1,17 +1,20 @@
 //! `LocatedCall`: an agent's call with the folder and the session that it belongs to, and how it is judged there.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use haft::permission::Verdict as ByName;
 use haft_hook::{HookCall, HookEvent, HookVerdict};
 
+use crate::environment_part::EnvironmentPart;
 use crate::hook::folder::AgentFolder;
 use crate::hook::jailed_call::JailedCall;
 use crate::hook::location::{Doubt, Location};
 use crate::hook::open_call::AgentCall;
 use crate::hook::readings::{ToolInterpretations, readings};
 use crate::hook::session::{AgentSession, AnswerTerms};
+use crate::hook::unjudged::UnjudgedCall;
 use crate::problem::Problem;
 
 /// A call of an agent, and where it is made.
@@ -28,6 +31,43 @@ pub(super) struct LocatedCall<'a> {
     pub(super) arguments: String,
 }
 
+/// Whether and how commands run in the jail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct JailTerms<'a> {
+    pub(super) wraps: bool,
+    /// Whether this is the hook's own process.
+    pub(super) is_own: bool,
+    /// What the hook's process gives commands of its environment; `None` if it was not asked.
+    pub(super) environment: Option<&'a EnvironmentPart>,
+}
+
+impl JailTerms<'_> {
+    /// Checks that a command about which a user is asked here gets the same environment and settings from `haft exec`, as far as the
+    /// hook's process shows that: the request states them, and the approval holds for nothing else.
+    fn check_environment(
+        self,
+        folder: &AgentFolder,
+        jailed: &JailedCall,
+    ) -> Result<(), UnjudgedCall> {
+        if self.is_own || !jailed.is_asked(folder) {
+            return Ok(());
+        }
+        let surroundings = &folder.app.0.surroundings;
+        if surroundings
+            .has_old_command_settings
+            .load(Ordering::Relaxed)
+        {
+            return Err(UnjudgedCall::OtherEnvironment);
+        }
+        let here = &surroundings.confined.environment;
+        match self.environment {
+            None => Err(UnjudgedCall::NeedsEnvironment(here.names())),
+            Some(there) if there != here => Err(UnjudgedCall::OtherEnvironment),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
 /// The jailed form of a call, and what its tool's own name adds to its judgement.
 #[derive(Debug)]
 struct JailPlan {
@@ -40,9 +80,9 @@ impl LocatedCall<'_> {
     /// Judges the call, in the jailed form that it has if `wraps`, else as the agent made it.
     pub(super) async fn judge(
         &self,
-        wraps: bool,
+        jail: JailTerms<'_>,
         terms: AnswerTerms,
-    ) -> Result<HookVerdict, Problem> {
+    ) -> Result<HookVerdict, UnjudgedCall> {
         let policy = self.folder.app.executor().policy();
         let readings = readings(
             self.event.agent,
@@ -50,13 +90,14 @@ impl LocatedCall<'_> {
             &self.call.actions,
             &policy,
         )?;
-        let plan = if wraps {
+        let plan = if jail.wraps {
             self.plan_jail(&readings, terms.again)?
         } else {
             None
         };
         if let Some(plan) = plan {
-            return self.judge_jailed(readings, plan, terms).await;
+            jail.check_environment(&self.folder, &plan.jailed)?;
+            return Ok(self.judge_jailed(readings, plan, terms).await?);
         }
         let call = self.agent_call(&self.location.doubts);
         let verdict = self.session.judge(readings, call, terms).await?;

@@ -18,6 +18,15 @@ use crate::run::{ApprovalWait, RunOptions};
 /// How often a request is read if the inbox announces no change.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// Returns whether the policy asks a user about a jailed command.
+pub(super) fn is_asked(app: &App, call: &ToolCall) -> bool {
+    let tools = app.tools().snapshot();
+    let explained = tools
+        .entry(&call.name)
+        .map(|entry| app.executor().explain(entry, &call.arguments));
+    matches!(explained, Some(Ok(explained)) if explained.verdict == Verdict::Ask)
+}
+
 /// Returns why the agent must not run a jailed command, or `None` if it may. A person may take `within` to decide.
 pub(super) async fn refusal(
     app: &App,
@@ -41,7 +50,7 @@ pub(super) async fn refusal(
         wait: ApprovalWait::Never,
         ..session.options()
     };
-    if let Some(earlier) = app.suspended_before(&call).await {
+    if let Some(earlier) = app.suspended_before(&call, options.group.as_deref()).await {
         return await_decision(app, &earlier.approval, options, within).await;
     }
     let run = app.runs().start(options.clone()).await?;

@@ -39,8 +39,9 @@ pub struct ApprovalListItem {
     pub origin: &'static str,
     /// The entry point of its run.
     pub door: String,
+    /// The client's own name: of an agent with its session.
     #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
+    pub client: Option<String>,
     workspace: String,
     /// What it is about, in one line.
     pub fact: Fact,

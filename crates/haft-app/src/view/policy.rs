@@ -9,6 +9,7 @@ use haft::policy::{
 use haft::skill::Skill;
 use haft::toolset::Toolset;
 use haft_builtins::command::program_section;
+use haft_hook::Agent;
 use serde::Serialize;
 
 use crate::app::App;
@@ -154,6 +155,24 @@ pub async fn count(app: &App, shown: &mut PolicyOverview) -> Result<(), Problem>
     Ok(())
 }
 
+/// Returns what is wrong with the name of a tool that there is not; `near` is the name most like it.
+fn unknown_tool(tool: &str, near: Option<&str>) -> Problem {
+    let problem = Problem::usage(format!("no tool `{tool}`"));
+    let agent = tool.split_once('.');
+    let agent = agent.and_then(|(agent, _)| Agent::from_name(agent));
+    if let Some(agent) = agent {
+        let agent = agent.title();
+        return problem.advise(format!(
+            "this is what the record calls a tool of {agent} itself, which its hook judges when it is called; a command in the jail is the tool \
+             run_command: `haft policy explain run_command --args '{{\"command\":\"…\"}}'`"
+        ));
+    }
+    match near {
+        Some(near) => problem.advise(format!("did you mean `{near}`?")),
+        None => problem.advise("`haft tools` lists them"),
+    }
+}
+
 /// Explains why a call would be allowed, denied or need approval.
 ///
 /// # Errors
@@ -162,11 +181,7 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
     let (shown, all) = (app.tools().snapshot(), app.all().snapshot());
     let on = shown.entry(tool);
     let Some(entry) = on.or_else(|| all.entry(tool)) else {
-        let problem = Problem::usage(format!("no tool `{tool}`"));
-        return Err(match shown.nearest(tool).first() {
-            Some(near) => problem.advise(format!("did you mean `{near}`?")),
-            None => problem.advise("`haft tools` lists them"),
-        });
+        return Err(unknown_tool(tool, shown.nearest(tool).first().copied()));
     };
     let mut explanation = app
         .executor()

@@ -19,11 +19,18 @@ const BUNDLE_FILES: &[&str] = &[
 ];
 /// The folders with certificates that every jail shows.
 const SHOWN_FOLDERS: &[&str] = &["/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pki", "/usr"];
-/// Returns the variables, and the files outside the system's folders that they name.
-pub(crate) fn variables(
-    environment: &Environment,
-    places: &Places,
-) -> (BTreeMap<String, String>, Vec<PathBuf>) {
+
+/// The variables that commands get.
+pub(crate) struct CertificateVariables {
+    pub(crate) all: BTreeMap<String, String>,
+    /// Those that the environment sets to another list than the machine's.
+    pub(crate) own: BTreeMap<String, String>,
+    /// The files outside the system's folders that they name.
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Returns the variables that commands get.
+pub(crate) fn variables(environment: &Environment, places: &Places) -> CertificateVariables {
     let mut files = Vec::new();
     let mut shown = |path: &Path| {
         if !path.is_file() {
@@ -43,11 +50,20 @@ pub(crate) fn variables(
         .iter()
         .map(PathBuf::from)
         .find(|path| path.is_file());
-    let all = own[0].clone().or(system);
-    let chosen = AUTHORITY_VARIABLES.iter().zip(own);
-    let chosen = chosen.filter_map(|(name, own)| {
-        let path = own.or_else(|| all.clone())?;
-        Some(((*name).to_owned(), path.to_str()?.to_owned()))
-    });
-    (chosen.collect(), files)
+    let all = own[0].clone().or_else(|| system.clone());
+    let named =
+        |name: &str, path: Option<PathBuf>| Some((name.to_owned(), path?.to_str()?.to_owned()));
+    let each = || AUTHORITY_VARIABLES.iter().zip(&own);
+    CertificateVariables {
+        all: each()
+            .filter_map(|(name, own)| named(name, own.clone().or_else(|| all.clone())))
+            .collect(),
+        own: each()
+            // The machine's own list is what they get anyway.
+            .filter_map(|(name, own)| {
+                named(name, own.clone().filter(|own| Some(own) != system.as_ref()))
+            })
+            .collect(),
+        files,
+    }
 }

@@ -31,6 +31,7 @@ use serde_json::{Map, Value};
 use crate::config::layer::SettingsLayer;
 use crate::config::{SettingEntry, Settings, typed, value};
 use crate::environment::Environment;
+use crate::environment_part::EnvironmentPart;
 use crate::own_program::OwnProgramFiles;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -184,6 +185,8 @@ pub(crate) struct CommandConfinement {
     pub(crate) network: CommandNetwork,
     /// What they see besides the workspace.
     pub(crate) surroundings: CommandSurroundings,
+    /// What they get of this process's environment.
+    pub(crate) environment: EnvironmentPart,
     /// Configured surroundings that this machine does not have.
     pub(crate) absent: Vec<PathBuf>,
     /// The log of changes made by calls.
@@ -222,6 +225,7 @@ impl CommandConfinement {
                 },
             )?,
             absent: surroundings::absent(at, settings),
+            environment: EnvironmentPart::of_settings(settings, &at.environment),
             surroundings: around,
             sandbox,
             places,

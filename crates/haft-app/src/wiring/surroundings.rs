@@ -85,8 +85,8 @@ pub(crate) fn surroundings(
     let mut read = check("sandbox.read").all(settings)?;
     let path = check("sandbox.path").all(settings)?;
     read.extend(path.iter().cloned());
-    let (certificates, files) = certificates::variables(&at.environment, places);
-    read.extend(files);
+    let certificates = certificates::variables(&at.environment, places);
+    read.extend(certificates.files);
     let env = variables(settings)?;
     read.retain(|folder| !write.iter().any(|write| folder.starts_with(write)));
     read.sort();
@@ -99,7 +99,8 @@ pub(crate) fn surroundings(
         write,
         path,
         env,
-        certificates,
+        certificates: certificates.all,
+        own_certificates: certificates.own,
         sockets,
         agent: agent(at, settings),
         gpg: gpg(at, settings, places),

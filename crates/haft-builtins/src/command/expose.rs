@@ -5,7 +5,7 @@ use std::sync::Arc;
 use haft::call::Origin;
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
-use haft::permission::{EXPOSE_EFFECT, Effect, Permission};
+use haft::permission::{Condition, EXPOSE_EFFECT, EXPOSED_CONDITION, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{CallPhrases, Exposure as ToolExposure, Risk, ToolSpec};
 use haft::tool::{Depth, Intent, TypedTool};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::{COMMANDS, Commands};
 use crate::describe::{builtin, writes};
-use crate::services::{Exposure, ServiceGroup, ServiceRecord, Services};
+use crate::services::{Exposure, ServiceGroup, ServiceRecord, Services, address};
 use crate::work::blocking;
 
 /// Maximum number of ports of one run that are exposed at once.
@@ -69,7 +69,7 @@ impl TypedTool for ExposePort {
         }
     }
 
-    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
         let exposes = Permission {
             effect: Effect::Other {
                 kind: EXPOSE_EFFECT.to_owned(),
@@ -78,7 +78,9 @@ impl TypedTool for ExposePort {
             // Strangers' code answers the user's browser then: no profile allows that by itself.
             risk: Risk::Critical,
         };
-        Ok(Intent::of([exposes]).with_stated(&["port"]))
+        Ok(Intent::of([exposes])
+            .with_stated(&["port"])
+            .with_conditions(depth, || self.conditions(input)))
     }
 
     async fn run(
@@ -124,6 +126,30 @@ struct ServingCommand {
 }
 
 impl ExposePort {
+    /// States what serves at the port now, and who reaches it: the approval holds for nothing else. A call does not know its run before it
+    /// is made: of several runs that serve at the port, each is stated.
+    fn conditions(&self, input: &ExposePortInput) -> Vec<Condition> {
+        let all = self.0.network.services().map(Services::all);
+        let mut serving = all.unwrap_or_default();
+        serving.retain(|record| {
+            let named = input.run.as_ref().is_none_or(|run| *run == record.run);
+            named && record.serves(input.port)
+        });
+        let several = serving.len() > 1;
+        let each = serving.iter().take(NAMED).map(|record| {
+            let run = if several {
+                format!(" (run {})", record.run)
+            } else {
+                String::new()
+            };
+            let (command, at) = (&record.command, address(&record.run));
+            let what = format!("`{command}`{run} at http://{at}:{}/", input.port);
+            Condition::new(EXPOSED_CONDITION, what)
+        });
+        let reach = "every program and user of this machine, until the run ends";
+        each.chain([Condition::new("reached by", reach)]).collect()
+    }
+
     /// Finds the command that serves the port in the run of the call, or in the one that a user at a terminal names.
     async fn find(
         &self,

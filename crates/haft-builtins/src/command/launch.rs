@@ -10,7 +10,7 @@ use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::judgement::Judgement;
 use haft::permission::{Condition, Effect, PathClaim, Permission};
-use haft::policy::{CommandLine, CommandPart, RedirectTarget, join_words, protected};
+use haft::policy::{CommandLine, RedirectTarget, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::tool::{Depth, Intent};
@@ -25,6 +25,7 @@ use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::connect::CommandCall;
 use crate::command::covers::{self, Covers};
 use crate::command::git;
+use crate::command::named_programs::named_programs;
 use crate::command::network::{CommandConnections, CommandNetwork};
 use crate::command::said_notes::SaidNotes;
 use crate::command::screen::ClientInput;
@@ -35,6 +36,9 @@ use crate::command::trusted;
 use crate::command::variables::with_variables;
 use crate::files::check::{Checker, CheckerFinding};
 use crate::lexical::normalize;
+
+/// What a request says of a command that nobody waits for.
+const UNJUDGED: &str = "works in the workspace itself; what it changes is not judged when it ends, and cannot be undone";
 
 /// The variable that names the folder of the most recently activated skill.
 const SKILL_DIR: &str = "HAFT_SKILL_DIR";
@@ -164,7 +168,13 @@ impl Commands {
         let line = self.rate(line_of(command, argv), input, &cwd.path);
         Ok(Intent::of(self.permissions(line, input, &cwd.path)?)
             .with_stated(stated)
-            .with_conditions(depth, || self.conditions()))
+            .with_conditions(depth, || {
+                let mut conditions = self.conditions();
+                if !input.ends() {
+                    conditions.push(Condition::new("in the background", UNJUDGED));
+                }
+                conditions
+            }))
     }
 
     /// Returns the permissions for what a line with these risks would do.
@@ -327,7 +337,7 @@ impl Commands {
             self.with_skills(spec, &context.active_skills())
         };
         let first = argv.as_ref().and_then(|argv| argv.first());
-        let program = first.map_or_else(|| program_of(&line), Clone::clone);
+        let program = first.map_or_else(|| named_programs(&line), Clone::clone);
         let whole = whole(input, &line);
         let call = CommandCall {
             context,
@@ -530,13 +540,6 @@ fn line_of(command: String, argv: Option<Vec<String>>) -> CommandLine {
         Some(argv) => CommandLine::of_argv(command, argv),
         None => CommandLine::new(&command),
     }
-}
-
-/// Returns the first program that a shell line starts.
-fn program_of(line: &str) -> String {
-    let read = CommandLine::new(line);
-    let mut programs = read.parts.iter().filter_map(CommandPart::program);
-    programs.next().unwrap_or("bash").to_owned()
 }
 
 /// Returns true if no word names a path outside the workspace.

@@ -32,6 +32,8 @@ pub struct CommandSurroundings {
     pub env: BTreeMap<String, String>,
     /// Variables that name this machine's certificates; those of the settings and of a call take precedence.
     pub certificates: BTreeMap<String, String>,
+    /// Those of them that the environment of haft's process has: stated to the user, since another process may have others.
+    pub own_certificates: BTreeMap<String, String>,
     /// The sockets of the host's services that commands with a network may ask to connect to.
     pub sockets: HostSockets,
     /// The user's ssh-agent, which commands with a network may ask to sign.
@@ -45,16 +47,20 @@ impl CommandSurroundings {
     /// stated by a digest.
     pub(super) fn conditions(&self) -> Vec<Condition> {
         let paths = |paths: &[PathBuf]| listed(paths.iter().map(|path| path.display().to_string()));
-        let names = listed(self.env.keys().cloned());
-        let values = self.env.iter().flat_map(|(name, value)| [&**name, value]);
-        let values = sha256(values.collect::<Vec<_>>().join("\0").as_bytes());
-        let variables = names.map(|names| format!("{names} (sha256 {})", &values[..DIGEST]));
+        let variables = listed(self.env.iter().map(|(name, value)| {
+            let digest = sha256(value.as_bytes());
+            format!("{name} (sha256 {})", &digest[..DIGEST])
+        }));
+        let certificates = self.own_certificates.iter();
+        let certificates = listed(certificates.map(|(name, path)| format!("{name}={path}")));
         let all = [
+            // Before the files that they name.
+            (Condition::CERTIFICATES, certificates),
+            (Condition::VARIABLES, variables),
             ("also changes", paths(&self.write)),
             ("also reads", paths(&self.read)),
             ("programs first from", paths(&self.path)),
             ("sockets", paths(self.sockets.paths())),
-            ("variables", variables),
         ];
         let set = all.into_iter();
         set.filter_map(|(name, value)| Some(Condition::new(name, value?)))

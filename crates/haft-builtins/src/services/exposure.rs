@@ -184,7 +184,7 @@ fn target(record: &ServiceRecord, port: u16) -> Option<(JailPlace, ServedPort)> 
 }
 
 /// Returns the loopback address of a run: one of 4 million in 127.64.0.0/10, by its id.
-fn address(run: &str) -> Ipv4Addr {
+pub(crate) fn address(run: &str) -> Ipv4Addr {
     let digest = Sha256::digest(run.as_bytes());
     // No part is 0 or 255, which some programs take for a network or a broadcast.
     let part = |at: usize| 1 + digest[at] % 254;

@@ -69,6 +69,23 @@ const ROWS: &[Row] = &[
         why: "",
     },
     Row {
+        name: "a file of the project is the reason, before a build output",
+        line: "mkdir build; echo o > build/o; echo x > src.txt",
+        files: &[("src.txt", "x\n")],
+        folded: &["build/, a build output: 1 file, 2 bytes"],
+        why: "to write src.txt",
+    },
+    Row {
+        name: "what git ignores is the reason, and named, before a build output",
+        line: "mkdir build node_modules; echo o > build/o; echo x > node_modules/x",
+        files: &[],
+        folded: &[
+            "node_modules/, ignored by git: 1 file, 2 bytes",
+            "build/, a build output: 1 file, 2 bytes",
+        ],
+        why: "to write node_modules",
+    },
+    Row {
         name: "what git only ignores is folded",
         line: "mkdir -p node_modules/x; echo {} > node_modules/x/package.json; echo a > node_modules/x/a.test.js",
         files: &[],

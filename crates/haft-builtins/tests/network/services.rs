@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use haft::Session;
+use haft::approval::{Decision, channel};
 use haft::call::ToolCall;
 use haft::policy::{Policy, Profile, RuleSet};
 use haft::testing::ConsentingPerson;
@@ -27,6 +28,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     a_command_whose_record_is_removed_ends(sandbox).await;
     a_command_never_uses_the_way_out_of_another(sandbox).await;
     a_port_is_exposed_at_an_address_of_its_run_alone(sandbox).await;
+    a_request_for_a_port_says_what_serves_there_and_holds_for_nothing_else(sandbox).await;
     an_exposed_port_outlives_a_flood_and_its_server_but_not_its_run(sandbox).await;
     databases_of_the_system_serve_later_commands(sandbox).await;
     a_browser_shows_a_page_of_the_runs_server(sandbox).await;
@@ -368,6 +370,42 @@ async fn a_port_is_exposed_at_an_address_of_its_run_alone(sandbox: &Sandbox) {
     assert!(TcpStream::connect(console).await.is_err());
     assert_eq!(ask_at(at).await.unwrap(), "hello");
     lab.kill(&task).await;
+}
+
+async fn a_request_for_a_port_says_what_serves_there_and_holds_for_nothing_else(sandbox: &Sandbox) {
+    let mut lab = Lab::new(sandbox);
+    lab.serve("127.0.0.1", 8765, "hello").await;
+    let serves = |records: &[ServiceRecord]| records.len() == 1 && records[0].serves(8765);
+    let run = lab.until(serves).await[0].run.clone();
+    let (approver, mut requests) = channel(8);
+    lab.scene.executor = lab.scene.executor.clone().with_approver(approver);
+    let call = ToolCall::new("expose_port", json!({"port": 8765}).to_string());
+    let deciding = async {
+        let pending = requests.next().await.unwrap();
+        let conditions = pending.request().snapshot.conditions.clone();
+        let opens: Vec<_> = conditions
+            .iter()
+            .map(|one| format!("{} {}", one.name, one.value))
+            .collect();
+        assert!(
+            opens[0].contains("server.py 127.0.0.1 8765 hello` at http://127."),
+            "{opens:?}"
+        );
+        assert!(opens[1].contains("every program"), "{opens:?}");
+        // Another command serves there by the time of the decision.
+        lab.services.stop(&lab.services.of_run(&run)[0]).unwrap();
+        lab.until(<[ServiceRecord]>::is_empty).await;
+        lab.serve("127.0.0.1", 8765, "other").await;
+        lab.until(serves).await;
+        pending.decide(Decision::approve("ann", "test"));
+    };
+    let (outcome, ()) = tokio::join!(
+        lab.scene.executor.execute(&lab.scene.session, call),
+        deciding
+    );
+    let error = outcome.error.as_ref().map_or("", |error| &error.message);
+    assert!(error.contains("opens was shown as"), "{outcome:?}");
+    assert!(lab.services.exposed(&run).is_empty());
 }
 
 /// Asks the server at an address of this machine.

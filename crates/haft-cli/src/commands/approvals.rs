@@ -103,6 +103,7 @@ async fn list(at: &Invocation, app: &App, all: bool) -> ExitResult {
         ("RISK", Truncation::Never),
         ("ASKED", Truncation::Never),
         ("STATUS", Truncation::Never),
+        ("CLIENT", Truncation::End),
         ("WHAT", Truncation::End),
     ]);
     for item in &items {
@@ -114,6 +115,10 @@ async fn list(at: &Invocation, app: &App, all: bool) -> ExitResult {
             &item.risk,
             &asked,
             &item.status,
+            &visible::line(
+                &app.redactor()
+                    .redact(item.client.as_deref().unwrap_or_default()),
+            ),
             &what,
         ]);
     }
@@ -211,9 +216,17 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     let request = &entry.request;
     let mut lines = fact::lines(request, app.redactor());
     let item = ApprovalListItem::of(app, entry);
+    // A client's name is its own word.
+    let client = item.client.as_deref().map_or_else(
+        || item.origin.to_owned(),
+        |client| {
+            let client = app.redactor().redact(client);
+            format!("{}, as it reports", visible::line(&client))
+        },
+    );
     let asked = format!(
-        "{} · {} · asked by {} ({})",
-        item.tool, item.risk, item.origin, item.door
+        "{} · {} · asked by {client} ({})",
+        item.tool, item.risk, item.door
     );
     let redacted = |text: &str| visible::line(&app.redactor().redact(text));
     let fields = [

@@ -91,7 +91,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> ExitRe
         end_within(GRACE);
     }
     let exit = print_end(at, app, &output, &outcome, stopped.as_ref()).await?;
-    keep_shell(at, agent.as_ref(), &outcome);
+    keep_shell(at, agent.as_ref(), args, &outcome);
     // The rest of the output may wait for its reader, who may never read it.
     let end = tokio::select! {
         end = output.finish() => end,
@@ -126,13 +126,17 @@ fn options(
 }
 
 /// Keeps what the command's shell held for the agent's next command, and says what is not kept.
-fn keep_shell(at: &Invocation, agent: Option<&ExecSession>, outcome: &Outcome) {
-    let lost = match agent.map(|agent| agent.keep_shell(outcome)) {
-        None | Some(Ok(None)) => return,
-        Some(Ok(Some(lost))) => lost,
-        Some(Err(problem)) => problem.to_string(),
+fn keep_shell(at: &Invocation, agent: Option<&ExecSession>, args: &args::Exec, outcome: &Outcome) {
+    let Some(agent) = agent else { return };
+    let lost = match agent.keep_shell(outcome) {
+        Ok(lost) => lost,
+        Err(problem) => Some(problem.to_string()),
     };
-    at.screen.err(&format!("haft: {}", visible::block(&lost)));
+    let folder = agent.unfollowed_folder(&args.words, outcome);
+    let folder = folder.filter(|_| !args.background).map(str::to_owned);
+    for text in lost.into_iter().chain(folder) {
+        at.screen.err(&format!("haft: {}", visible::block(&text)));
+    }
 }
 
 /// Ends this process after this time at the latest: whoever reads its output may have stopped, and every write then waits.

@@ -82,6 +82,10 @@ fn repository(settings: &str) -> (Lab, Server) {
 fn answer(lab: &Lab, server: &Server, given: &Given) -> Answer {
     let event = before(lab, &given.id, "Bash", &bash(&given.command));
     let reply = server.ask(&post("/api/v1/hooks/claude", &server.call, &event));
+    if reply.status == 428 {
+        // A user is about to be asked: the server wants to know the environment of the hook's process first.
+        return Answer::Kept;
+    }
     let said: Value = serde_json::from_str(reply.json()["stdout"].as_str().unwrap()).unwrap();
     let output = &said["hookSpecificOutput"];
     if output["permissionDecision"] != "allow" {

@@ -138,6 +138,10 @@ impl Repository {
         let reply = self
             .server
             .ask(&post("/api/v1/hooks/claude", &self.server.call, &event));
+        if reply.status == 428 {
+            // Before it asks a user, the server wants to know the environment of the hook's process.
+            return true;
+        }
         let said: Value = serde_json::from_str(reply.json()["stdout"].as_str().unwrap()).unwrap();
         let output = &said["hookSpecificOutput"];
         if output["permissionDecision"] != "allow" {

@@ -205,3 +205,27 @@ fn a_client_beside_one_that_still_waits_has_a_request_of_its_own() {
     assert_eq!(first.wait().unwrap().code(), Some(3));
     assert_eq!(read_asked(&lab), "asked\n");
 }
+
+#[test]
+fn a_call_that_needs_no_decision_now_does_not_wait_for_the_request_of_an_earlier_run() {
+    if !jailed(&Lab::new()) {
+        return;
+    }
+    for client in ["command", "stdio"] {
+        let lab = Lab::new();
+        let arguments = json!({"command": "touch made"});
+        let trusted = "[policy]\nprofile = \"trusted\"\n";
+        lab.user_settings(&format!("{trusted}ask = [\"Bash(touch *)\"]\n"));
+        let mut first = Client::new(&lab, client);
+        let asked = first.call(&lab, "run_command", &arguments);
+        assert_eq!(asked.status, "suspended", "{client}: {asked:?}");
+        first.end();
+        lab.user_settings(trusted);
+        let mut next = Client::new(&lab, client);
+        let ran = next.call(&lab, "run_command", &arguments);
+        assert_eq!(ran.status, "ok", "{client}: {ran:?}");
+        assert!(lab.work().join("made").exists(), "{client}");
+        assert!(pending(&lab).is_empty(), "{client}");
+        next.end();
+    }
+}

@@ -40,6 +40,7 @@ mod held;
 mod help;
 mod hook;
 mod hook_edits;
+mod hook_environment;
 mod hook_given;
 mod hook_marks;
 mod hook_prompts;

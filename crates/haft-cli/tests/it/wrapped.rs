@@ -7,7 +7,7 @@ use crate::harness::{Lab, Ran, ended};
 use crate::hook::{bash, before, decision, hook};
 use crate::serve::Server;
 
-fn lab(settings: &str) -> Lab {
+pub(crate) fn lab(settings: &str) -> Lab {
     let mut lab = Lab::new();
     lab.set("CI", "1");
     lab.user_settings(&format!("[hook]\nwrap = \"jail\"\nwait_s = 20\n{settings}"));
@@ -22,7 +22,7 @@ fn wrapped(lab: &Lab, line: &str) -> String {
     input["command"].as_str().unwrap().to_owned()
 }
 
-fn in_shell(lab: &Lab, line: &str) -> Ran {
+pub(crate) fn in_shell(lab: &Lab, line: &str) -> Ran {
     ended(lab.program("bash", &["-c", line]).spawn().unwrap())
 }
 
@@ -182,7 +182,7 @@ fn what_the_policy_denies_is_denied_at_the_hook_and_recorded() {
 }
 
 /// Decides the next request; returns the answer of the hook that waited for it.
-fn decided(lab: &Lab, line: &str, word: &str) -> (String, String) {
+pub(crate) fn decided(lab: &Lab, line: &str, word: &str) -> (String, String) {
     let line = line.to_owned();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| hook(lab, &before(lab, "t-9", "Bash", &bash(&line))));

@@ -52,6 +52,12 @@ impl AgentSession<'_> {
         self.lab.program("bash", &["-c", &line]).spawn().unwrap()
     }
 
+    /// Runs a line that does not wait for a person.
+    fn run_without_wait(&self, line: &str) -> Ran {
+        let line = self.wrapped(line).replace("--wait 60", "--wait 0");
+        ended(self.lab.program("bash", &["-c", &line]).spawn().unwrap())
+    }
+
     fn run(&self, line: &str) -> Ran {
         ended(self.begin(line))
     }
@@ -136,6 +142,46 @@ fn what_is_allowed_for_the_session_holds_in_its_next_commands_alone() {
 }
 
 #[test]
+fn the_same_line_of_another_session_is_another_call() {
+    if !jailed(&Lab::new()) {
+        return;
+    }
+    let lab = lab("");
+    let [one, other] = ["one", "other"].map(|id| AgentSession { lab: &lab, id });
+    let line = "echo x >> notes.txt && cat notes.txt";
+    let without_session = |line: &str| lab.run(&["exec", "--wait", "0", "--", line]);
+    let requests = || -> Vec<String> {
+        let all = pending(&lab).into_iter();
+        all.map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let ran = one.run_without_wait(line);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let first = requests();
+    assert_eq!(first.len(), 1);
+    // Made again, the line is the same call in its session alone.
+    let made = [
+        (one.run_without_wait(line), "the same session"),
+        (other.run_without_wait(line), "another session"),
+        (without_session(line), "no session"),
+    ];
+    for (ran, row) in &made {
+        assert_eq!(ran.code, 4, "{row}: {}", ran.stderr);
+    }
+    assert_eq!(requests().len(), 3);
+    let approved = lab.run(&["approvals", "approve", &first[0]]);
+    assert_eq!(approved.code, 0, "{}", approved.stderr);
+    let ran = other.run_without_wait(line);
+    assert_eq!(ran.code, 4, "another session: {}", ran.stderr);
+    let ran = without_session(line);
+    assert_eq!(ran.code, 4, "no session: {}", ran.stderr);
+    let ran = one.run_without_wait(line);
+    assert_eq!((ran.code, &*ran.stdout), (0, "x\n"), "{}", ran.stderr);
+    let notes = std::fs::read_to_string(lab.work().join("notes.txt"));
+    assert_eq!(notes.unwrap(), "x\n");
+}
+
+#[test]
 fn what_is_allowed_once_holds_once() {
     if !jailed(&Lab::new()) {
         return;
@@ -180,6 +226,9 @@ fn what_commands_add_to_caches_holds_for_the_sessions_next_ones() {
     let look = "cat ~/.cache/deno/x ~/.m2/repository/x ~/.npm/_cacache/x; true; : > /tmp/y";
     assert_eq!(one.run(look).stdout, "kept\nkept\nkept\n");
     assert_eq!(other.run(look).stdout, "");
+    // Without a server, too, they end with the session.
+    hook(&lab, &one.event("SessionEnd", &json!({"reason": "exit"})));
+    assert_eq!(one.run(look).stdout, "", "after the end of the session");
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use haft_app::hook::{Agent, HookInvocation};
+use haft_app::environment_part::EnvironmentPart;
+use haft_app::hook::{Agent, HookAnswer, HookInvocation};
 use http::{StatusCode, Uri};
+use serde_json::json;
 
 use crate::api::state::ApiState;
 use crate::{query, reply};
@@ -28,12 +30,28 @@ pub(super) async fn answer(
     };
     let folder = query::text(&uri, "folder").map(PathBuf::from);
     let process = query::text(&uri, "process");
+    let environment = query::text(&uri, "environment").map(|text| EnvironmentPart::parse(&text));
+    let Ok(environment) = environment.map(|part| part.ok_or(())).transpose() else {
+        let what = "`environment` is not an object of digests";
+        return reply::error(StatusCode::BAD_REQUEST, "invalid", what);
+    };
     let answer = hooks.answer(HookInvocation {
         agent,
         bytes: &body,
         folder: folder.as_deref(),
         process: process.as_deref(),
         headless: query::text(&uri, "headless").as_deref() == Some("true"),
+        environment: environment.as_ref(),
     });
-    reply::document(&answer.await)
+    match answer.await {
+        HookAnswer::Reply(answer) => reply::document(&answer),
+        HookAnswer::NeedsEnvironment(variables) => reply::document_with(
+            StatusCode::PRECONDITION_REQUIRED,
+            &json!({ "variables": variables }),
+        ),
+        HookAnswer::OtherEnvironment => {
+            let what = "the hook's process gives commands another environment than this server, so it judges by itself";
+            reply::error(StatusCode::MISDIRECTED_REQUEST, "unavailable", what)
+        }
+    }
 }

@@ -63,24 +63,40 @@ impl CallSnapshot {
             .or_else(|| self.changed_effect(now))
     }
 
-    fn changed_condition(&self, now: &Self) -> Option<String> {
-        let value = |of: &Self, name: &str| {
+    /// Returns whether the first difference is one of the environment of the process that makes the call.
+    pub fn differs_by_environment(&self, now: &Self) -> bool {
+        let both = self.conditions.iter().chain(&now.conditions);
+        let name = self.changed_name(now);
+        let mut named = both.filter(|one| Some(one.name.as_str()) == name);
+        named.next().is_some_and(Condition::is_of_environment)
+    }
+
+    /// Returns the name of the first condition that has changed.
+    fn changed_name<'a>(&'a self, now: &'a Self) -> Option<&'a str> {
+        let values = |of: &'a Self, name: &'a str| -> Vec<&'a str> {
             let named = of.conditions.iter().filter(|one| one.name == name);
-            let values: Vec<String> = named.map(|one| format!("`{}`", one.value)).collect();
+            named.map(|one| &*one.value).collect()
+        };
+        let both = self.conditions.iter().chain(&now.conditions);
+        both.map(|condition| condition.name.as_str())
+            .find(|name| values(self, name) != values(now, name))
+    }
+
+    fn changed_condition(&self, now: &Self) -> Option<String> {
+        let name = self.changed_name(now)?;
+        let values = |of: &Self, than: &Self| {
+            let named = of.conditions.iter().filter(|one| one.name == name);
+            let values: Vec<String> = named
+                .filter_map(|one| Some(format!("`{}`", value_besides(one, &than.conditions)?)))
+                .collect();
             if values.is_empty() {
                 "not set".to_owned()
             } else {
                 values.join(", ")
             }
         };
-        let names = self.conditions.iter().chain(&now.conditions);
-        names
-            .map(|condition| condition.name.as_str())
-            .find(|name| value(self, name) != value(now, name))
-            .map(|name| {
-                let (was, is) = (value(self, name), value(now, name));
-                format!("{name} was shown as {was} but is now {is}")
-            })
+        let (was, is) = (values(self, now), values(now, self));
+        Some(format!("{name} was shown as {was} but is now {is}"))
     }
 
     fn changed_effect(&self, now: &Self) -> Option<String> {
@@ -125,6 +141,18 @@ impl CallSnapshot {
             .or_else(|| longer(now, self))?;
         Some(format!("{} changed after it was shown", file.path))
     }
+}
+
+/// Returns the value of a condition; of a list that the environment decides, only the items that the same condition has not among these.
+fn value_besides(condition: &Condition, others: &[Condition]) -> Option<String> {
+    if !condition.is_of_environment() {
+        return Some(condition.value.clone());
+    }
+    let same = others.iter().filter(|other| other.name == condition.name);
+    let known: Vec<&str> = same.flat_map(|other| other.value.split(", ")).collect();
+    let items = condition.value.split(", ");
+    let only: Vec<&str> = items.filter(|item| !known.contains(item)).collect();
+    (!only.is_empty()).then(|| only.join(", "))
 }
 
 /// Joins addresses for display.

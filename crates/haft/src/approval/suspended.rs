@@ -95,20 +95,66 @@ pub trait OtherRuns: Send + Sync {
 
 opaque_debug!(OtherRuns);
 
-/// Returns the key that identifies a repeated call: tool, principal, workspace, and the arguments in canonical form.
-pub fn key(tool: &ToolName, principal: &Principal, workspace: &str, arguments: &str) -> String {
+/// Whose repeated calls count as one call, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct RepeatScope<'a> {
+    /// Whom the call is made for.
+    pub principal: &'a Principal,
+    /// The workspace, which the arguments do not name.
+    pub workspace: &'a str,
+    /// The name of the [group of runs](crate::session::RunGroup) that makes it, if it is in one: the call of an agent's session is never
+    /// that of another session.
+    pub group: Option<&'a str>,
+}
+
+/// Returns the key that identifies a repeated call: tool, principal, workspace, group, and the arguments in canonical form.
+pub fn key(tool: &ToolName, scope: RepeatScope<'_>, arguments: &str) -> String {
     let digest = args_digest(arguments);
     let parts = [
         tool.as_str(),
-        &principal.tenant,
-        &principal.subject,
-        workspace,
+        &scope.principal.tenant,
+        &scope.principal.subject,
+        scope.workspace,
         &digest,
     ];
     let mut hasher = Sha256::new();
-    for part in parts {
+    // A call without a group keeps the key under which an older haft stored it.
+    for part in parts.into_iter().chain(scope.group) {
         hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part.as_bytes());
     }
     hex(&hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_tell_sessions_workspaces_principals_and_arguments_apart() {
+        let ann = Principal::local("ann");
+        let eve = Principal::local("eve");
+        let tool = ToolName::new("run_command").unwrap();
+        let of = |principal, workspace, group, arguments| {
+            let scope = RepeatScope {
+                principal,
+                workspace,
+                group,
+            };
+            key(&tool, scope, arguments)
+        };
+        let keys = [
+            of(&ann, "/w", None, "{}"),
+            of(&ann, "/w", Some("one"), "{}"),
+            of(&ann, "/w", Some("other"), "{}"),
+            of(&ann, "/w", Some(""), "{}"),
+            of(&ann, "/v", Some("one"), "{}"),
+            of(&eve, "/w", Some("one"), "{}"),
+            of(&ann, "/w", Some("one"), r#"{"a":1}"#),
+        ];
+        for (at, one) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(one), "row {at}");
+        }
+        assert_eq!(keys[1], of(&ann, "/w", Some("one"), " { } "));
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::approval::inbox::{InboxError, RequestStatus, StoredApproval};
-use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedEntry, key};
+use crate::approval::suspended::{OtherRun, RepeatScope, SuspendedCall, SuspendedEntry, key};
 use crate::approval::{ApprovalId, Choice};
 use crate::call::CallId;
 use crate::clock;
@@ -18,15 +18,33 @@ use crate::executor::exit::OpenCall;
 use crate::executor::noted::{self, NotedCall};
 use crate::executor::running;
 use crate::executor::settlement::Settlement;
+use crate::executor::superseded;
 use crate::executor::{CallMode, ExecutorParts};
-use crate::session::Session;
 use crate::session::nest::RepeatKey;
 use crate::session::running_calls::RunningCallGuard;
+use crate::session::{RunGroup, Session};
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
 /// Interval between looks at a call that another process resumes, if the inbox reports no change to its request.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Whether a call needs a decision now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DecisionNeed {
+    /// A user is asked about it next.
+    User,
+    /// It was cleared without one, or by one of its own.
+    None,
+}
+
+/// A call that may have been made before.
+#[derive(Clone, Copy)]
+struct SoughtCall<'a> {
+    key: &'a str,
+    suspension: Suspension,
+    decision: DecisionNeed,
+}
 
 /// What is known about a call that may have been made before.
 enum EarlierCall {
@@ -49,7 +67,12 @@ pub(super) async fn find_suspended(
     if open.has_own_id() && session.is_resumed() {
         return resume(open, settlement, key).await.map(|()| None);
     }
-    let (noted, present) = match look_up(parts, session, &key, Suspension::Within).await? {
+    let sought = SoughtCall {
+        key: &key,
+        suspension: Suspension::Within,
+        decision: DecisionNeed::None,
+    };
+    let (noted, present) = match look_up(open, sought).await? {
         EarlierCall::Ended(stop, approval) => {
             open.record.approval = Some(approval);
             return Err(stop);
@@ -122,6 +145,7 @@ pub(super) async fn earlier_outcome(
     settlement: &mut Settlement,
     tool: &Tool,
     arguments: &str,
+    decision: DecisionNeed,
 ) -> Result<(), EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     if session.nest().is_some() {
@@ -134,7 +158,14 @@ pub(super) async fn earlier_outcome(
         // The call that was made before is this one, which runs now.
         _ if settlement.has_claimed() => EarlierCall::New,
         (None, Suspension::Before | Suspension::Within) => EarlierCall::New,
-        (_, suspension) => look_up(parts, session, &key, suspension).await?,
+        (_, suspension) => {
+            let sought = SoughtCall {
+                key: &key,
+                suspension,
+                decision,
+            };
+            look_up(open, sought).await?
+        }
     };
     if let EarlierCall::Ended(stop, approval) = before {
         open.record.approval = Some(approval);
@@ -173,21 +204,27 @@ async fn is_alone(open: &OpenCall<'_>) -> Result<bool, EarlyEnd> {
 pub(super) fn of(parts: &ExecutorParts, session: &Session, tool: &Tool, arguments: &str) -> String {
     let policy = parts.policy.now();
     let workspace = policy.workspace_root().unwrap_or_default();
-    let arguments = identifying_arguments(tool, arguments);
-    key(
-        &tool.spec().name,
-        session.principal(),
+    let scope = RepeatScope {
+        principal: session.principal(),
         workspace,
-        &arguments,
-    )
+        group: session.group().map(RunGroup::name),
+    };
+    key_in(scope, tool, arguments)
 }
 
-async fn look_up(
-    parts: &ExecutorParts,
-    session: &Session,
-    key: &str,
-    suspension: Suspension,
-) -> Result<EarlierCall, EarlyEnd> {
+/// Returns this key for a call that no session makes yet.
+pub(super) fn key_in(scope: RepeatScope<'_>, tool: &Tool, arguments: &str) -> String {
+    let arguments = identifying_arguments(tool, arguments);
+    key(&tool.spec().name, scope, &arguments)
+}
+
+async fn look_up(open: &mut OpenCall<'_>, sought: SoughtCall<'_>) -> Result<EarlierCall, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
+    let SoughtCall {
+        key,
+        suspension,
+        decision,
+    } = sought;
     if !session.has_asked() && session.others().is_none() {
         return Ok(EarlierCall::New);
     }
@@ -198,6 +235,8 @@ async fn look_up(
             find_started(parts, session, &entry.call).await?
         } else if is_here {
             from_this_run(parts, session, entry).await?
+        } else if decision == DecisionNeed::None && is_left_behind(open, &entry.call).await? {
+            EarlierCall::New
         } else {
             from_other_run(parts, session, entry.call).await?
         };
@@ -206,6 +245,32 @@ async fn look_up(
         }
     }
     Ok(EarlierCall::New)
+}
+
+/// Returns whether an earlier call only waits for a decision that it would not need now: the call that is made now does not wait with it. Its
+/// request is withdrawn if its client is gone. A decision that was made, and a call that runs, count.
+async fn is_left_behind(
+    open: &mut OpenCall<'_>,
+    earlier: &SuspendedCall,
+) -> Result<bool, EarlyEnd> {
+    let parts = open.parts();
+    let entry = parts.inbox.get(&earlier.approval).await;
+    let Some(entry) = entry.map_err(|e| ask::not_recorded(&e))? else {
+        return Ok(false);
+    };
+    let request = &entry.request;
+    // What runs within the call, or applies what it did, has requests of its own: the call has begun then.
+    let is_before = !earlier.within && request.parent.is_none() && !parts.is_internal(request);
+    if !is_before || request.is_question() {
+        return Ok(false);
+    }
+    if entry.attended {
+        return Ok(entry.status == RequestStatus::Pending);
+    }
+    let why = "the call was made again in another run, and needs no approval now";
+    // Withdrawn now, it owes no outcome: the look at its run says so.
+    superseded::end(open, &earlier.approval, why, false).await?;
+    Ok(false)
 }
 
 /// Returns the noted calls that a call of this session with this key stands for, newest first: those of its run, and those of other runs
@@ -295,7 +360,7 @@ async fn from_other_run(
     session: &Session,
     call: SuspendedCall,
 ) -> Result<EarlierCall, EarlyEnd> {
-    let deadline = Instant::now() + session.limits().approval_timeout;
+    let deadline = Instant::now() + session.patience();
     let mut changes = parts.inbox.changes();
     loop {
         let Some(noted) = now(parts, &call).await? else {

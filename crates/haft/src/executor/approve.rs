@@ -10,7 +10,7 @@ use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::ExecutorParts;
 use crate::executor::admit::{self, AdmittedCall};
-use crate::executor::again;
+use crate::executor::again::{self, DecisionNeed};
 use crate::executor::ask::{self, ClaimedDecision, DecidedRequest};
 use crate::executor::budgets;
 use crate::executor::call_result::OutcomeContent;
@@ -68,6 +68,11 @@ pub(super) async fn ask_user(
     ask_inbox(open, settlement, judged, request).await
 }
 
+/// What to do where the environment decides what an approval holds for.
+const OTHER_ENVIRONMENT: &str = "this process has another environment than the one that asked, for example a shell whose startup files or \
+    `conda activate` set the variable: set it alike where the agent and its shell start, or give its value in `sandbox.env`; then call again \
+    to request approval again";
+
 /// Acts on the decision about an earlier request of this call, or on the outcome of the call that ran on it.
 pub(super) async fn find_decision(
     open: &mut OpenCall<'_>,
@@ -90,7 +95,8 @@ async fn ask_inbox(
     let (parts, session) = (open.parts(), open.session());
     let admitted = &judged.admitted;
     let entry = admitted.entry();
-    again::earlier_outcome(open, settlement, entry, &request.arguments).await?;
+    let need = DecisionNeed::User;
+    again::earlier_outcome(open, settlement, entry, &request.arguments, need).await?;
     let _known = parts
         .waiting
         .add(&request, judged.judgement.shared_permissions());
@@ -221,7 +227,15 @@ fn fits(
     }
     match shown.difference(now) {
         None => Ok(()),
-        Some(difference) => Err(conflict(parts, shown, &difference)),
+        Some(difference) => {
+            let conflict = conflict(parts, shown, &difference);
+            let by_environment = shown.snapshot.differs_by_environment(&now.snapshot);
+            Err(if by_environment {
+                conflict.advise(OTHER_ENVIRONMENT)
+            } else {
+                conflict
+            })
+        }
     }
 }
 

@@ -1,24 +1,18 @@
 //! `NoOpenRequest`: the proof that no request about a call is open when it is cleared without its decision. A request that was open is withdrawn
 //! first, so that no decision about it runs the call again; one that was acted on first decides the call.
 
-use std::fmt;
-
-use crate::approval::inbox::{RequestEnding, RequestStatus, StoredApproval};
 use crate::approval::suspended::SuspendedEntry;
-use crate::approval::{ApprovalId, Choice, fingerprint};
-use crate::error::ErrorKind;
+use crate::approval::{ApprovalId, fingerprint};
 use crate::executor::again;
 use crate::executor::ask::ClaimedDecision;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
+use crate::executor::superseded::{end, not_withdrawn};
 use crate::permission::Verdict;
 use crate::policy::Ruling;
 use crate::session::Session;
 use crate::spec::Suspension;
 use crate::toolset::ToolEntry;
-
-/// Maximum number of times that a request may change while it is being withdrawn; its life has fewer steps.
-const MAX_STEPS: usize = 8;
 
 /// Proof that no request about the call is open. Only this module makes it.
 pub(super) struct NoOpenRequest(());
@@ -127,80 +121,6 @@ async fn elsewhere(
     Ok(same.map(|one| one.call.approval).collect())
 }
 
-/// Ends a request, unless it is over; returns true if its decision or its outcome counts.
-async fn end(
-    open: &mut OpenCall<'_>,
-    id: &ApprovalId,
-    by: &str,
-    denied: bool,
-) -> Result<bool, EarlyEnd> {
-    let inbox = &open.parts().inbox;
-    for _ in 0..MAX_STEPS {
-        let found = inbox.get(id).await.map_err(not_withdrawn)?;
-        let ending = match found
-            .as_ref()
-            .map_or(RequestAction::Pass, |found| next(found, denied))
-        {
-            RequestAction::End(ending) => ending,
-            RequestAction::Count => return Ok(true),
-            RequestAction::Pass => return Ok(false),
-        };
-        inbox.end(id, ending, by).await.map_err(not_withdrawn)?;
-        // The record of the call names the request that it replaces.
-        open.record.approval = Some(id.clone());
-    }
-    let message = "the request for approval of this call keeps changing; nothing ran now";
-    Err(EarlyEnd::failed(ErrorKind::Unavailable, message).advise("make the call again"))
-}
-
-/// What to do about a request that answers the call.
-enum RequestAction {
-    End(RequestEnding),
-    Count,
-    /// It decides nothing about this call.
-    Pass,
-}
-
-fn next(found: &StoredApproval, denied: bool) -> RequestAction {
-    // The tool that asks finds its question by itself.
-    if found.request.is_question() {
-        return RequestAction::Pass;
-    }
-    match found.status {
-        RequestStatus::Pending if !found.is_open() => RequestAction::Pass,
-        RequestStatus::Pending => RequestAction::End(RequestEnding::Withdrawn),
-        RequestStatus::Approved if denied || !is_edited(found) => {
-            RequestAction::End(RequestEnding::Void)
-        }
-        RequestStatus::Approved | RequestStatus::Running => RequestAction::Count,
-        // The outcome of a script's call is the script's.
-        RequestStatus::Done if !found.delivered && found.request.parent.is_none() => {
-            RequestAction::Count
-        }
-        RequestStatus::Denied | RequestStatus::Answered if !found.claimed && !denied => {
-            RequestAction::Count
-        }
-        RequestStatus::Denied
-        | RequestStatus::Answered
-        | RequestStatus::Done
-        | RequestStatus::Expired
-        | RequestStatus::Withdrawn
-        | RequestStatus::InDoubt => RequestAction::Pass,
-    }
-}
-
-/// Returns whether the user approved other arguments than those of the call.
-fn is_edited(found: &StoredApproval) -> bool {
-    let choice = found.decision.as_ref().map(|decision| &decision.choice);
-    matches!(
-        choice,
-        Some(Choice::Approve {
-            edited: Some(_),
-            ..
-        })
-    )
-}
-
 /// Returns the reason for a request whose call the policy decides.
 pub(super) fn by_policy(ruling: &Ruling) -> String {
     let rule = &ruling.rule;
@@ -217,13 +137,4 @@ pub(super) fn by_policy(ruling: &Ruling) -> String {
 /// Returns the reason for a request whose call somebody else has approved.
 pub(super) fn by_other(who: &str) -> String {
     format!("the call was made again, and {who} allows it now, so that it needs no approval")
-}
-
-fn not_withdrawn(error: impl fmt::Display) -> EarlyEnd {
-    let message = format!(
-        "a request for approval of this call may be pending, and cannot be withdrawn: {error}"
-    );
-    EarlyEnd::failed(ErrorKind::Unavailable, message)
-        .advise("nothing ran now; call again when requests can be stored")
-        .for_operator("do what the error says, then make the call again; `haft doctor` checks the state folder")
 }

@@ -36,9 +36,8 @@ pub(super) async fn wait(
     id: &ApprovalId,
 ) -> Result<Option<StoredApproval>, InboxError> {
     let mut changes = parts.inbox.changes();
-    let limit = session.limits().approval_timeout;
     let limit = if session.waits_for_decisions() {
-        limit.max(LEAST)
+        session.patience().max(LEAST)
     } else {
         LEAST
     };

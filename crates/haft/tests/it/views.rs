@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use haft::approval::suspended::RepeatScope;
 use haft::testing::TestTool;
 use haft::toolset::registry::{BUILTIN, RegistryError};
 use haft::toolset::view::{ToolSettings, ToolsetExt, merged};
@@ -202,7 +203,12 @@ fn af10_a_call_is_known_by_what_its_client_wrote_however_it_wrote_it() {
         let tools = session.tools();
         let executor = Executor::new(Policy::workspace());
         let principal = haft::call::Principal::local("ada");
-        executor.key(tools.entry("find").unwrap(), &principal, "/w", arguments)
+        let scope = RepeatScope {
+            principal: &principal,
+            workspace: "/w",
+            group: None,
+        };
+        executor.key(tools.entry("find").unwrap(), scope, arguments)
     };
     let known = key("ann", r#"{"n":5}"#);
     assert!(known.is_some());

@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 
 use crate::command::changes::effects::ChangeEffects;
 use crate::command::changes::fate_table::Fate;
-use crate::command::changes::ignored_set::IgnoredSet;
+use crate::command::changes::ignored_set::{IgnoredSet, Matter};
 use crate::command::changes::note;
 use crate::command::changes::pending::{PendingChanges, view_missing, without_applying};
 use crate::command::changes::times::DecidedBy;
@@ -252,7 +252,14 @@ impl Views {
         let mut effects = self.effects(changes, part);
         let (names, names_unknown) =
             changes.with_note(|note| (note.names.clone(), note.names_unknown.clone()));
-        let each = changes.changes_of(part.fate()).flat_map(move |change| {
+        // Of effects that weigh the same, the first gives the request's reason.
+        let ignored = changes.with_note(|note| note.ignored.clone());
+        let ordered = Matter::ALL.into_iter().flat_map(move |matter| {
+            let ignored = ignored.clone();
+            let each = changes.changes_of(part.fate());
+            each.filter(move |change| ignored.matter(change.path) == matter)
+        });
+        let each = ordered.flat_map(move |change| {
             let names = names.get(change.path).into_iter().flatten();
             let by_name: Vec<Permission> = names
                 .map(|name| effects.by_name(&change, &name.0))

@@ -194,6 +194,21 @@ pub(super) struct IgnoredSummary {
     shown: BTreeSet<String>,
 }
 
+/// How much a change says about what a command did, the most telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Matter {
+    /// A file of the project.
+    Own,
+    /// What git ignores.
+    Ignored,
+    /// What nobody would be asked about alone, and git's own files.
+    Aside,
+}
+
+impl Matter {
+    pub(super) const ALL: [Self; 3] = [Self::Own, Self::Ignored, Self::Aside];
+}
+
 /// The changes at or below one ignored path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct IgnoredCount {
@@ -220,6 +235,11 @@ struct IgnoredCount {
 }
 
 impl IgnoredCount {
+    /// Returns whether it is a build output of which nothing is asked about.
+    fn is_aside(&self) -> bool {
+        self.output && self.found + self.unsaved == 0
+    }
+
     fn is_empty(&self) -> bool {
         self.changed + self.removed + self.folders + self.found + self.unsaved == 0
     }
@@ -306,9 +326,10 @@ impl IgnoredSummary {
 
     /// Returns the folders for which a rule can be kept: ignored, and not only build outputs that need none.
     pub(super) fn folders(&self) -> Vec<String> {
-        let folders = self.tops.iter().filter(|(_, count)| {
-            count.folder && (!count.output || count.found + count.unsaved > 0)
-        });
+        let folders = self
+            .tops
+            .iter()
+            .filter(|(_, count)| count.folder && !count.is_aside());
         folders.map(|(top, _)| top.clone()).collect()
     }
 
@@ -321,11 +342,30 @@ impl IgnoredSummary {
         above.any(|path| self.tops.contains_key(path))
     }
 
-    /// Returns what a request says about them.
+    /// Returns how much a change says about what a command did.
+    pub(super) fn matter(&self, path: &Path) -> Matter {
+        if path.components().any(|part| part.as_os_str() == ".git") {
+            return Matter::Aside;
+        }
+        let is_shown = path.to_str().is_some_and(|path| self.shown.contains(path));
+        let mut above = path.ancestors().filter_map(Path::to_str);
+        match above
+            .find_map(|path| self.tops.get(path))
+            .filter(|_| !is_shown)
+        {
+            None => Matter::Own,
+            Some(count) if count.is_aside() => Matter::Aside,
+            Some(_) => Matter::Ignored,
+        }
+    }
+
+    /// Returns what a request says about them: build outputs last.
     pub(super) fn meanings(&self) -> Vec<Meaning> {
-        let mut all: Vec<Meaning> = self
-            .tops
-            .iter()
+        let (aside, asked): (Vec<_>, Vec<_>) =
+            self.tops.iter().partition(|(_, count)| count.is_aside());
+        let mut all: Vec<Meaning> = asked
+            .into_iter()
+            .chain(aside)
             .map(|(top, count)| {
                 let mut meaning = Meaning::new(MeaningKind::Ignored, count.title(top));
                 meaning.warnings.extend(count.warning());

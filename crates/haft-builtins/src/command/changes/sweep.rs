@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use haft::approval;
+use haft::change::ChangeLog;
 
 use crate::command::changes::folder::{STARTED_MARK, is_folder, lock, remove};
 use crate::command::changes::note::NOTE;
@@ -64,8 +65,8 @@ impl CommandChanges {
     }
 
     /// Removes what the commands of a group of runs added to caches, unless one still runs: then the sweep removes it.
-    pub fn forget_additions(&self, group: &str) {
-        if let Ok(folder) = self.views.options.log.group_caches_folder(group) {
+    pub fn forget_additions(log: &ChangeLog, group: &str) {
+        if let Ok(folder) = log.group_caches_folder(group) {
             additions::forget(&folder);
         }
     }

@@ -28,13 +28,7 @@ pub(crate) fn details(data: &str) -> String {
     };
     for (name, value) in &members {
         match (name.as_str(), value) {
-            ("changes", Value::Array(changes)) => {
-                for change in changes {
-                    let action = text(change, "action").unwrap_or("changed");
-                    let path = visible::line(text(change, "path").unwrap_or_default());
-                    let _ = writeln!(out, "{}", styled(DIM, &format!("{action} {path}")));
-                }
-            }
+            ("changes", Value::Array(changes)) => out.push_str(&changed(changes)),
             (_, Value::String(value)) => {
                 let _ = writeln!(out, "{} {}", visible::line(name), visible::line(value));
             }
@@ -44,6 +38,39 @@ pub(crate) fn details(data: &str) -> String {
                 let _ = writeln!(out, "{}", styled(DIM, &line));
             }
         }
+    }
+    out
+}
+
+/// Maximum number of changed files that are listed.
+const LISTED: usize = 20;
+
+/// Renders the files that a command changed: a commit or an installation changes thousands. What git keeps for itself is only counted, unless
+/// there is nothing else.
+fn changed(changes: &[Value]) -> String {
+    let path = |change: &Value| text(change, "path").unwrap_or_default().to_owned();
+    let is_own = |change: &&Value| !path(change).split('/').any(|part| part == ".git");
+    let own: Vec<&Value> = changes.iter().filter(is_own).collect();
+    let listed = if own.is_empty() {
+        changes.iter().collect()
+    } else {
+        own
+    };
+    let mut out = String::new();
+    for change in listed.iter().take(LISTED) {
+        let action = text(change, "action").unwrap_or("changed");
+        let line = format!("{action} {}", visible::line(&path(change)));
+        let _ = writeln!(out, "{}", styled(DIM, &line));
+    }
+    let more = changes.len() - listed.len().min(LISTED);
+    if more > 0 {
+        let of_git = changes.len() - listed.len();
+        let of_git = match of_git {
+            0 => String::new(),
+            number => format!(", {number} of them git's own files"),
+        };
+        let line = format!("and {more} more{of_git}");
+        let _ = writeln!(out, "{}", styled(DIM, &line));
     }
     out
 }

@@ -113,7 +113,7 @@ fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
             err(&part.text);
         }
     }
-    for note in &outcome.notes {
+    for note in outcome.notes.iter().filter(|note| !names_tools(note)) {
         err(note);
     }
     let Some(error) = &outcome.error else { return };
@@ -125,12 +125,18 @@ fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
         err(&format!("{word}: {}", error.message));
     }
     if let Some(advice) = &error.advice {
-        err(advice);
+        // What follows is about members of the result, which a shell does not get.
+        err(advice.split("; where `data.").next().unwrap_or(advice));
     }
     if let Some(operator) = outcome.operator.as_ref().filter(|_| is_watched()) {
         at.screen
             .say(&format!("haft: {}", visible::block(operator)));
     }
+}
+
+/// Returns whether a note names a tool that a shell does not have. The output has come whole.
+fn names_tools(note: &str) -> bool {
+    note.contains("read_artifact {")
 }
 
 /// Prints the output of a command that ran in an earlier call. What the result has only a part of comes whole from its

@@ -95,10 +95,12 @@ function RequestFacts({ detail }: { detail: ApprovalDetail }) {
 function Confinement({ detail }: { detail: ApprovalDetail }) {
   const value = (name: string) => detail.conditions?.find((condition) => condition.name === name)?.value;
   const [sandbox, network] = [value("sandbox") ?? session.value?.strength, value("network")];
+  const background = value("in the background");
   return (
     <>
       {sandbox && <span class="dim">sandbox <SafeText text={sandbox} /></span>}
       {network && <span class="dim">network: <SafeText text={network} /></span>}
+      {background && <span class="bad-text">in the background: <SafeText text={background} /></span>}
     </>
   );
 }
