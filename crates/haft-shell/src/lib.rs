@@ -39,6 +39,7 @@ mod dialects;
 mod format;
 mod arithmetic;
 mod walk;
+mod computed;
 mod parameter;
 mod lexer;
 mod plain;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, run, shown};
+use crate::scene::{Scene, output_text, run};
 
 /// An entry point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,13 +36,13 @@ impl Entry {
     /// Has a command line run, if haft lets it; returns all that was printed.
     pub(crate) fn command(self, scene: &Scene, line: &str) -> String {
         match self {
-            Self::Exec => shown(&run(scene.haft(&["exec", "--", "sh", "-c", line]), "")),
+            Self::Exec => output_text(&run(scene.haft(&["exec", "--", "sh", "-c", line]), "")),
             Self::Hook => {
                 let input = json!({"command": line, "description": "Works"});
                 match hooked(scene, "Bash", &input) {
                     Ok(input) => {
                         let line = input["command"].as_str().unwrap();
-                        shown(&run(scene.program(Path::new("sh"), &["-c", line]), ""))
+                        output_text(&run(scene.program(Path::new("sh"), &["-c", line]), ""))
                     }
                     Err(said) => said,
                 }
@@ -81,7 +81,7 @@ impl Entry {
                         "name": tool, "arguments": serde_json::from_str::<Value>(&args).unwrap()}}),
                 ];
                 let lines = ask.map(|message| format!("{message}\n")).concat();
-                shown(&run(scene.haft(&["serve", "--stdio"]), &lines))
+                output_text(&run(scene.haft(&["serve", "--stdio"]), &lines))
             }
             Self::Chain => {
                 let script = format!(
@@ -91,9 +91,9 @@ impl Entry {
                 let file = scene.file("outside/script.py", &script);
                 let ran = run(scene.haft(&["chain", file.to_str().unwrap(), "--json"]), "");
                 std::fs::remove_file(file).unwrap();
-                shown(&ran)
+                output_text(&ran)
             }
-            _ => shown(&run(
+            _ => output_text(&run(
                 scene.haft(&["call", tool, "--json", "--args", &args]),
                 "",
             )),
@@ -111,7 +111,7 @@ fn hooked(scene: &Scene, tool: &str, input: &Value) -> Result<Value, String> {
     let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let said = &said["hookSpecificOutput"];
     if said["permissionDecision"] != "allow" {
-        return Err(shown(&output));
+        return Err(output_text(&output));
     }
     Ok(match &said["updatedInput"] {
         Value::Null => input.clone(),

@@ -1,7 +1,7 @@
 //! Repositories that were cloned from somewhere: their settings, and what git is told by them.
 
 use crate::entries::{OF_COMMANDS, OF_WRITES};
-use crate::scene::{Scene, has_jail, run, shown};
+use crate::scene::{Scene, has_jail, output_text, run};
 
 /// CVE-2026-21852, CVE-2026-33068 (Claude Code), CVE-2026-12537, CVE-2025-61260 (Codex CLI): the settings of a repository took effect
 /// before, or decided by themselves, that it is trusted.
@@ -69,20 +69,20 @@ fn settings_of_an_untrusted_folder_that_do_not_parse_count_for_nothing() {
         let call = |tool: &str, args: &str| run(scene.haft(&["call", tool, "--args", args]), "");
         let read = call("read_file", r#"{"path": "a.txt"}"#);
         assert!(
-            shown(&read).contains("contents"),
+            output_text(&read).contains("contents"),
             "{text:?}: {}",
-            shown(&read)
+            output_text(&read)
         );
         assert!(
-            shown(&read).contains("haft.toml"),
+            output_text(&read).contains("haft.toml"),
             "{text:?}: {}",
-            shown(&read)
+            output_text(&read)
         );
         let written = call("write_file", r#"{"path": "b.txt", "content": "x"}"#);
         assert!(
             !scene.at("work/b.txt").exists(),
             "{text:?}: {}",
-            shown(&written)
+            output_text(&written)
         );
     }
 }

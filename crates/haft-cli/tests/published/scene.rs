@@ -75,7 +75,11 @@ impl Scene {
             .program(Path::new("git"), &[&identity, args].concat())
             .output()
             .unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", shown(&output));
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            output_text(&output)
+        );
     }
 }
 
@@ -88,7 +92,7 @@ pub(crate) fn run(mut command: Command, input: &str) -> Output {
 }
 
 /// Returns what a command printed, for messages.
-pub(crate) fn shown(output: &Output) -> String {
+pub(crate) fn output_text(output: &Output) -> String {
     let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     format!("{} {out}{err}", output.status)
 }

@@ -1,6 +1,6 @@
 //! MCP servers whose names or hints say more than they may.
 
-use crate::scene::{Scene, run, shown};
+use crate::scene::{Scene, output_text, run};
 
 /// A server whose tools claim to read only, once pinned under that claim.
 const SERVER: &str = r#"
@@ -36,7 +36,7 @@ fn scene(name: &str, policy: &str) -> Scene {
         ),
     );
     let pinned = run(scene.haft(&["mcp", "pin", name, "--yes"]), "");
-    assert!(pinned.status.success(), "{}", shown(&pinned));
+    assert!(pinned.status.success(), "{}", output_text(&pinned));
     scene
 }
 
@@ -54,7 +54,7 @@ fn a_server_is_not_covered_by_rules_for_a_kind_that_has_its_name() {
             assert!(
                 scene.text("outside/called").is_none(),
                 "{name}.{tool}: {}",
-                shown(&said)
+                output_text(&said)
             );
         }
     }
@@ -65,7 +65,7 @@ fn a_server_is_not_covered_by_rules_for_a_kind_that_has_its_name() {
         scene.text("outside/called").as_deref(),
         Some("ls\n"),
         "{}",
-        shown(&said)
+        output_text(&said)
     );
 }
 
@@ -75,5 +75,9 @@ fn a_tool_that_says_something_else_than_when_it_was_pinned_is_not_called() {
     let scene = scene("tickets", r#"allow = ["tickets.ls"]"#);
     scene.file("outside/turned", "");
     let said = run(scene.haft(&["call", "tickets.ls", "--args", "{}"]), "");
-    assert!(scene.text("outside/called").is_none(), "{}", shown(&said));
+    assert!(
+        scene.text("outside/called").is_none(),
+        "{}",
+        output_text(&said)
+    );
 }

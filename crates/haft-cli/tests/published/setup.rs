@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
-use crate::scene::{Scene, has_jail, run, shown};
+use crate::scene::{Scene, has_jail, output_text, run};
 
 /// multikernel/sandlock#80, NVIDIA/OpenShell#803: a step of the sandbox's setup failed, and the command ran without that wall. Each
 /// number of descriptors has the setup fail at another step.
@@ -27,7 +27,7 @@ fn a_command_whose_jail_cannot_be_built_does_not_run_outside_of_it() {
         let program = std::path::Path::new("sh");
         let call = ["-c", &script, haft, "call", "run_command", "--args", &args];
         let output = run(scene.program(program, &call), "");
-        let said = shown(&output);
+        let said = output_text(&output);
         assert!(
             !String::from_utf8_lossy(&output.stdout).contains("private\n"),
             "{files}: {said}"
@@ -57,7 +57,7 @@ fn a_state_folder_that_others_can_change_is_not_used() {
         std::fs::set_permissions(&state, std::fs::Permissions::from_mode(change)).unwrap();
         let args = ["call", "read_file", "--args", r#"{"path": "a.txt"}"#];
         let output = run(scene.haft(&args), "");
-        let said = shown(&output);
+        let said = output_text(&output);
         // A group of the user's own that no one else is in may write there.
         if change == 0o777 {
             assert!(!output.status.success() && said.contains("chmod"), "{said}");

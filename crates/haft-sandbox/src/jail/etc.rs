@@ -118,7 +118,7 @@ pub(super) fn find(findings: Option<&KeptFindings>) -> EtcFolders {
 
 fn decide(system: &SystemFiles) -> EtcFolders {
     let mut found = EtcFolders::default();
-    let Candidates { listed, settings } = Candidates::of(system);
+    let EtcCandidates { listed, settings } = EtcCandidates::of(system);
     for name in listed {
         found.add_listed(&system.etc, name);
     }
@@ -127,14 +127,14 @@ fn decide(system: &SystemFiles) -> EtcFolders {
 }
 
 /// What may be shown of `/etc`, relative to it.
-struct Candidates {
+struct EtcCandidates {
     /// What is shown whatever is in it.
     listed: Vec<PathBuf>,
     /// Folders of settings, in order.
     settings: Vec<PathBuf>,
 }
 
-impl Candidates {
+impl EtcCandidates {
     fn of(system: &SystemFiles) -> Self {
         let (mut listed, mut settings) = (Vec::new(), Vec::new());
         listed.extend(LISTED.iter().map(PathBuf::from));

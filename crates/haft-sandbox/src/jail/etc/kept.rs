@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use md5::{Digest as _, Md5};
 
-use super::{Candidates, EtcFolders, SystemFiles, decide};
+use super::{EtcCandidates, EtcFolders, SystemFiles, decide};
 use crate::findings::KeptFindings;
 use crate::places::PathRefusal;
 
@@ -53,7 +53,7 @@ impl FileStamps {
             digest: Md5::new(),
             left: MOST_ENTRIES,
         };
-        let Candidates { listed, settings } = Candidates::of(system);
+        let EtcCandidates { listed, settings } = EtcCandidates::of(system);
         for name in listed.iter().chain(&settings) {
             let path = system.etc.join(name);
             // A listed one may be a link to what is shown.
