@@ -52,7 +52,7 @@ mod prepared;
 mod saved_rules;
 
 pub(crate) use prepared::OfferedTools;
-use prepared::{ToolDependencies, prepare};
+use prepared::{PreparedParts, ToolDependencies, prepare};
 
 /// The assembled application: everything that an entry point needs. Clones share it.
 #[derive(Debug, Clone)]
@@ -158,15 +158,11 @@ impl App {
     /// # Errors
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
     pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
-        let (settings, (basis, offered)) = match prepare(at, settings, &host) {
-            Ok(prepared) => (settings, prepared),
-            Err(problem) => {
-                let (others, warning) = settings.without_workspace(&problem).ok_or(problem)?;
-                let prepared = prepare(at, others, &host)?;
-                host.notices.warn(&warning);
-                (others, prepared)
-            }
-        };
+        let PreparedParts {
+            settings,
+            basis,
+            offered,
+        } = prepare(at, settings, &host)?;
         let artifacts = artifacts::artifacts(at, settings)?;
         let principal = parts::principal(&at.environment);
         let console = ConsoleSettings::new(at, settings, &basis);

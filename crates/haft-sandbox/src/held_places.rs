@@ -18,7 +18,7 @@ pub(crate) struct HeldPlaces {
     placeholders: Placeholders,
     scratch: Option<ScratchFolder>,
     /// Dropped after the placeholders.
-    excluded: Option<ExcludedNames>,
+    excluded: Option<Box<ExcludedNames>>,
 }
 
 impl HeldPlaces {
@@ -37,7 +37,7 @@ impl HeldPlaces {
             // What a killed host left.
             git_exclude::refresh(workspace, &[]);
         } else {
-            self.excluded = Some(ExcludedNames::add(workspace, &files));
+            self.excluded = Some(Box::new(ExcludedNames::add(workspace, &files)));
         }
     }
 

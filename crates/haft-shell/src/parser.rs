@@ -483,10 +483,9 @@ impl<'a> Parser<'a> {
         let tests = words
             .first()
             .is_some_and(|name| matches!(&*name.word.text, "[" | "test"));
-        let words = words.into_iter().map(|word| match tests {
-            true => self.counted(word),
-            false => word.word,
-        });
+        let words = words
+            .into_iter()
+            .map(|word| if tests { self.counted(word) } else { word.word });
         let words: Vec<Word> = words.collect();
         if let SetByBuiltin::Names(names) = sets(&words) {
             for (name, is_number) in names {

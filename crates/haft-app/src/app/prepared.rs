@@ -170,15 +170,41 @@ impl ToolDependencies {
     }
 }
 
-/// Reads the rules and prepares the tools.
-pub(super) fn prepare(
+/// What was prepared, and the settings that count.
+pub(super) struct PreparedParts<'s> {
+    pub(super) settings: &'s Settings,
+    pub(super) basis: ToolDependencies,
+    pub(super) offered: OfferedTools,
+}
+
+/// Reads the rules and prepares the tools. A fault in the file of a workspace that is not trusted is a warning, and the file does not count.
+pub(super) fn prepare<'s>(
     at: &Site,
-    settings: &Settings,
+    settings: &'s Settings,
     host: &Host,
-) -> Result<(ToolDependencies, OfferedTools), Problem> {
+) -> Result<PreparedParts<'s>, Problem> {
+    let problem = match prepare_by(at, settings, host) {
+        Err(problem) => problem,
+        prepared => return prepared,
+    };
+    let (others, warning) = settings.without_workspace(&problem).ok_or(problem)?;
+    let prepared = prepare_by(at, others, host)?;
+    host.notices.warn(&warning);
+    Ok(prepared)
+}
+
+fn prepare_by<'s>(
+    at: &Site,
+    settings: &'s Settings,
+    host: &Host,
+) -> Result<PreparedParts<'s>, Problem> {
     let basis = ToolDependencies::open(at, settings, host)?;
     let offered = basis.offer(at, settings, host)?;
-    Ok((basis, offered))
+    Ok(PreparedParts {
+        settings,
+        basis,
+        offered,
+    })
 }
 
 /// Opens the archive of runs, which redacts secrets.

@@ -120,7 +120,8 @@ mod tests {
                 was_told.recv().unwrap();
             }
             drop((watch, lock));
-            assert_eq!(was_told.recv().is_err() || is_told, true, "row {nth}");
+            // A row may have told twice; one that tells nothing has told nothing at its end.
+            assert!(is_told || was_told.recv().is_err(), "row {nth}");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{RequestEnding, RequestStatus, WaitingCalls};
 use haft::approval::memory::MemoryInbox;
-use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry, key};
+use haft::approval::suspended::{CollectedCall, RepeatScope, SuspendedCall, SuspendedEntry, key};
 use haft::approval::transition::{CallState, CallerState, WaitingEvent, transition};
 use haft::call::{CallId, Principal, RunId};
 use haft::spec::ToolName;
@@ -308,31 +308,36 @@ async fn af12_a_known_call_takes_no_other_s_place_in_memory_and_outcomes_are_bou
 }
 
 #[test]
-fn f1_a_call_is_the_same_by_tool_person_workspace_and_arguments() {
-    let (tool, ada) = (
-        ToolName::new("tool_chain").unwrap(),
-        Principal::local("ada"),
-    );
-    let one = key(&tool, &ada, "/w", r#"{"code":"1","timeout_s":5}"#);
-    assert_eq!(
-        one,
-        key(&tool, &ada, "/w", r#"{ "timeout_s": 5, "code": "1" }"#)
-    );
+fn f1_a_call_is_the_same_by_tool_person_workspace_group_and_arguments() {
+    let [tool, chain] = ["other", "tool_chain"].map(|name| ToolName::new(name).unwrap());
+    let [ada, bob] = ["ada", "bob"].map(Principal::local);
+    let scope = RepeatScope {
+        principal: &ada,
+        workspace: "/w",
+        group: None,
+    };
+    let args = r#"{"code":"1","timeout_s":5}"#;
+    let one = key(&chain, scope, args);
+    let spaced = r#"{ "timeout_s": 5, "code": "1" }"#;
+    assert_eq!(one, key(&chain, scope, spaced));
+    let elsewhere = RepeatScope {
+        workspace: "/v",
+        ..scope
+    };
+    let of_other = RepeatScope {
+        principal: &bob,
+        ..scope
+    };
+    let in_group = RepeatScope {
+        group: Some("g"),
+        ..scope
+    };
     for other in [
-        key(&tool, &ada, "/w", r#"{"code":"2","timeout_s":5}"#),
-        key(&tool, &ada, "/v", r#"{"code":"1","timeout_s":5}"#),
-        key(
-            &tool,
-            &Principal::local("bob"),
-            "/w",
-            r#"{"code":"1","timeout_s":5}"#,
-        ),
-        key(
-            &ToolName::new("other").unwrap(),
-            &ada,
-            "/w",
-            r#"{"code":"1","timeout_s":5}"#,
-        ),
+        key(&chain, scope, r#"{"code":"2","timeout_s":5}"#),
+        key(&chain, elsewhere, args),
+        key(&chain, of_other, args),
+        key(&chain, in_group, args),
+        key(&tool, scope, args),
     ] {
         assert_ne!(one, other);
     }
