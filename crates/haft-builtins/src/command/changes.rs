@@ -13,6 +13,7 @@ mod folder;
 mod found_by_name;
 mod ignored;
 mod ignored_set;
+mod incoming;
 mod pending;
 mod note;
 mod opened_side;

@@ -20,6 +20,7 @@ mod programs;
 mod prompts;
 mod rows;
 mod scene;
+mod stored;
 mod times;
 mod undo;
 mod unsaved;
@@ -48,6 +49,9 @@ fn main() {
         if disk::inside(&sandbox).await {
             return;
         }
+        if std::env::var_os("STORED").is_some() {
+            return stored::all(&sandbox).await;
+        }
         rows::all(&sandbox).await;
         ignored_requests::all(&sandbox).await;
         links::all(&sandbox).await;
@@ -56,6 +60,7 @@ fn main() {
         unsaved::all(&sandbox).await;
         caches::all(&sandbox).await;
         input::all(&sandbox).await;
+        stored::all(&sandbox).await;
         git::all(&sandbox).await;
         outside::all(&sandbox).await;
         meaning::all(&sandbox).await;

@@ -264,6 +264,7 @@ impl Views {
         std::iter::once(self.apply_permission(changes))
             .chain(each)
             .chain(unknown)
+            .chain(self.incoming_permissions(changes, part))
     }
 
     /// Returns what derives the permission of each change.

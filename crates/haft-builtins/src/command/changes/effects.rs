@@ -103,10 +103,14 @@ impl<'a> ChangeEffects<'a> {
             path: name.to_string_lossy().into_owned(),
             target: Some(change.path.to_string_lossy().into_owned()),
         };
-        let mut permission = match change.after {
+        self.by_claim(match change.after {
             None => Permission::remove(claim),
             Some(_) => Permission::write(claim),
-        };
+        })
+    }
+
+    /// Returns the permission to change a path that stands for another one.
+    pub(super) fn by_claim(&self, mut permission: Permission) -> Permission {
         // Rules and guards decide about a name; the profile decides about the path itself.
         permission.risk = if self.is_protected(&permission) {
             Risk::Critical

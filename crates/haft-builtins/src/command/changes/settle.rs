@@ -177,6 +177,8 @@ async fn collect(
             git: collected.git_states().clone(),
             names: BTreeMap::new(),
             names_unknown: None,
+            incoming: Vec::new(),
+            incoming_unknown: Vec::new(),
             ignored: IgnoredSummary::default(),
             applied: Vec::new(),
             more_applied: 0,
@@ -214,8 +216,16 @@ async fn judge(
         let all = &kept.collected.changes;
         Ok(NamesOfChanges::find(&at.workspace, all, &denials))
     });
-    let names = names.await?;
+    let names = Arc::new(names.await?);
     add_names(views, changes, &names, &mut verdicts, context);
+    let (at, kept, linked) = (Arc::clone(views), Arc::clone(changes), Arc::clone(&names));
+    let of_call = context.clone();
+    let incoming = blocking(move |_| Ok(at.judge_incoming(&kept, &linked, &of_call)));
+    for (at, verdict) in incoming.await? {
+        if verdict.verdict > verdicts[at].verdict {
+            verdicts[at] = verdict;
+        }
+    }
     let unknown = names.unknown().map(str::to_owned);
     let asks_about_all = views.is_review_mode() || unknown.is_some();
     changes.with_note(|note| note.names_unknown = unknown);
