@@ -272,6 +272,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     }
     assert!(failed.is_empty(), "{}", failed.join("\n"));
     approved(sandbox).await;
+    replaced_files_are_deletions(sandbox).await;
     eprintln!(
         "changes: {} commands that store files in git: ok",
         REFUSED.len() + ASKED.len() + UNASKED.len()
@@ -336,6 +337,40 @@ async fn approved(sandbox: &Sandbox) {
     assert!(shown.contains("SHA-256"), "{shown}");
     let status = scene.run("touch a; git status -s").await;
     assert!(status.is_ok() && scene.questions().is_empty(), "{status:?}");
+}
+
+/// Commands that put something else in the place of three files, and how many deletions these are.
+const REPLACED: &[(&str, &str, u64)] = &[
+    (
+        "replaced by folders and links",
+        "rm f/1 f/2; mkdir f/1; ln -sf x f/2; ln -sf x f/3",
+        3,
+    ),
+    (
+        "written anew",
+        "echo x > f/1; rm f/2; echo y > f/2; mv f/3 f/4; mv f/4 f/3",
+        0,
+    ),
+];
+
+async fn replaced_files_are_deletions(sandbox: &Sandbox) {
+    for (name, line, count) in REPLACED {
+        for room in [*count, count.saturating_sub(1)] {
+            let settings = Settings {
+                profile: Profile::Trusted,
+                deletions: Some(room),
+                ..Settings::default()
+            };
+            let scene = Scene::with(sandbox, &settings);
+            for file in ["f/1", "f/2", "f/3"] {
+                scene.put(file, file);
+            }
+            let outcome = scene.run(line).await;
+            assert!(outcome.is_ok(), "{name}: {outcome:?}");
+            let asked = scene.questions().len();
+            assert_eq!(asked, usize::from(room < *count), "{name}, room for {room}");
+        }
+    }
 }
 
 fn host(folder: &Path, line: &str) -> String {

@@ -97,6 +97,22 @@ impl<'a> ChangeEffects<'a> {
         permission
     }
 
+    /// Returns the permission to remove what a change replaces by something of another kind: to budgets of deletions it is gone.
+    pub(super) fn of_replaced(&self, change: &ViewChange<'_>) -> Option<Permission> {
+        let is_lost = match (&change.before, &change.after) {
+            (Some(EntryState::File { .. }), Some(after)) => {
+                !matches!(after, EntryState::File { .. })
+            }
+            (Some(EntryState::Link { .. }), Some(after)) => {
+                !matches!(after, EntryState::Link { .. })
+            }
+            _ => false,
+        };
+        let claim = PathClaim::plain(change.path.to_string_lossy());
+        // Everything else is decided about what is put there.
+        is_lost.then(|| self.by_claim(Permission::remove(claim)))
+    }
+
     /// Returns the permission that the change needs because a link gives its path this name, too.
     pub(super) fn by_name(&self, change: &ViewChange<'_>, name: &Path) -> Permission {
         let claim = PathClaim {

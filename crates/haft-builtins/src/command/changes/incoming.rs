@@ -108,13 +108,13 @@ impl Views {
             note.incoming_unknown = unknown;
         });
         let list = &changes.collected.changes;
-        // A repository of which a changed path is not among the changes has one that is.
+        // What is asked about may be a folder above a change. Nothing is left out.
         let number = |path: &Path| {
             let below = || list.paths().position(|other| other.starts_with(path));
             list.position(path).or_else(below)
         };
         let each = verdicts.into_iter();
-        each.filter_map(|(path, verdict)| Some((number(&path)?, verdict)))
+        each.map(|(path, verdict)| (number(&path).unwrap_or(0), verdict))
             .collect()
     }
 

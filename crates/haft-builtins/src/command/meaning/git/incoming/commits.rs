@@ -1,7 +1,6 @@
 //! The commits that changed refs bring into a repository, and what each adds to its parents.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
 use std::rc::Rc;
 
 use super::super::history::exclusive;
@@ -9,7 +8,7 @@ use super::super::id::ObjectId;
 use super::super::object::{Commit, GitObject, ObjectKind};
 use super::super::store::ObjectDatabase;
 use super::pointers::{NewPointer, Pointers};
-use super::trees::new_entries;
+use super::trees::{TreeAt, new_entries};
 use super::{Carrier, IncomingReader};
 use crate::command::meaning::words::name;
 
@@ -32,7 +31,6 @@ impl IncomingReader<'_> {
         for pointer in &pointers.new {
             self.read_replacement(pointer);
             match store.object(&pointer.id, MAX_OBJECT) {
-                Err(_) if pointer.is_mentioned => {}
                 Err(why) => self.doubt(&pointer.path, why.0),
                 Ok(object) => match tip(store, &pointer.id, &object) {
                     Ok(Tip::Commit(id)) => tips.push((pointer, id)),
@@ -59,16 +57,20 @@ impl IncomingReader<'_> {
         let of_own = new_commits(store, &own, &pointers.old);
         let carrier_of = |is_fetched: bool| {
             let mut all = tips.iter().filter(|tip| is_theirs(tip) == is_fetched);
-            all.next().map(|(pointer, _)| &*pointer.path)
+            all.next().map(|(pointer, _)| Carrier {
+                path: &pointer.path,
+                is_fetched,
+                worktree: None,
+            })
         };
-        if let Some(path) = carrier_of(false) {
-            self.read_all(store, pointers, &of_own, (path, false));
+        if let Some(carrier) = carrier_of(false) {
+            self.read_all(store, pointers, &of_own, &carrier);
         }
-        if let Some(path) = carrier_of(true) {
+        if let Some(carrier) = carrier_of(true) {
             let mut rest = of_fetched;
             let own: HashSet<ObjectId> = of_own.commits.iter().map(|one| one.id).collect();
             rest.commits.retain(|commit| !own.contains(&commit.id));
-            self.read_all(store, pointers, &rest, (path, true));
+            self.read_all(store, pointers, &rest, &carrier);
         }
     }
 
@@ -86,14 +88,9 @@ impl IncomingReader<'_> {
         store: &ObjectDatabase<'_>,
         pointers: &Pointers,
         new: &NewCommits,
-        carrier: (&Path, bool),
+        carrier: &Carrier<'_>,
     ) {
-        let (path, is_fetched) = carrier;
-        let carrier = Carrier {
-            path,
-            is_fetched,
-            worktree: None,
-        };
+        let path = carrier.path;
         if let Some(why) = &new.failure {
             self.doubt(path, why.clone());
         }
@@ -109,7 +106,7 @@ impl IncomingReader<'_> {
                 if before.is_empty() {
                     before.extend(head_tree(store, pointers));
                 }
-                new_entries(store, &before, (Vec::new(), commit.tree), self.budget)
+                new_entries(store, &before, TreeAt::top(commit.tree), self.budget)
             });
             match added {
                 Err(why) => self.doubt(path, why),
@@ -119,7 +116,7 @@ impl IncomingReader<'_> {
                         // A first commit takes nothing away.
                         let counts = !is_root || entry.file.is_some();
                         if counts && seen.insert((entry.path.clone(), entry.file)) {
-                            self.add(store, &carrier, entry);
+                            self.add(store, carrier, entry);
                         }
                     }
                 }
@@ -141,7 +138,7 @@ impl IncomingReader<'_> {
             worktree: None,
         };
         let before: Vec<ObjectId> = head_tree(store, pointers).into_iter().collect();
-        match new_entries(store, &before, (Vec::new(), tree), self.budget) {
+        match new_entries(store, &before, TreeAt::top(tree), self.budget) {
             Err(why) => self.doubt(&pointer.path, why),
             Ok(added) => {
                 for entry in added.into_iter().filter(|entry| entry.file.is_some()) {

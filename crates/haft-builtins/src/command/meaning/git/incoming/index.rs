@@ -9,7 +9,7 @@ use super::super::cached::cached_trees;
 use super::super::id::{ID_HASH, ObjectId};
 use super::super::store::ObjectDatabase;
 use super::pointers::Pointers;
-use super::trees::{NewEntry, new_entries};
+use super::trees::{NewEntry, TreeAt, new_entries};
 use super::{Carrier, IncomingReader, PathRole};
 use crate::command::index::{MAX_INDEX, each_entry};
 use crate::command::meaning::sides::{ChangeSides, PathChange, Side};
@@ -93,7 +93,8 @@ impl IncomingReader<'_> {
                 let heads = pointers.old.first().and_then(|head| store.peel(head).ok());
                 let was = heads.and_then(|(head, _)| store.lookup(&head.tree, folder).ok()?);
                 let was: Vec<ObjectId> = was.iter().map(|entry| entry.id).collect();
-                for entry in new_entries(store, &was, (folder.to_vec(), id), self.budget)? {
+                let (path, tree) = (folder.to_vec(), id);
+                for entry in new_entries(store, &was, TreeAt { path, tree }, self.budget)? {
                     self.add(store, &carrier, entry);
                 }
             } else {

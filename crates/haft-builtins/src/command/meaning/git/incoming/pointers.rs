@@ -24,8 +24,6 @@ pub(super) struct NewPointer {
     pub(super) path: PathBuf,
     /// The ref that leads to it, or the file.
     pub(super) name: String,
-    /// True if a message alone names it: then it need not exist.
-    pub(super) is_mentioned: bool,
 }
 
 impl NewPointer {
@@ -85,12 +83,11 @@ impl Pointers {
                 moved.extend(before.iter().map(|one| one.id));
             }
             let last = before.iter().rev().take(MAX_KNOWN_LINES);
-            old.extend(last.filter(|one| !one.is_mentioned).map(|one| one.id));
+            old.extend(last.map(|one| one.id));
             let fresh = after.into_iter().filter(|one| !known.contains(&one.id));
             for one in fresh {
                 let key = (change.path.to_owned(), one.id);
-                let held = new.entry(key).or_insert_with(|| one.clone());
-                held.is_mentioned &= one.is_mentioned;
+                new.entry(key).or_insert(one);
             }
         }
         let known: HashSet<ObjectId> = old.iter().copied().collect();
@@ -139,34 +136,31 @@ fn named(
     let inner = inner.to_string_lossy();
     let is_log = is_log(&inner);
     let mut found = Vec::new();
-    let mut add = |id: Option<ObjectId>, name: &str, is_mentioned| {
+    let mut add = |id: Option<ObjectId>, name: &str| {
         found.extend(id.map(|id| NewPointer {
             id,
             path: change.path.to_owned(),
             name: name.to_owned(),
-            is_mentioned,
         }));
     };
     let mut packed = String::new();
     for line in text.split(|byte| *byte == b'\n') {
         let id = |at: usize| ObjectId::from_hex(line.get(at..at + HEX)?);
         if is_log {
-            add(id(0), &inner, false);
-            add(id(HEX + 1), &inner, false);
-            let message = line.iter().position(|byte| *byte == b'\t');
-            let message = message.and_then(|at| line.get(at..)).unwrap_or_default();
-            mentioned(message).for_each(|id| add(Some(id), &inner, true));
+            add(id(0), &inner);
+            add(id(HEX + 1), &inner);
+            add(left(line), &inner);
         } else if inner == "packed-refs" {
             // A line with the commit of a tag follows that of the tag.
             if line.first() == Some(&b'^') {
-                add(id(1), &packed, false);
+                add(id(1), &packed);
             } else {
                 let name = line.get(HEX + 1..).unwrap_or_default();
                 packed = String::from_utf8_lossy(name).trim().to_owned();
-                add(id(0), &packed, false);
+                add(id(0), &packed);
             }
         } else {
-            add(id(0), &inner, false);
+            add(id(0), &inner);
         }
     }
     Ok(found)
@@ -176,8 +170,11 @@ fn is_log(inner: &str) -> bool {
     inner.starts_with("logs/") || inner.contains("/logs/")
 }
 
-/// Returns the objects that a text mentions: `git switch -` goes back to what a log says.
-fn mentioned(text: &[u8]) -> impl Iterator<Item = ObjectId> + '_ {
-    let words = text.split(|byte| !byte.is_ascii_hexdigit());
-    words.filter_map(ObjectId::from_hex)
+/// Returns the commit that HEAD left, by the message of a line in its log: `git checkout -` goes back to it.
+fn left(line: &[u8]) -> Option<ObjectId> {
+    let at = line.iter().position(|byte| *byte == b'\t')?;
+    let from = line
+        .get(at + 1..)?
+        .strip_prefix(b"checkout: moving from ")?;
+    ObjectId::from_hex(from.get(..HEX)?)
 }

@@ -18,6 +18,20 @@ pub(super) struct NewEntry {
     pub(super) file: Option<TreeFile>,
 }
 
+/// A tree with the path of its folder.
+pub(super) struct TreeAt {
+    pub(super) path: Vec<u8>,
+    pub(super) tree: ObjectId,
+}
+
+impl TreeAt {
+    /// Returns the tree of the top folder.
+    pub(super) fn top(tree: ObjectId) -> Self {
+        let path = Vec::new();
+        Self { path, tree }
+    }
+}
+
 /// A folder whose entries are to be compared.
 struct Folder {
     path: Vec<u8>,
@@ -33,10 +47,10 @@ struct Folder {
 pub(super) fn new_entries(
     store: &ObjectDatabase<'_>,
     before: &[ObjectId],
-    after: (Vec<u8>, ObjectId),
+    after: TreeAt,
     budget: &Budget,
 ) -> Result<Vec<NewEntry>, String> {
-    let (path, after) = after;
+    let TreeAt { path, tree: after } = after;
     let mut found = Vec::new();
     let mut left = vec![Folder {
         path,
