@@ -191,7 +191,7 @@ impl Views {
 
 impl JudgedIncoming {
     /// Adds a file that the policy does not allow changing.
-    fn add(&mut self, file: &IncomingFile, name: IncomingName, verdict: EffectVerdict) {
+    fn add(&mut self, file: &IncomingFile, name: IncomingName, mut verdict: EffectVerdict) {
         let shown = visible::path(&name.path.0.to_string_lossy());
         let does = if file.is_removed {
             "removes"
@@ -213,11 +213,8 @@ impl JudgedIncoming {
                 self.unknown.push(why);
             }
         }
-        let verdict = EffectVerdict {
-            reason: why,
-            guarded: true,
-            ..verdict
-        };
+        verdict.reason = why;
+        verdict.guarded = true;
         self.raise(&file.carrier, verdict);
     }
 }

@@ -126,12 +126,11 @@ impl PathRole {
             .map(|part| part.to_str().unwrap_or(""))
             .collect();
         match parts.as_slice() {
-            ["worktrees", _, rest @ ..] => Self::of_part(rest),
             ["objects", ..] => Self::Object,
             ["lfs", "objects", ..] => Self::Large,
             ["rr-cache", _, file] if file.starts_with("postimage") => Self::Opaque,
             [file] if file.starts_with(SHARED_INDEX) => Self::Opaque,
-            rest => Self::of_part(rest),
+            ["worktrees", _, rest @ ..] | rest => Self::of_part(rest),
         }
     }
 
@@ -296,17 +295,18 @@ impl<'s> IncomingReader<'s> {
             let shown = name(&inner);
             return self.doubt(carrier.path, format!("git stores the file {shown}, {why}"));
         }
-        let link = match file.filter(|(mode, _)| *mode == MODE_LINK) {
-            None => None,
-            Some((_, id)) => match store.object(&id, MAX_LINK).map(|object| object.content) {
-                Ok(Some(text)) => Some(PathBuf::from(OsStr::from_bytes(&text))),
-                _ => {
+        let link = match file {
+            Some((MODE_LINK, id)) => {
+                let read = store.object(&id, MAX_LINK).map(|object| object.content);
+                let Ok(Some(text)) = read else {
                     let shown = name(&inner);
                     let why =
                         format!("where the link {shown} leads that git stores cannot be read");
                     return self.doubt(carrier.path, why);
-                }
-            },
+                };
+                Some(PathBuf::from(OsStr::from_bytes(&text)))
+            }
+            _ => None,
         };
         self.found.files.push(IncomingFile {
             paths: self.paths(&inner, carrier.worktree),

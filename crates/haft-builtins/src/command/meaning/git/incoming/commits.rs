@@ -8,7 +8,7 @@ use super::super::id::ObjectId;
 use super::super::object::{Commit, GitObject, ObjectKind};
 use super::super::store::ObjectDatabase;
 use super::pointers::{NewPointer, Pointers};
-use super::trees::{TreeAt, new_entries};
+use super::trees::{NewEntry, TreeAt, new_entries};
 use super::{Carrier, IncomingReader};
 use crate::command::meaning::words::name;
 
@@ -94,7 +94,7 @@ impl IncomingReader<'_> {
         if let Some(why) = &new.failure {
             self.doubt(path, why.clone());
         }
-        let mut seen: HashSet<(Vec<u8>, Option<(u32, ObjectId)>)> = HashSet::new();
+        let mut seen: HashSet<NewEntry> = HashSet::new();
         for commit in &new.commits {
             if self.is_over(path) {
                 return;
@@ -115,7 +115,7 @@ impl IncomingReader<'_> {
                     for entry in added {
                         // A first commit takes nothing away.
                         let counts = !is_root || entry.file.is_some();
-                        if counts && seen.insert((entry.path.clone(), entry.file)) {
+                        if counts && seen.insert(entry.clone()) {
                             self.add(store, carrier, entry);
                         }
                     }

@@ -31,7 +31,7 @@ fn agrees(store: &ObjectDatabase<'_>, bytes: &[u8], budget: &Budget) -> Option<b
     if !is_alone {
         return None;
     }
-    let (names, data) = (chunk(bytes, b"OIDL")?, chunk(bytes, b"CDAT")?);
+    let (names, data) = (chunk(bytes, *b"OIDL")?, chunk(bytes, *b"CDAT")?);
     let count = names.len() / ID_BYTES;
     if data.len() != count * COMMIT {
         return None;
@@ -57,7 +57,7 @@ fn agrees(store: &ObjectDatabase<'_>, bytes: &[u8], budget: &Budget) -> Option<b
 }
 
 /// Returns the content of a chunk.
-fn chunk<'b>(bytes: &'b [u8], wanted: &[u8; 4]) -> Option<&'b [u8]> {
+fn chunk(bytes: &[u8], wanted: [u8; 4]) -> Option<&[u8]> {
     let count = usize::from(*bytes.get(6)?);
     let offset = |at: usize| {
         let entry = bytes.get(HEADER + at * CHUNK..)?.get(4..CHUNK)?;
@@ -67,7 +67,7 @@ fn chunk<'b>(bytes: &'b [u8], wanted: &[u8; 4]) -> Option<&'b [u8]> {
     let is_it = |at: &usize| {
         bytes
             .get(HEADER + at * CHUNK..)
-            .is_some_and(|entry| entry.starts_with(wanted))
+            .is_some_and(|entry| entry.starts_with(&wanted))
     };
     let at = numbers.find(is_it)?;
     bytes.get(offset(at)?..offset(at + 1)?)

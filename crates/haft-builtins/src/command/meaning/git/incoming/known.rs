@@ -61,7 +61,8 @@ impl<'s> KnownFiles<'s> {
             || self.is_in_trees(path, file)
     }
 
-    fn is_in_work_tree(&self, place: &PathBuf, (mode, id): TreeFile) -> bool {
+    fn is_in_work_tree(&self, place: &Path, file: TreeFile) -> bool {
+        let (mode, id) = file;
         let content = match self.sides.kind(Side::Before, place) {
             Some(EntryKind::Link) if mode == MODE_LINK => {
                 let target = self.sides.host_path(place).read_link();

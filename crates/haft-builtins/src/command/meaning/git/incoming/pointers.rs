@@ -156,7 +156,7 @@ fn named(
                 add(id(1), &packed);
             } else {
                 let name = line.get(HEX + 1..).unwrap_or_default();
-                packed = String::from_utf8_lossy(name).trim().to_owned();
+                String::from_utf8_lossy(name).trim().clone_into(&mut packed);
                 add(id(0), &packed);
             }
         } else {

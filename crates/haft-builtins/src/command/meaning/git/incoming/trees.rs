@@ -12,7 +12,7 @@ use super::Budget;
 const MAX_DEPTH: usize = 256;
 
 /// A file at a path of a tree, which the trees before have otherwise; `None` if all of them have it and this one does not.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct NewEntry {
     pub(super) path: Vec<u8>,
     pub(super) file: Option<TreeFile>,
