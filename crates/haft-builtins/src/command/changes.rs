@@ -14,6 +14,7 @@ mod found_by_name;
 mod ignored;
 mod ignored_set;
 mod incoming;
+mod incoming_name;
 mod pending;
 mod note;
 mod opened_side;

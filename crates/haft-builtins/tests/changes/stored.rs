@@ -1,12 +1,10 @@
 //! What commands put into git's objects, refs and indexes is judged like the files that git makes of it.
 
-use std::path::Path;
-use std::process::Command;
-
 use haft::Outcome;
 use haft::policy::Profile;
 use haft_sandbox::Sandbox;
 
+use crate::git::host;
 use crate::scene::{Scene, Settings};
 
 /// The user's repository: `main`, and `feature`, whose commit changes a file that a rule denies.
@@ -91,6 +89,10 @@ const REFUSED: &[(&str, &str)] = &[
     (
         "packed",
         "printf '%s\\n' $c $t $h | git pack-objects -q .git/objects/pack/pack; git prune-packed -q; git branch new $c",
+    ),
+    (
+        "index of a linked worktree",
+        "git worktree add -q wt HEAD; git -C wt update-index --cacheinfo 100644,$h,ci/deploy.yml",
     ),
     (
         "link to a denied file",
@@ -199,6 +201,7 @@ const UNASKED: &[(&str, &str)] = &[
     ),
     ("notes", "git notes add -m hello"),
     ("amend", "git commit -q --amend -m amended"),
+    ("worktree", "git worktree add -q wt feature"),
     (
         "reset",
         "git reset -q --soft HEAD~1; git reset -q --soft HEAD@{1}",
@@ -247,7 +250,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         if !is_stated || !why.contains("deny rule") || asked > 0 {
             failed.push(format!(
                 "refused {name}: asked {asked}: {why:?} {}",
-                said(&outcome)
+                to_json(&outcome)
             ));
         }
         repair(&scene, state, &before, name, &mut failed);
@@ -256,7 +259,11 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         let outcome = run(&scene, &format!("{EVIL}{line}")).await;
         let asked = scene.questions();
         if asked.len() != 1 {
-            failed.push(format!("asked {name}: {} {}", asked.len(), said(&outcome)));
+            failed.push(format!(
+                "asked {name}: {} {}",
+                asked.len(),
+                to_json(&outcome)
+            ));
         }
         repair(&scene, state, &before, name, &mut failed);
     }
@@ -285,7 +292,7 @@ async fn run(scene: &Scene, lines: &str) -> Outcome {
     scene.run("sh run.sh").await
 }
 
-fn said(outcome: &Outcome) -> String {
+fn to_json(outcome: &Outcome) -> String {
     serde_json::to_string(outcome).unwrap()
 }
 
@@ -301,7 +308,7 @@ async fn unasked(scene: &Scene, name: &str, line: &str, failed: &mut Vec<String>
     let outcome = run(scene, line).await;
     let asked = scene.questions();
     if !outcome.is_ok() || !asked.is_empty() {
-        failed.push(format!("unasked {name}: {} {asked:?}", said(&outcome)));
+        failed.push(format!("unasked {name}: {} {asked:?}", to_json(&outcome)));
     }
     host(&scene.at(""), "git fsck --strict");
 }
@@ -371,18 +378,4 @@ async fn replaced_files_are_deletions(sandbox: &Sandbox) {
             assert_eq!(asked, usize::from(room < *count), "{name}, room for {room}");
         }
     }
-}
-
-fn host(folder: &Path, line: &str) -> String {
-    let mut shell = Command::new("sh");
-    let output = shell
-        .arg("-ec")
-        .arg(line)
-        .current_dir(folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null");
-    let output = output.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{line}: {text}{error}");
-    text
 }

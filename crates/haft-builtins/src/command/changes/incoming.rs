@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use haft::change::PathText;
 use haft::context::CallContext;
-use haft::permission::{PathClaim, Permission, Verdict};
+use haft::permission::{Permission, Verdict};
 use haft::policy::EffectVerdict;
 use haft::text::visible;
-use serde::{Deserialize, Serialize};
 
 use crate::command::changes::apply::ChangeSelection;
 use crate::command::changes::effects::ChangeEffects;
+use crate::command::changes::incoming_name::IncomingName;
 use crate::command::changes::opened_side::sides;
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::{APPLY, Views};
@@ -23,35 +23,6 @@ use crate::lexical::target_of_link;
 const MAX_STATED: usize = 1_000;
 /// Number of permissions that are judged at once.
 const JUDGED_AT_ONCE: usize = 1_000;
-
-/// A file that a repository gets or loses, by one of its names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct IncomingName {
-    /// The changed path that brings it.
-    carrier: PathText,
-    /// The path that a work tree would have.
-    path: PathText,
-    /// Where it leads, if it is a link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    link: Option<String>,
-    /// True if the repository loses it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    is_removed: bool,
-}
-
-impl IncomingName {
-    fn permission(&self, effects: &ChangeEffects<'_>) -> Permission {
-        let claim = PathClaim {
-            path: self.path.0.to_string_lossy().into_owned(),
-            target: self.link.clone(),
-        };
-        effects.by_claim(if self.is_removed {
-            Permission::remove(claim)
-        } else {
-            Permission::write(claim)
-        })
-    }
-}
 
 /// What is found about the repositories of a change set.
 #[derive(Default)]
@@ -125,10 +96,10 @@ impl Views {
         context: &CallContext,
         judged: &mut JudgedIncoming,
     ) {
-        let mut named: Vec<(&IncomingFile, IncomingName)> = Vec::new();
+        let mut named: Vec<(&IncomingFile, &Path, IncomingName)> = Vec::new();
         for file in &found.files {
-            if file.paths.is_empty() && !found.is_known(file) {
-                let shown = file.shown();
+            if file.paths.is_empty() && !found.is_known(file, None) {
+                let shown = file.name_in_git();
                 let why =
                     format!("git stores the file {shown}, which lies outside of the workspace");
                 judged.ask(&file.carrier, why);
@@ -136,19 +107,19 @@ impl Views {
             for path in &file.paths {
                 let further = names.names_of(path);
                 let all = std::iter::once(path.clone()).chain(further);
-                named.extend(all.map(|path| (file, self.incoming_name(file, path))));
+                named.extend(all.map(|name| (file, &**path, self.incoming_name(file, name))));
             }
         }
-        let places = named.iter().map(|(_, name)| &*name.path.0);
+        let places = named.iter().map(|(.., name)| &*name.path.0);
         let effects = ChangeEffects::new(&self.workspace, false, None);
         let effects = effects.with_repositories(&self.workspace, places);
         for some in named.chunks(JUDGED_AT_ONCE) {
-            let each = some.iter().map(|(_, name)| name.permission(&effects));
+            let each = some.iter().map(|(.., name)| name.permission(&effects));
             let apply = Permission::apply(String::new());
             let all: Vec<Permission> = std::iter::once(apply).chain(each).collect();
             let verdicts = context.verdicts(APPLY, &all).into_iter().skip(1);
-            for ((file, name), verdict) in some.iter().zip(verdicts) {
-                if verdict.verdict != Verdict::Allow && !found.is_known(file) {
+            for ((file, place, name), verdict) in some.iter().zip(verdicts) {
+                if verdict.verdict != Verdict::Allow && !found.is_known(file, Some(place)) {
                     judged.add(file, name.clone(), verdict);
                 }
             }

@@ -21,7 +21,7 @@ use crate::command::changes::data::{self, AppliedChange, TimesReport, UnappliedC
 use crate::command::changes::failed;
 use crate::command::changes::fate_table::{Fate, FateTable};
 use crate::command::changes::ignored_set::IgnoredSummary;
-use crate::command::changes::incoming::IncomingName;
+use crate::command::changes::incoming_name::IncomingName;
 
 /// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";

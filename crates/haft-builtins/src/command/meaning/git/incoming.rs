@@ -58,7 +58,7 @@ pub(in crate::command) struct IncomingFile {
 
 impl IncomingFile {
     /// Returns its path in the repository, as a message names it.
-    pub(in crate::command) fn shown(&self) -> String {
+    pub(in crate::command) fn name_in_git(&self) -> String {
         name(&self.inner)
     }
 }
@@ -82,10 +82,10 @@ pub(in crate::command) struct Incoming<'s> {
 }
 
 impl Incoming<'_> {
-    /// Returns true if the user has the file already: in the work tree, in an index, or at the end of a branch.
-    pub(in crate::command) fn is_known(&self, file: &IncomingFile) -> bool {
+    /// Returns true if the user has the file already: at this path of a work tree, in an index, or at the end of a branch.
+    pub(in crate::command) fn is_known(&self, file: &IncomingFile, place: Option<&Path>) -> bool {
         let known = self.known.as_ref();
-        known.is_some_and(|known| known.has(&file.inner, file.file, &file.paths))
+        known.is_some_and(|known| known.has(&file.inner, file.file, place))
     }
 }
 
@@ -309,7 +309,7 @@ impl<'s> IncomingReader<'s> {
             _ => None,
         };
         self.found.files.push(IncomingFile {
-            paths: self.paths(&inner, carrier.worktree),
+            paths: self.paths(&inner),
             carrier: carrier.path.to_owned(),
             is_removed: file.is_none(),
             is_fetched: carrier.is_fetched,
@@ -320,7 +320,7 @@ impl<'s> IncomingReader<'s> {
     }
 
     /// Returns the paths in the workspace of a file in a tree; none if it lies outside.
-    fn paths(&self, inner: &[u8], worktree: Option<&Path>) -> Vec<PathBuf> {
+    fn paths(&self, inner: &[u8]) -> Vec<PathBuf> {
         let inner = Path::new(OsStr::from_bytes(inner));
         let place = |tree: &Path| {
             if tree == Path::new("") && self.repository == Path::new(".git") {
@@ -329,10 +329,7 @@ impl<'s> IncomingReader<'s> {
             }
             Some(tree.join(inner))
         };
-        match worktree {
-            Some(tree) => place(tree).into_iter().collect(),
-            None => self.trees.iter().filter_map(|tree| place(tree)).collect(),
-        }
+        self.trees.iter().filter_map(|tree| place(tree)).collect()
     }
 }
 
@@ -341,8 +338,6 @@ impl<'s> IncomingReader<'s> {
 struct Carrier<'c> {
     path: &'c Path,
     is_fetched: bool,
-    /// The only work tree that it is about.
-    worktree: Option<&'c Path>,
 }
 
 /// Returns why a path of a tree cannot be judged, as a clause.

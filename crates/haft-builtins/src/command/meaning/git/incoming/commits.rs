@@ -60,7 +60,6 @@ impl IncomingReader<'_> {
             all.next().map(|(pointer, _)| Carrier {
                 path: &pointer.path,
                 is_fetched,
-                worktree: None,
             })
         };
         if let Some(carrier) = carrier_of(false) {
@@ -135,7 +134,6 @@ impl IncomingReader<'_> {
         let carrier = Carrier {
             path: &pointer.path,
             is_fetched: false,
-            worktree: None,
         };
         let before: Vec<ObjectId> = head_tree(store, pointers).into_iter().collect();
         match new_entries(store, &before, TreeAt::top(tree), self.budget) {

@@ -1,7 +1,7 @@
 //! What an index records otherwise than before.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use haft::git_index::ObjectHash;
 
@@ -15,7 +15,7 @@ use crate::command::index::{MAX_INDEX, each_entry};
 use crate::command::meaning::sides::{ChangeSides, PathChange, Side};
 
 /// A record of an index: the path, the mode and the object. A file with conflicts has several.
-type IndexRecord = (Vec<u8>, u32, Vec<u8>);
+type EntryRecord = (Vec<u8>, u32, Vec<u8>);
 
 /// Returns the records of an index; none if there is none.
 ///
@@ -26,7 +26,7 @@ fn records(
     side: Side,
     path: &Path,
     hash: ObjectHash,
-) -> Result<BTreeSet<IndexRecord>, &'static str> {
+) -> Result<BTreeSet<EntryRecord>, &'static str> {
     let mut found = BTreeSet::new();
     if sides.kind(side, path).is_none() {
         return Ok(found);
@@ -80,11 +80,9 @@ impl IncomingReader<'_> {
     ) -> Result<(), String> {
         let of = |side| records(self.sides, side, path, ID_HASH);
         let (before, after) = (of(Side::Before)?, of(Side::After)?);
-        let worktree = self.worktree_of(path);
         let carrier = Carrier {
             path,
             is_fetched: false,
-            worktree: worktree.as_deref(),
         };
         for (name, mode, object) in after.difference(&before) {
             let id = ObjectId::from_bytes(object).ok_or("git's index is damaged")?;
@@ -102,7 +100,7 @@ impl IncomingReader<'_> {
                 self.add(store, &carrier, NewEntry { path, file });
             }
         }
-        let names = |all: &BTreeSet<IndexRecord>| -> BTreeSet<Vec<u8>> {
+        let names = |all: &BTreeSet<EntryRecord>| -> BTreeSet<Vec<u8>> {
             all.iter().map(|(name, ..)| name.clone()).collect()
         };
         // A repository whose index goes is no longer one.
@@ -125,20 +123,5 @@ impl IncomingReader<'_> {
             );
         }
         Ok(())
-    }
-
-    /// Returns the work tree that an index is about, if the repository has several.
-    fn worktree_of(&self, index: &Path) -> Option<PathBuf> {
-        const MAX_POINTER: u64 = 8 << 10;
-        let part = index.parent()?;
-        if part == self.repository {
-            return None;
-        }
-        let text = self
-            .sides
-            .read(Side::After, &part.join("gitdir"), MAX_POINTER)?;
-        let text = String::from_utf8(text).ok()?;
-        let file = self.sides.named_in(part, text.trim())?;
-        file.parent().map(Path::to_owned)
     }
 }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use haft::workspace::EntryKind;
 
@@ -46,17 +46,16 @@ impl<'s> KnownFiles<'s> {
         }
     }
 
-    /// Returns true if the user has this file at this path of a tree, or the paths of work trees; `None` is no file.
-    pub(super) fn has(&self, path: &[u8], file: Option<TreeFile>, places: &[PathBuf]) -> bool {
+    /// Returns true if the user has this file at this path of a tree, or at the path of a work tree; `None` is no file.
+    pub(super) fn has(&self, path: &[u8], file: Option<TreeFile>, place: Option<&Path>) -> bool {
         // Judged like the file itself, also if it is one of another branch.
-        if places.iter().any(|place| self.sides.is_changed(place)) {
+        if place.is_some_and(|place| self.sides.is_changed(place)) {
             return false;
         }
-        let is_in_all = |of: &dyn Fn(&PathBuf) -> bool| !places.is_empty() && places.iter().all(of);
         let Some(file) = file else {
-            return is_in_all(&|place| self.sides.kind(Side::Before, place).is_none());
+            return place.is_some_and(|place| self.sides.kind(Side::Before, place).is_none());
         };
-        is_in_all(&|place| self.is_in_work_tree(place, file))
+        place.is_some_and(|place| self.is_in_work_tree(place, file))
             || self.is_in_index(path, file)
             || self.is_in_trees(path, file)
     }
