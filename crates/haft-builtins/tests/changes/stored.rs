@@ -10,9 +10,9 @@ use crate::scene::{Scene, Settings};
 /// The user's repository: `main`, and `feature`, whose commit changes a file that a rule denies.
 const MAKE: &str = "git init -q -b main . && git config user.name A && git config user.email a@localhost && \
     mkdir ci db && echo old > ci/deploy.yml && echo one > f && echo 1 > db/1.sql && ln -s db migrations && \
-    printf 'evil/\\nrun.sh\\n' > .gitignore && git add . && git commit -q -m one && \
+    printf 'evil/\\nrun.sh\\ntree/\\n' > .gitignore && git add . && git commit -q -m one && \
     git switch -q -c feature && echo mine > ci/deploy.yml && git commit -q -am ci && git switch -q main && \
-    echo two >> f && git commit -q -am two && \
+    echo two >> f && git commit -q -am two && git worktree add -q --detach tree && \
     git init -q -b main evil && echo x > evil/x && mkdir evil/ci && echo evil > evil/ci/deploy.yml && git -C evil add . && \
     git -C evil -c user.name=E -c user.email=e@localhost commit -q -m evil && git -C evil tag v1";
 
@@ -92,7 +92,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "index of a linked worktree",
-        "git worktree add -q wt HEAD; git -C wt update-index --cacheinfo 100644,$h,ci/deploy.yml",
+        "git -C tree update-index --cacheinfo 100644,$h,ci/deploy.yml",
     ),
     (
         "link to a denied file",
@@ -201,7 +201,6 @@ const UNASKED: &[(&str, &str)] = &[
     ),
     ("notes", "git notes add -m hello"),
     ("amend", "git commit -q --amend -m amended"),
-    ("worktree", "git worktree add -q wt feature"),
     (
         "reset",
         "git reset -q --soft HEAD~1; git reset -q --soft HEAD@{1}",
