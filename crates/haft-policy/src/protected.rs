@@ -5,6 +5,10 @@ use std::sync::LazyLock;
 
 use haft_files::paths::segments;
 
+mod names;
+
+use names::{ENDINGS, Kind};
+
 /// The protected name of a git repository's folder.
 pub(crate) const GIT: &str = ".git";
 
@@ -17,94 +21,12 @@ pub struct ProtectedName {
     pub is_folder: bool,
 }
 
-/// Folders that file tools read and do not write: they hold what coding agents and editors run or obey.
-const PROTECTED_FOLDERS: &[&str] = &[
-    GIT,
-    ".haft/skills",
-    ".agents/plugins",
-    ".agents/skills",
-    ".amazonq",
-    ".amp",
-    ".antigravity",
-    ".augment",
-    ".claude",
-    ".claude-plugin",
-    ".cline",
-    ".clinerules/hooks",
-    ".codex",
-    ".config/amp",
-    ".config/devin",
-    ".config/goose",
-    ".config/mise",
-    ".config/opencode",
-    ".continue",
-    ".copilot",
-    ".crush",
-    ".cursor",
-    ".devcontainer",
-    ".devin",
-    ".factory",
-    ".fleet",
-    ".gemini",
-    ".githooks",
-    ".github/copilot",
-    ".github/hooks",
-    ".goose",
-    ".helix",
-    ".husky",
-    ".idea",
-    ".junie",
-    ".kilocode",
-    ".kiro",
-    ".mise",
-    ".opencode",
-    ".qwen",
-    ".roo",
-    ".trae",
-    ".vs",
-    ".vscode",
-    ".windsurf",
-    ".zed",
-];
-
-/// Files of the same kind, besides the startup files of shells: editors, debuggers and version managers run what they name as soon as
-/// they start in the folder.
-const PROTECTED_FILES: &[&str] = &[
-    // Messages name the first that a pattern could mean.
-    "haft.toml",
-    ".agents/hooks.json",
-    ".config/mise.toml",
-    ".crush.json",
-    ".devcontainer.json",
-    ".envrc",
-    ".exrc",
-    ".gdbinit",
-    ".lldbinit",
-    ".mcp.json",
-    ".mise.local.toml",
-    ".mise.toml",
-    ".nvim.lua",
-    ".nvimrc",
-    ".tool-versions",
-    ".vimrc",
-    "crush.json",
-    "mise.local.toml",
-    "mise.toml",
-    "opencode.json",
-    "opencode.jsonc",
-];
-
-/// Endings of file names of the same kind, and how messages name them.
-const PROTECTED_ENDINGS: &[(&str, &str)] = &[(".code-workspace", "*.code-workspace")];
-
 /// Returns the names that a file tool may read but not write, at any depth, compared case-insensitively.
 pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
-    let of = |is_folder| move |path: &&'static str| ProtectedName { path, is_folder };
-    let files = PROTECTED_FILES.iter().chain(haft_shell::STARTUP_FILES);
-    PROTECTED_FOLDERS
-        .iter()
-        .map(of(true))
-        .chain(files.map(of(false)))
+    let of = |is_folder| move |path: &'static str| ProtectedName { path, is_folder };
+    let folders = names::of_kind(Kind::Folder);
+    let files = names::of_kind(Kind::File).chain(haft_shell::STARTUP_FILES.iter().copied());
+    folders.map(of(true)).chain(files.map(of(false)))
 }
 
 /// Returns the protected name at or above this path, or the one that writing the path would replace.
@@ -150,7 +72,7 @@ fn may_be_protected(parts: &[&str]) -> bool {
 
 /// Returns the endings of protected names.
 pub(crate) fn protected_endings() -> impl Iterator<Item = &'static str> {
-    PROTECTED_ENDINGS.iter().map(|(ending, _)| *ending)
+    ENDINGS.iter().map(|(ending, _)| *ending)
 }
 
 /// Returns the protected ending of the last segment.
@@ -160,7 +82,7 @@ fn protected_ending(parts: &[&str]) -> Option<&'static str> {
         let at = name.len().checked_sub(ending.len());
         at.is_some_and(|at| name[at..].eq_ignore_ascii_case(ending.as_bytes()))
     };
-    let mut endings = PROTECTED_ENDINGS.iter();
+    let mut endings = ENDINGS.iter();
     endings
         .find(|(ending, _)| ends(ending))
         .map(|(_, shown)| *shown)

@@ -13,6 +13,8 @@ mod folder;
 mod found_by_name;
 mod ignored;
 mod ignored_set;
+mod incoming;
+mod incoming_name;
 mod pending;
 mod note;
 mod opened_side;

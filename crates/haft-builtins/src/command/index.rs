@@ -173,7 +173,7 @@ fn holds_repositories(index: &[u8], hash: ObjectHash) -> Option<bool> {
 }
 
 /// Calls `look` with each entry until it returns false. Returns `None` for an invalid index, and for one with entries in other files.
-fn each_entry(
+pub(super) fn each_entry(
     index: &[u8],
     hash: ObjectHash,
     look: &mut dyn FnMut(&IndexEntry<'_>) -> bool,

@@ -17,7 +17,7 @@ mod words;
 mod worktree;
 
 pub use crate::picture::PictureReader;
-pub(super) use git::stored;
+pub(super) use git::{Incoming, IncomingFile, incoming, stored};
 pub(in crate::command) use picture::{MAX_PIXELS, MAX_THUMBNAIL};
 pub use read::{ReadOptions, read};
 pub use sides::{ChangeSides, PathChange, PathContent, Side};

@@ -20,6 +20,7 @@ mod programs;
 mod prompts;
 mod rows;
 mod scene;
+mod stored;
 mod times;
 mod undo;
 mod unsaved;
@@ -56,6 +57,7 @@ fn main() {
         unsaved::all(&sandbox).await;
         caches::all(&sandbox).await;
         input::all(&sandbox).await;
+        stored::all(&sandbox).await;
         git::all(&sandbox).await;
         outside::all(&sandbox).await;
         meaning::all(&sandbox).await;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use haft::approval::{ApprovalRequest, Approver, ApproverReply, Decision};
 use haft::artifact::ArtifactStore;
 use haft::artifact::memory::MemoryArtifacts;
+use haft::budget::{Budgets, EffectLimits};
 use haft::call::{Origin, ToolCall};
 use haft::change::ChangeLog;
 use haft::future::BoxFuture;
@@ -66,6 +67,8 @@ pub(crate) struct Settings {
     pub(crate) on_partial: OnPartial,
     pub(crate) says_no: bool,
     pub(crate) asks_before: bool,
+    /// How much the session may delete before it is asked about.
+    pub(crate) deletions: Option<u64>,
     /// What the user does in the workspace before answering.
     pub(crate) acts: Option<fn(&Path)>,
     /// The workspace, below the scene's folder.
@@ -85,6 +88,7 @@ impl Default for Settings {
             on_partial: OnPartial::Apply,
             says_no: false,
             asks_before: false,
+            deletions: None,
             acts: None,
             place: "ws",
             home: &[],
@@ -138,7 +142,12 @@ impl Scene {
             ..ChangeOptions::new(Arc::clone(&log))
         };
         let changes = CommandChanges::new(options, workspace.clone(), sandbox.clone());
+        let limits = EffectLimits {
+            deletions: settings.deletions,
+            ..EffectLimits::default()
+        };
         let policy = policy(settings, &workspace).build().unwrap();
+        let policy = policy.with_budgets(Budgets::of_run(limits));
         let mut builtins = Builtins::new(workspace);
         builtins.sandbox = Some(sandbox.clone());
         builtins.changes = Some(changes.clone());

@@ -65,6 +65,11 @@ pub(super) trait TargetList {
 
     /// Returns the state of a file when it was compared. A file in a different state is not replaced or deleted.
     fn stamp(&self, path: &Path) -> Option<FileStamp>;
+
+    /// Fails if no further target may be reached. Asked before each step.
+    fn check_time(&self) -> Result<(), WorkspaceError> {
+        Ok(())
+    }
 }
 
 /// Targets in memory, with the states of files.
@@ -235,6 +240,7 @@ impl<'a> TargetStates<'a> {
         };
         let mut files = removed().filter_map(with_stamp).peekable();
         while files.peek().is_some() {
+            self.all.check_time()?;
             let some: Vec<FileRemoval<'_>> = files.by_ref().take(MAX_BATCH).collect();
             self.changer.remove_files(&some)?;
         }
@@ -289,6 +295,7 @@ impl<'a> TargetStates<'a> {
                 Some(EntryKind::File | EntryKind::Directory) | None => false,
             };
             if removed {
+                self.all.check_time()?;
                 let place = self.workspace.real_place(path)?;
                 self.changer.remove(&place, false)?;
             }
@@ -313,6 +320,7 @@ impl<'a> TargetStates<'a> {
                     modes.push((path, mode.or(opened)));
                 }
             } else {
+                self.all.check_time()?;
                 let place = self.workspace.real_place(path)?;
                 self.changer.make_folder(&place, mode)?;
                 modes.push((path, mode));
@@ -358,6 +366,7 @@ impl<'a> TargetStates<'a> {
     fn change(&self, steps: &[FileStep]) -> Result<(), WorkspaceError> {
         let mut rest = steps;
         while !rest.is_empty() {
+            self.all.check_time()?;
             let (now, others) = rest.split_at(batch_len(rest));
             let changes: Vec<_> = now.iter().map(|step| step.change(self.all)).collect();
             self.changer.change(&changes)?;
@@ -374,6 +383,7 @@ impl<'a> TargetStates<'a> {
                 mode,
             } = *target
             {
+                self.all.check_time()?;
                 let (place, expected) = (self.workspace.real_place(path)?, self.all.stamp(path));
                 let mode = mode.unwrap_or(NEW_MODE);
                 self.changer
@@ -384,6 +394,7 @@ impl<'a> TargetStates<'a> {
         let files = files.filter_map(|(path, target)| outside_file(path, target));
         let mut files = files.peekable();
         while files.peek().is_some() {
+            self.all.check_time()?;
             let some: Vec<_> = files.by_ref().take(MAX_BATCH).collect();
             let imports = some.iter().map(|(path, file, mode)| Import {
                 path,
@@ -403,6 +414,7 @@ impl<'a> TargetStates<'a> {
         });
         let folders: Vec<&Path> = folders.map(|(path, ..)| path).collect();
         for path in folders.into_iter().rev() {
+            self.all.check_time()?;
             let place = self.workspace.real_place(path)?;
             if place.kind() == Some(EntryKind::Directory) && self.workspace.is_empty(&place) {
                 self.changer.remove(&place, false)?;
@@ -417,6 +429,7 @@ impl<'a> TargetStates<'a> {
             if let TargetState::Link(text) = &*target
                 && !self.link_matches(path, &target)
             {
+                self.all.check_time()?;
                 let place = self.workspace.real_place(path)?;
                 self.changer.make_link(&place, text)?;
             }

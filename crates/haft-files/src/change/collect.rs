@@ -349,7 +349,22 @@ impl CollectedChanges {
         changer: &crate::change::Changer,
         select: &dyn Fn(&Path) -> bool,
     ) -> Result<(), WorkspaceError> {
-        apply::apply(self, workspace, changer, select)
+        self.apply_within(workspace, changer, select, &|| Ok(()))
+    }
+
+    /// Applies the selected changes as [`apply`](Self::apply) does, while `go_on` returns no error. It is asked before each step; where
+    /// it fails, the changes before are applied, and a second call completes them.
+    ///
+    /// # Errors
+    /// As for `apply`, and that of `go_on`.
+    pub fn apply_within(
+        &self,
+        workspace: &Workspace,
+        changer: &crate::change::Changer,
+        select: &dyn Fn(&Path) -> bool,
+        go_on: &dyn Fn() -> Result<(), WorkspaceError>,
+    ) -> Result<(), WorkspaceError> {
+        apply::apply(self, workspace, changer, select, go_on)
     }
 
     /// Returns the selected changes that are already in the workspace: those applied before something failed.

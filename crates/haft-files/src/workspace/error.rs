@@ -57,6 +57,9 @@ pub enum WorkspaceError {
     /// Another process changed the path while it was in use.
     #[error("{0:?} changed while it was used")]
     Changed(String),
+    /// Its changes were to be made within a time, or while a call lasts, and that is over.
+    #[error("not all was changed: {0}")]
+    Stopped(&'static str),
     /// Git, or another haft, changes the repository at this moment.
     #[error(
         "git is at work in the repository: {0} is there; if no git runs there any more, delete that file"
@@ -143,6 +146,7 @@ impl WorkspaceError {
             | Self::NotEmpty(_)
             | Self::IntoItself(_)
             | Self::NotPutBack { .. }
+            | Self::Stopped(_)
             | Self::Full(_)
             | Self::Io { .. } => ErrorKind::Failed,
         }

@@ -195,7 +195,7 @@ fn paths_are_proposed_below_a_named_folder_and_never_by_a_pattern_for_a_protecte
         ("Read(keys/*_rsa)", "may hold secrets"),
         ("Read(keys/id_*)", "may hold secrets"),
         ("Read(src/cred*.txt)", "may hold secrets"),
-        ("Read(src/*.yml)", "may hold secrets"),
+        ("Read(src/*.yml)", "could be .aider.conf.yml"),
         ("Read(src/.ssh/*/x)", "may hold secrets"),
         ("Edit(.claude/*/x)", "protected"),
         ("Edit(src/.git/x/*)", "protected"),

@@ -3,10 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use haft::approval::preview::{Aspect, FileChange};
 use haft::call::RunId;
 use haft::change::Changer;
+use haft::change::collect::ViewChange;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Condition, Effect, Permission, Verdict};
@@ -34,6 +36,11 @@ use crate::work::blocking;
 
 /// Number of changes judged at once: the permissions of all would take much memory.
 const JUDGED_AT_ONCE: usize = 1_000;
+
+/// Maximum time for applying a command's changes.
+const MAX_APPLY_TIME: Duration = Duration::from_secs(120);
+/// Time for which applying goes on after its call has ended: half of a small change set helps nobody.
+const MAX_TIME_ALONE: Duration = Duration::from_secs(2);
 
 /// What `apply_changes` takes. Only `run_command` writes it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -177,7 +184,7 @@ impl TypedTool for ApplyChanges {
         let views = Arc::clone(&self.0);
         let (resumed, run) = (here.is_none(), RunId::new(input.run.clone()));
         let context = context.clone();
-        blocking(move |_| {
+        blocking(move |stop| {
             let kept = if let Some(kept) = here {
                 kept
             } else {
@@ -192,7 +199,8 @@ impl TypedTool for ApplyChanges {
             let changer = context.changer_of(&views.workspace, &run, &call);
             let fate = input.part.fate();
             let asked = kept.numbers_of(&fate);
-            kept.apply(&views.workspace, &changer, &fate);
+            let limit = ApplyLimit::new(stop);
+            kept.apply(&views.workspace, &changer, &fate, &limit);
             if input.part == ChangeSelection::Allowed {
                 return kept.applied();
             }
@@ -205,6 +213,36 @@ impl TypedTool for ApplyChanges {
             Ok(result)
         })
         .await
+    }
+}
+
+/// How long a command's changes may be applied.
+struct ApplyLimit<'s> {
+    began: Instant,
+    /// Whether the call has ended: its deadline is over, it was cancelled, or haft ends.
+    has_ended: &'s (dyn Fn() -> bool + Sync),
+}
+
+impl<'s> ApplyLimit<'s> {
+    fn new(has_ended: &'s (dyn Fn() -> bool + Sync)) -> Self {
+        let began = Instant::now();
+        Self { began, has_ended }
+    }
+
+    /// Fails if no further change may be applied.
+    fn check(&self) -> Result<(), WorkspaceError> {
+        let time = self.began.elapsed();
+        if time > MAX_APPLY_TIME {
+            return Err(WorkspaceError::Stopped(
+                "applying took longer than 120 seconds",
+            ));
+        }
+        if time > MAX_TIME_ALONE && (self.has_ended)() {
+            return Err(WorkspaceError::Stopped(
+                "the call ended while it was applied",
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -264,13 +302,17 @@ impl Views {
             let by_name: Vec<Permission> = names
                 .map(|name| effects.by_name(&change, &name.0))
                 .collect();
-            std::iter::once(effects.of(&change)).chain(by_name)
+            let replaced = effects.of_replaced(&change);
+            std::iter::once(effects.of(&change))
+                .chain(replaced)
+                .chain(by_name)
         });
         let unknown = names_unknown.filter(|_| part == ChangeSelection::Asked);
         let unknown = unknown.map(|why| Permission::unknown_names(&why));
         std::iter::once(self.apply_permission(changes))
             .chain(each)
             .chain(unknown)
+            .chain(self.incoming_permissions(changes, part))
     }
 
     /// Returns what derives the permission of each change.
@@ -330,18 +372,32 @@ impl Views {
         let mut verdicts = Vec::with_capacity(all.len());
         for first in (0..all.len()).step_by(JUDGED_AT_ONCE) {
             let some = (first..all.len()).take(JUDGED_AT_ONCE);
-            let each = some.filter_map(|at| Some(effects.of(&all.get(at)?)));
-            let all: Vec<Permission> = std::iter::once(apply.clone()).chain(each).collect();
+            let some: Vec<ViewChange<'_>> = some.filter_map(|at| all.get(at)).collect();
+            let each: Vec<Permission> = some.iter().map(|change| effects.of(change)).collect();
+            let replaced = some.iter().enumerate();
+            let replaced =
+                replaced.filter_map(|(at, change)| Some((at, effects.of_replaced(change)?)));
+            let (owners, removed): (Vec<usize>, Vec<Permission>) = replaced.unzip();
+            let all: Vec<Permission> = std::iter::once(apply.clone())
+                .chain(each)
+                .chain(removed)
+                .collect();
             // The first verdict is about applying anything at all.
             let judged = context.verdicts(super::APPLY, &all).into_iter();
-            verdicts.extend(judged.zip(&all).skip(1).map(|(mut verdict, permission)| {
-                verdict.guarded |= permission.risk == Risk::Critical || leads_out(permission);
-                if verdict.verdict != Verdict::Deny {
-                    // Only a refusal states it.
-                    verdict.reason = String::new();
+            let mut judged = judged
+                .zip(&all)
+                .skip(1)
+                .map(|(verdict, permission)| guarded_verdict(verdict, permission));
+            let mut of_each: Vec<EffectVerdict> = judged.by_ref().take(some.len()).collect();
+            for (at, verdict) in owners.into_iter().zip(judged) {
+                if let Some(held) = of_each
+                    .get_mut(at)
+                    .filter(|held| held.verdict < verdict.verdict)
+                {
+                    *held = verdict;
                 }
-                verdict
-            }));
+            }
+            verdicts.extend(of_each);
         }
         verdicts
     }
@@ -381,7 +437,7 @@ impl PendingChanges {
     }
 
     /// Applies the changes with this fate; each has a new fate afterwards.
-    fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate) {
+    fn apply(&self, workspace: &Workspace, changer: &Changer, fate: &Fate, limit: &ApplyLimit<'_>) {
         let selected = |path: &Path| self.has_fate(path, fate);
         let left_out = self.collected.left_out(&selected);
         if let Some((path, why)) = left_out.first()
@@ -399,7 +455,11 @@ impl PendingChanges {
             let why = format!("note that it is applied: {error}");
             return self.decide(fate, |_| Fate::Failed(why.clone()));
         }
-        match self.collected.apply(workspace, changer, &selected) {
+        let go_on = || limit.check();
+        match self
+            .collected
+            .apply_within(workspace, changer, &selected, &go_on)
+        {
             Ok(()) => {
                 self.add_applied(fate, |_| true);
                 self.decide(fate, |_| Fate::Applied);
@@ -429,6 +489,16 @@ impl PendingChanges {
             }
         });
     }
+}
+
+/// Returns the verdict on an effect, with its reason only if it is refused.
+fn guarded_verdict(mut verdict: EffectVerdict, permission: &Permission) -> EffectVerdict {
+    verdict.guarded |= permission.risk == Risk::Critical || leads_out(permission);
+    if verdict.verdict != Verdict::Deny {
+        // Only a refusal states it.
+        verdict.reason = String::new();
+    }
+    verdict
 }
 
 /// Whether a new link leads out of the workspace, or by ways that its text does not tell.

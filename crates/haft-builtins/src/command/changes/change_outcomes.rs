@@ -12,6 +12,9 @@ use haft::policy::EffectVerdict;
 use crate::command::changes::OnPartial;
 use crate::command::changes::fate_table::{Fate, FateTable};
 
+/// Why a change is not applied if another one of its repository must not be.
+pub(super) const SAME_REPOSITORY: &str = "other changes of the same repository must not be applied";
+
 /// The fates of a set of changes.
 pub(super) struct ChangeOutcomes<'a> {
     changes: &'a Arc<ChangeList>,
@@ -106,10 +109,7 @@ impl<'a> ChangeOutcomes<'a> {
 
     /// Joins changes of the same repository: half of them would break it, and half of a new one would stay after a refusal.
     fn join_repositories(&mut self, repository: impl FnMut(&Path) -> Option<PathBuf>) {
-        self.join(
-            repository,
-            "other changes of the same repository must not be applied",
-        );
+        self.join(repository, SAME_REPOSITORY);
     }
 
     /// Joins the changes of a deleted folder: half of a deletion would later look like another program's change.

@@ -97,16 +97,36 @@ impl<'a> ChangeEffects<'a> {
         permission
     }
 
+    /// Returns the permission to remove what a change replaces by something of another kind: to budgets of deletions it is gone.
+    pub(super) fn of_replaced(&self, change: &ViewChange<'_>) -> Option<Permission> {
+        let is_lost = match (&change.before, &change.after) {
+            (Some(EntryState::File { .. }), Some(after)) => {
+                !matches!(after, EntryState::File { .. })
+            }
+            (Some(EntryState::Link { .. }), Some(after)) => {
+                !matches!(after, EntryState::Link { .. })
+            }
+            _ => false,
+        };
+        let claim = PathClaim::plain(change.path.to_string_lossy());
+        // Everything else is decided about what is put there.
+        is_lost.then(|| self.by_claim(Permission::remove(claim)))
+    }
+
     /// Returns the permission that the change needs because a link gives its path this name, too.
     pub(super) fn by_name(&self, change: &ViewChange<'_>, name: &Path) -> Permission {
         let claim = PathClaim {
             path: name.to_string_lossy().into_owned(),
             target: Some(change.path.to_string_lossy().into_owned()),
         };
-        let mut permission = match change.after {
+        self.by_claim(match change.after {
             None => Permission::remove(claim),
             Some(_) => Permission::write(claim),
-        };
+        })
+    }
+
+    /// Returns the permission to change a path that stands for another one.
+    pub(super) fn by_claim(&self, mut permission: Permission) -> Permission {
         // Rules and guards decide about a name; the profile decides about the path itself.
         permission.risk = if self.is_protected(&permission) {
             Risk::Critical

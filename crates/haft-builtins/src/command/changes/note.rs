@@ -21,6 +21,7 @@ use crate::command::changes::data::{self, AppliedChange, TimesReport, UnappliedC
 use crate::command::changes::failed;
 use crate::command::changes::fate_table::{Fate, FateTable};
 use crate::command::changes::ignored_set::IgnoredSummary;
+use crate::command::changes::incoming_name::IncomingName;
 
 /// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";
@@ -52,6 +53,12 @@ pub(super) struct CommandNote<F = FateTable> {
     /// Why there may be more of these names, if there may: then everything is asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) names_unknown: Option<String>,
+    /// Files that repositories get or lose in commits and indexes, as far as the policy does not allow changing them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) incoming: Vec<IncomingName>,
+    /// Why repositories may get more of these, if they may: then their changes are asked about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) incoming_unknown: Vec<String>,
     /// What the user decides about of that which git ignores.
     #[serde(default, skip_serializing_if = "IgnoredSummary::is_empty")]
     pub(super) ignored: IgnoredSummary,
@@ -149,6 +156,8 @@ impl StoredNote {
             git: self.git,
             names: self.names,
             names_unknown: self.names_unknown,
+            incoming: self.incoming,
+            incoming_unknown: self.incoming_unknown,
             ignored: self.ignored,
             applied: self.applied,
             more_applied: self.more_applied,

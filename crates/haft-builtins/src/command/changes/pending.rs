@@ -16,6 +16,7 @@ use haft::workspace::Workspace;
 use parking_lot::Mutex;
 
 use crate::command::RunData;
+use crate::command::changes::change_outcomes::SAME_REPOSITORY;
 use crate::command::changes::data::{AppliedChange, UnappliedChange};
 use crate::command::changes::fate_table::Fate;
 use crate::command::changes::folder::UPPER;
@@ -384,7 +385,11 @@ fn partly_applied(
     if not_applied.is_empty() {
         return None;
     }
-    let first = not_applied.iter().take(MAX_NAMED);
+    // A reason of its own says more.
+    let (joint, own): (Vec<_>, Vec<_>) = not_applied
+        .iter()
+        .partition(|one| one.why == SAME_REPOSITORY);
+    let first = own.into_iter().chain(joint).take(MAX_NAMED);
     let mut names: Vec<String> = first
         .map(|one| format!("{}: {}", one.path, one.why))
         .collect();

@@ -177,6 +177,8 @@ async fn collect(
             git: collected.git_states().clone(),
             names: BTreeMap::new(),
             names_unknown: None,
+            incoming: Vec::new(),
+            incoming_unknown: Vec::new(),
             ignored: IgnoredSummary::default(),
             applied: Vec::new(),
             more_applied: 0,
@@ -214,8 +216,9 @@ async fn judge(
         let all = &kept.collected.changes;
         Ok(NamesOfChanges::find(&at.workspace, all, &denials))
     });
-    let names = names.await?;
+    let names = Arc::new(names.await?);
     add_names(views, changes, &names, &mut verdicts, context);
+    add_incoming(views, changes, &names, &mut verdicts, context).await?;
     let unknown = names.unknown().map(str::to_owned);
     let asks_about_all = views.is_review_mode() || unknown.is_some();
     changes.with_note(|note| note.names_unknown = unknown);
@@ -324,6 +327,25 @@ fn add_names(
             verdicts[at].guarded = true;
         }
     }
+}
+
+/// Judges what commits and indexes bring into repositories; the change that brings it gets the strictest verdict.
+async fn add_incoming(
+    views: &Arc<Views>,
+    changes: &Arc<PendingChanges>,
+    names: &Arc<NamesOfChanges>,
+    verdicts: &mut [EffectVerdict],
+    context: &CallContext,
+) -> Result<(), ToolError> {
+    let (at, kept, names) = (Arc::clone(views), Arc::clone(changes), Arc::clone(names));
+    let context = context.clone();
+    let incoming = blocking(move |_| Ok(at.judge_incoming(&kept, &names, &context)));
+    for (at, verdict) in incoming.await? {
+        if verdict.verdict > verdicts[at].verdict {
+            verdicts[at] = verdict;
+        }
+    }
+    Ok(())
 }
 
 /// Asks the user about the remaining changes and returns the result for all of them.

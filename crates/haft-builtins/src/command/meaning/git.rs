@@ -8,6 +8,7 @@ mod copy;
 mod files;
 mod history;
 mod id;
+mod incoming;
 mod internals;
 mod object;
 mod pack;
@@ -25,4 +26,5 @@ mod update;
 mod worktrees;
 
 pub(in crate::command) use files::stored;
+pub(in crate::command) use incoming::{Incoming, IncomingFile, incoming};
 pub(super) use repository::{find_repositories, read_repository};

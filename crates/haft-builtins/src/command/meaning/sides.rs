@@ -247,6 +247,11 @@ impl<'a> ChangeSides<'a> {
         self.changes.get(self.changes.position(path)?)
     }
 
+    /// Returns true if something changes at a path.
+    pub(super) fn is_changed(&self, path: &Path) -> bool {
+        self.changes.position(path).is_some()
+    }
+
     /// Returns the changes at and below a folder.
     pub(super) fn below<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = PathChange<'s>> {
         let from = self.changes_from(self.changes.first_from(folder));

@@ -88,9 +88,13 @@ enum PlanStep {
     MakeOver,
 }
 
+/// Fails if no further change may be made.
+pub(super) type GoOn<'a> = dyn Fn() -> Result<(), WorkspaceError> + 'a;
+
 /// The work that remains.
 struct ApplyPlan<'a> {
     collected: &'a CollectedChanges,
+    go_on: &'a GoOn<'a>,
     /// For each change.
     steps: Vec<PlanStep>,
     /// Folders in which entries may be created.
@@ -100,9 +104,10 @@ struct ApplyPlan<'a> {
 }
 
 impl<'a> ApplyPlan<'a> {
-    fn new(collected: &'a CollectedChanges) -> Self {
+    fn new(collected: &'a CollectedChanges, go_on: &'a GoOn<'a>) -> Self {
         Self {
             collected,
+            go_on,
             steps: vec![PlanStep::Nothing; collected.changes.len()],
             usable: HashSet::new(),
             renewed: HashMap::new(),
@@ -221,6 +226,10 @@ impl TargetList for ApplyPlan<'_> {
         let change = change.filter(|_| is_over)?;
         self.renewed.get(path).copied().or(change.stamps.lower)
     }
+
+    fn check_time(&self) -> Result<(), WorkspaceError> {
+        (self.go_on)()
+    }
 }
 
 impl ChangesToRecord for ApplyPlan<'_> {
@@ -246,12 +255,14 @@ pub(super) fn apply(
     workspace: &Workspace,
     changer: &Changer,
     select: &dyn Fn(&Path) -> bool,
+    go_on: &GoOn<'_>,
 ) -> Result<(), WorkspaceError> {
     let selected = ApplicableChanges::new(&collected.changes, select).changes;
     // Before anything is compared: from then on no git changes what is compared.
     let _locks = lock_repositories(collected, workspace, &selected)?;
-    let mut plan = ApplyPlan::new(collected);
+    let mut plan = ApplyPlan::new(collected, go_on);
     for some in selected.chunks(LOOKED_AT_ONCE) {
+        go_on()?;
         for (at, change, now) in look_at(collected, workspace, some) {
             if !change.is_applied(workspace, now.as_ref())? {
                 plan.add(workspace, at, &change, now.as_ref())?;

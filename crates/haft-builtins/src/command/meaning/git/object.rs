@@ -52,9 +52,9 @@ pub(super) struct GitObject {
 }
 
 /// Reads a content from an offset on.
-struct ContentReader<'a> {
-    content: &'a PathContent,
-    at: u64,
+pub(super) struct ContentReader<'a> {
+    pub(super) content: &'a PathContent,
+    pub(super) at: u64,
 }
 
 impl io::Read for ContentReader<'_> {

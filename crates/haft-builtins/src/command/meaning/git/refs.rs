@@ -9,7 +9,7 @@ use super::id::ObjectId;
 use crate::command::meaning::sides::{ChangeSides, Side};
 
 /// Maximum number of refs that are read.
-const MAX_REFS: usize = 20_000;
+const MAX_REFS: usize = 100_000;
 /// Maximum depth of folders of refs.
 const MAX_DEPTH: usize = 16;
 /// Maximum size of a ref's file, in bytes.

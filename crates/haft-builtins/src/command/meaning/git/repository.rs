@@ -30,29 +30,44 @@ const MAX_CONFIG: u64 = 256 << 10;
 /// Maximum size of a log of HEAD, in bytes.
 const MAX_LOG: u64 = 4 << 20;
 /// Entries that changed repositories have in their folders.
-const MARKS: [&str; 12] = [
+const MARKS: [&str; 17] = [
+    "AUTO_MERGE",
     "CHERRY_PICK_HEAD",
+    "FETCH_HEAD",
     "HEAD",
     "MERGE_HEAD",
+    "ORIG_HEAD",
     "REVERT_HEAD",
     "index",
+    "lfs",
     "logs",
     "objects",
     "packed-refs",
     "rebase-apply",
     "rebase-merge",
     "refs",
+    "rr-cache",
     "worktrees",
 ];
 
+/// The beginning of the name of a file with records that several indexes share.
+pub(super) const SHARED_INDEX: &str = "sharedindex.";
+
 /// Returns the folders of the repositories in which something changes.
 pub(in crate::command::meaning) fn find_repositories(sides: &ChangeSides<'_>) -> BTreeSet<PathBuf> {
+    find_repositories_up_to(sides, MAX_REPOSITORIES)
+}
+
+/// Returns the folders of at most `most` repositories in which something changes.
+pub(super) fn find_repositories_up_to(sides: &ChangeSides<'_>, most: usize) -> BTreeSet<PathBuf> {
     let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for change in sides.changes() {
         let mut path = change.path;
         while let (Some(folder), Some(last)) = (path.parent(), path.file_name()) {
-            let is_mark = last.to_str().is_some_and(|last| MARKS.contains(&last));
+            let is_mark = last
+                .to_str()
+                .is_some_and(|last| MARKS.contains(&last) || last.starts_with(SHARED_INDEX));
             if is_mark {
                 let is_one = *known
                     .entry(folder.to_owned())
@@ -64,7 +79,7 @@ pub(in crate::command::meaning) fn find_repositories(sides: &ChangeSides<'_>) ->
             }
             path = folder;
         }
-        if found.len() >= MAX_REPOSITORIES {
+        if found.len() >= most {
             break;
         }
     }
@@ -81,10 +96,10 @@ fn is_repository(sides: &ChangeSides<'_>, folder: &Path) -> bool {
 }
 
 /// What the settings of a repository say about how it is stored.
-struct RepositoryLayout {
+pub(super) struct RepositoryLayout {
     /// Why objects may be missing.
-    incomplete: Option<&'static str>,
-    worktree: Option<PathBuf>,
+    pub(super) incomplete: Option<&'static str>,
+    pub(super) worktree: Option<PathBuf>,
 }
 
 impl RepositoryLayout {
@@ -92,7 +107,7 @@ impl RepositoryLayout {
     ///
     /// # Errors
     /// Why haft does not understand the repository.
-    fn read(sides: &ChangeSides<'_>, folder: &Path) -> Result<Self, &'static str> {
+    pub(super) fn read(sides: &ChangeSides<'_>, folder: &Path) -> Result<Self, &'static str> {
         let mut layout = Self {
             incomplete: None,
             worktree: None,
@@ -142,7 +157,10 @@ fn worktree_of(sides: &ChangeSides<'_>, folder: &Path, config: &str) -> Option<P
 }
 
 /// The folders with a HEAD: the repository's own, and those of its worktrees in which something changes.
-fn head_folders(sides: &ChangeSides<'_>, repository: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
+pub(super) fn head_folders(
+    sides: &ChangeSides<'_>,
+    repository: &Path,
+) -> Vec<(PathBuf, Option<PathBuf>)> {
     let linked = repository.join("worktrees");
     let mut folders = BTreeSet::new();
     for change in sides.below(&linked) {

@@ -145,3 +145,42 @@ fn is_completed_or_undone(moment: &str, undone: bool) {
     assert_eq!(fs::read_dir(scene.work("new")).unwrap().count(), FILES);
     assert!(!scene.work("deleted").exists());
 }
+
+/// Applying that is stopped before its Nth step leaves whole steps; the rest follows, or what was made is undone.
+#[test]
+fn applying_when_stopped_says_so_and_is_completed_or_undone() {
+    for (steps, undone) in [0, 1, 2, 3, 4, 5].map(|steps| (steps, steps % 2 == 0)) {
+        let scene = prepare();
+        let before = scene.tree();
+        let collected = scene.collect();
+        let left = std::cell::Cell::new(steps);
+        let go_on = || match left.get() {
+            0 => Err(WorkspaceError::Stopped("the time is over")),
+            more => {
+                left.set(more - 1);
+                Ok(())
+            }
+        };
+        let (changer, all) = (scene.changer("r1"), |_: &Path| true);
+        let stopped = collected.apply_within(&scene.workspace, &changer, &all, &go_on);
+        assert!(
+            matches!(stopped, Err(WorkspaceError::Stopped(_))),
+            "{steps}"
+        );
+        let made = collected.applied(&scene.workspace, &all).len();
+        assert!(made < collected.changes.len(), "{steps}: {made}");
+        assert_eq!(scene.tree() == before, made == 0, "{steps}: {made}");
+        if undone {
+            let undo = scene.plan("r1");
+            assert_eq!(undo.conflicts.len(), 0, "{steps}");
+            undo.apply(&scene.workspace, &scene.changer("r2")).unwrap();
+            assert!(scene.tree() == before, "{steps}");
+        } else {
+            let again = scene.collect_again();
+            again
+                .apply(&scene.workspace, &scene.changer("r3"), &all)
+                .unwrap();
+            assert!(scene.collect().changes.is_empty(), "{steps}");
+        }
+    }
+}
