@@ -576,7 +576,7 @@ async fn ten_thousand_on_one_key_are_kept_and_the_queue_has_an_end() {
 #[tokio::test]
 async fn n6_the_operator_sees_the_candidates_of_its_whole_tenant() {
     let home = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&home.path().join("haft.db")).unwrap();
+    let store = SqliteStore::new(home.path());
     let (ada, ann) = (asker("ada", 1), asker("token:ann", 2));
     let stranger = MemoryAccess {
         principal: Principal::new("elsewhere", "eve"),
