@@ -34,6 +34,15 @@ const RANDOM_BYTES: usize = 32;
 /// Maximum lifetime of a token, in days.
 pub const MAX_DAYS: u32 = 3650;
 
+/// What the subject of a token's principal begins with.
+const SUBJECT_PREFIX: &str = "token:";
+const NANOS: i128 = 1_000_000_000;
+
+/// A token that no longer counts, by name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the access token `{0}` that made this call was removed or has expired")]
+pub struct TokenLapse(String);
+
 /// A caller identified by something other than one of the server's own two tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentifiedCaller {
@@ -98,7 +107,7 @@ impl AccessToken {
     /// requests; no login name on this machine contains a colon.
     fn person(&self, tenant: &str) -> IdentifiedCaller {
         IdentifiedCaller {
-            principal: Principal::new(tenant, format!("token:{}", self.name)),
+            principal: Principal::new(tenant, format!("{SUBJECT_PREFIX}{}", self.name)),
             view: self.view.clone(),
         }
     }
@@ -228,6 +237,20 @@ impl AccessTokens {
         plain_file::write_private(&path, &text).map_err(|e| failed(e.to_string()))
     }
 
+    /// Returns why calls that this principal made at `made` (nanoseconds since 1970) no longer count: the token that it made them with
+    /// was removed, also if another of the same name was created since, or has expired. `None` for other principals.
+    pub fn lapse(&self, principal: &Principal, made: i128) -> Option<TokenLapse> {
+        let name = principal.subject.strip_prefix(SUBJECT_PREFIX)?;
+        let token = self.tokens.iter().find(|token| token.name == name);
+        let lapsed = match token {
+            // Times in the file are whole seconds.
+            Some(token) if token.created.as_nanosecond() / NANOS > made / NANOS => true,
+            Some(token) => token.has_expired(),
+            None => true,
+        };
+        lapsed.then(|| TokenLapse(name.to_owned()))
+    }
+
     /// Returns the unexpired token that matches `secret`.
     fn find(&self, secret: &str) -> Option<&AccessToken> {
         let given = digest(secret);
@@ -303,6 +326,23 @@ impl LiveTokens {
         }
     }
 
+    /// Returns the tokens that count now, by name and time of creation: a change means that one was created, removed or has expired.
+    /// `None` if they cannot be read.
+    pub fn counting(&self) -> Option<Vec<(String, Timestamp)>> {
+        let tokens = self.current()?;
+        let counting = tokens.all().iter().filter(|token| !token.has_expired());
+        let each = counting.map(|token| (token.name.clone(), token.created));
+        Some(each.collect())
+    }
+
+    /// Returns why calls that this principal made then no longer count; `None` if they do, or the principal has no such token.
+    ///
+    /// If the tokens cannot be read, none counts.
+    pub fn lapse(&self, principal: &Principal, made: i128) -> Option<TokenLapse> {
+        principal.subject.strip_prefix(SUBJECT_PREFIX)?;
+        self.current().unwrap_or_default().lapse(principal, made)
+    }
+
     /// Returns the person that this token was issued to; `None` if the token is unknown or expired, or the tokens cannot be read.
     pub fn person(&self, secret: &str) -> Option<IdentifiedCaller> {
         if !secret.starts_with(PREFIX) {
@@ -373,8 +413,21 @@ mod tests {
         ] {
             assert_eq!(live.person(wrong), None, "{wrong:?}");
         }
+        let (then, who) = (haft::clock::now(), person.principal);
+        assert_eq!(live.lapse(&who, then), None);
         AccessTokens::remove(&home, "ann").unwrap();
         assert_eq!(live.person(&ann), None);
+        assert!(live.lapse(&who, then).is_some());
+        let other = haft::call::Principal::local("ann");
+        assert_eq!(live.lapse(&other, then), None, "no token made it");
+        AccessTokens::add(&home, &new("ann", 1)).unwrap();
+        let before = then - 2_000_000_000;
+        assert!(
+            live.lapse(&who, before).is_some(),
+            "another token of this name"
+        );
+        assert_eq!(live.lapse(&who, haft::clock::now()), None);
+        AccessTokens::remove(&home, "ann").unwrap();
         assert!(live.person(&bob).is_some());
         let past = text.replace(|_: char| false, "");
         let expires = AccessTokens::load(&home).unwrap().all()[0]

@@ -52,7 +52,7 @@ mod prepared;
 mod saved_rules;
 
 pub(crate) use prepared::OfferedTools;
-use prepared::{PreparedParts, ToolDependencies, prepare};
+use prepared::{ToolDependencies, prepare};
 
 /// The assembled application: everything that an entry point needs. Clones share it.
 #[derive(Debug, Clone)]
@@ -158,11 +158,8 @@ impl App {
     /// # Errors
     /// Settings or rules are wrong, or a store, the archive or the state folder cannot be opened.
     pub fn build(at: &Site, settings: &Settings, host: Host) -> Result<Self, Problem> {
-        let PreparedParts {
-            settings,
-            basis,
-            offered,
-        } = prepare(at, settings, &host)?;
+        let prepared = prepare(at, settings, &host)?;
+        let (settings, basis, offered) = (prepared.settings, prepared.basis, prepared.offered);
         let artifacts = artifacts::artifacts(at, settings)?;
         let principal = parts::principal(&at.environment);
         let console = ConsoleSettings::new(at, settings, &basis);

@@ -10,6 +10,7 @@ use haft::session::Session;
 use haft::spec::Risk;
 use haft::toolset::Toolset;
 
+use crate::access::AccessTokens;
 use crate::app::App;
 use crate::problem::{Problem, ProblemKind};
 
@@ -67,6 +68,9 @@ impl App {
     /// Checks a decision: edits must be valid, no edit may lower a deny, and an approved call must still be what the request showed.
     async fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), DecisionError> {
         let request = &entry.request;
+        if !matches!(choice, Choice::Deny { .. }) {
+            self.check_token(request)?;
+        }
         match choice {
             Choice::Approve { .. } if request.is_question() => Err(not_applicable(
                 "a question has to be answered, not approved",
@@ -90,6 +94,15 @@ impl App {
             }
             Choice::Answer { answers } => check_answers(request, answers),
             Choice::Deny { .. } => Ok(()),
+        }
+    }
+
+    /// Checks that the access token of a request's call still counts: whoever removed it wants nothing more to run for it.
+    fn check_token(&self, request: &ApprovalRequest) -> Result<(), DecisionError> {
+        let tokens = AccessTokens::load(&self.site().home).unwrap_or_default();
+        match tokens.lapse(&request.principal, request.created) {
+            Some(lapse) => Err(not_applicable(format!("{lapse}: deny the request"))),
+            None => Ok(()),
         }
     }
 
@@ -149,6 +162,7 @@ impl App {
     /// # Errors
     /// [`DecisionError`] with why it could not, or what differs.
     pub async fn check_request(&self, request: &ApprovalRequest) -> Result<(), DecisionError> {
+        self.check_token(request)?;
         let session = Session::builder(Arc::clone(self.tools()))
             .with_principal(request.principal.clone())
             .with_unknown_tool_hint(self.absent())

@@ -163,7 +163,10 @@ impl ResourceServer {
     /// # Errors
     /// Why there are none, as the end of a sentence.
     pub async fn keys(&self) -> Result<usize, String> {
-        self.keys.count().await
+        match self.keys.count().await? {
+            0 => Err("it has no key that checks signatures".to_owned()),
+            count => Ok(count),
+        }
     }
 }
 

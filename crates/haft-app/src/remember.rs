@@ -1,8 +1,8 @@
 //! Memories that a user adds, edits and removes: accepted at once, since no agent proposes them.
 
 use haft::memory::{
-    MemoryAccess, MemoryDraft, MemoryError, MemoryId, MemoryRecord, MemoryScope, MemoryState,
-    MemoryUpdate, Provenance, Shelf,
+    CandidateDecision, MemoryAccess, MemoryDraft, MemoryError, MemoryId, MemoryRecord, MemoryScope,
+    MemoryState, MemoryUpdate, Provenance, Shelf,
 };
 
 use crate::app::App;
@@ -87,6 +87,32 @@ pub async fn remove(
     let asker = MemoryAccess::now(app.principal());
     let revision = at(app, &asker, id, revision).await?;
     app.memory().delete(&asker, id.clone(), revision).await
+}
+
+/// Decides about a candidate of this app's principal, or of another principal of its tenant: the operator reviews what people with
+/// tokens of their own would remember, as it decides about their calls. It enters the memory of the one whose run proposed it.
+///
+/// # Errors
+/// [`MemoryError::NotFound`], [`MemoryError::Decided`] if it is no longer a candidate, or an error of the store.
+pub async fn decide(
+    app: &App,
+    id: &MemoryId,
+    decision: &CandidateDecision,
+) -> Result<MemoryRecord, MemoryError> {
+    let (memory, asker) = (app.memory(), MemoryAccess::now(app.principal()));
+    let own = memory.decide(&asker, id, decision).await;
+    let Err(MemoryError::NotFound(_)) = &own else {
+        return own;
+    };
+    let pending = memory.candidates(&asker).await?.into_iter();
+    let mut of_id = pending.filter(|candidate| candidate.record.id == *id);
+    match of_id.next() {
+        Some(found) => {
+            let asker = MemoryAccess::now(&found.principal);
+            memory.decide(&asker, id, decision).await
+        }
+        None => own,
+    }
 }
 
 /// Returns the revision to change: the one that the user saw, or else the current one.

@@ -18,7 +18,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
+use url::Url;
 
+use crate::asked_address::{address, is_same_origin};
 use crate::capabilities::ClientCapabilities;
 use crate::era::Era;
 use crate::replies::{OwnRequest, Replies};
@@ -67,6 +69,8 @@ pub(crate) struct ClientCaller {
     notify: Notify,
     /// What the client was to be asked but does not support.
     lacks: Mutex<Vec<RequestKind>>,
+    /// The address of this haft's console.
+    console: Option<Url>,
 }
 
 /// The requests for a stateless client.
@@ -97,6 +101,8 @@ pub(crate) struct ClientCallerConfig {
     pub(crate) log: Arc<AtomicU8>,
     /// The charge for the bytes of its requests.
     pub(crate) charge: Charge,
+    /// The address of this haft's console, to which no server may send a user.
+    pub(crate) console: Option<String>,
 }
 
 impl ClientCaller {
@@ -121,7 +127,15 @@ impl ClientCaller {
             beside: AtomicBool::new(false),
             notify: Notify::new(),
             lacks: Mutex::default(),
+            console: client.console.and_then(|url| Url::parse(&url).ok()),
         }
+    }
+
+    /// Returns whether a request sends the user to haft's own console, where a page could act in the operator's name.
+    fn leads_to_console(&self, request: &CallerRequest) -> bool {
+        let asked = address(&request.params);
+        let both = asked.as_ref().zip(self.console.as_ref());
+        both.is_some_and(|(asked, own)| is_same_origin(asked, own))
     }
 
     /// Notes whether the client waits for a response, and so can be sent messages before it.
@@ -345,6 +359,12 @@ impl Caller for ClientCaller {
             if !self.can.can(kind) {
                 self.lacks.lock().push(kind);
                 return Err(CallerError::Unsupported(kind));
+            }
+            if kind == RequestKind::Url && self.leads_to_console(&request) {
+                let error = "{\"code\":-32602,\"message\":\"the address is of haft itself\"}";
+                let error = RawValue::from_string(error.to_owned());
+                let error = error.map_err(|_| CallerError::Gone(kind))?;
+                return Err(CallerError::Refused { kind, error });
             }
             if self.era.is_modern() {
                 self.ask_back(request).await

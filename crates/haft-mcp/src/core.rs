@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use haft::approval::ApprovalId;
-use haft::bounds::ByteBudget;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::job::Job;
-use crate::limits::ServerLimits;
+use crate::limits::{ServerLimits, shares};
 use crate::opener::{ClientInfo, OpenError, RunFactory, Transport};
 use crate::parked::ParkedCalls;
 use crate::run::{ClientRun, SharedRunState};
@@ -30,9 +29,6 @@ pub struct ServerInfo {
     #[serde(skip)]
     pub instructions: Option<String>,
 }
-
-/// Bytes that each client's progress may hold in any case.
-const RESERVED_PROGRESS: usize = 64 << 10;
 
 /// State that all transports share.
 #[derive(Debug)]
@@ -85,7 +81,7 @@ impl Core {
             opener,
             seal: Arc::default(),
             hold: limits.hold,
-            untaken: ByteBudget::new(limits.progress_bytes, RESERVED_PROGRESS),
+            untaken: shares(limits.progress_bytes),
             parked: ParkedCalls::new(&limits),
             tasks: CallTasks::new(&limits, server_info.clone()),
             task_after: limits.task_after,

@@ -1,7 +1,7 @@
 //! `McpService`: MCP over Streamable HTTP: one service for both eras, to be mounted at `/mcp`.
 //!
 //! The service itself checks Host, Origin and token according to its [`Access`]. It limits what clients make it hold (bodies,
-//! answers, calls, sessions and streams), with a separate share for each class of callers.
+//! answers, calls, sessions and streams), with a separate share for each principal, and for the operator.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::bounds::{CallerClass, Charge, ConcurrencyLimit};
+use haft::bounds::{CallerClass, Charge, ConcurrencyLimit, ShareKey};
+use haft::call::Principal;
 use haft::future::BoxFuture;
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -87,7 +88,8 @@ struct RunJob {
     lease: SessionLease,
     id: RequestId,
     job: Job,
-    class: CallerClass,
+    /// Whose share of the limits it uses.
+    share: ShareKey,
     accepts_events: bool,
     /// The charge for the job's arguments.
     charge: Option<Charge>,
@@ -101,9 +103,9 @@ impl McpService {
             callers: StatelessRuns::new(limits),
             bodies: Intake::new(shares(limits.body_bytes)),
             outgoing: OutgoingBudget::new(shares(limits.answer_bytes)),
-            calls: ConcurrencyLimit::new(shares(limits.calls)),
-            reads: ConcurrencyLimit::new(shares(limits.reads)),
-            streams: ConcurrencyLimit::new(shares(limits.streams)),
+            calls: ConcurrencyLimit::new(&shares(limits.calls)),
+            reads: ConcurrencyLimit::new(&shares(limits.reads)),
+            streams: ConcurrencyLimit::new(&shares(limits.streams)),
             access,
             core,
         }))
@@ -113,6 +115,13 @@ impl McpService {
     pub fn shutdown(&self) {
         self.0.sessions.end_all();
         self.0.callers.end_all();
+    }
+
+    /// Ends the sessions and runs of the principals that no longer count, with their streams, running calls and tasks. `is_over` gets
+    /// the principal and when its client opened the run, in nanoseconds since 1970.
+    pub fn end_clients(&self, is_over: impl Fn(&Principal, i128) -> bool) {
+        self.0.sessions.revoke(&is_over);
+        self.0.callers.revoke(&is_over);
     }
 
     /// Returns the number of open handshake-era sessions.
@@ -146,16 +155,16 @@ impl HttpState {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let (class, mut response) = match self.access.admit(&request) {
-            Ok(caller) => (caller.class(), self.serve(request, caller).await),
-            Err(denied) => (CallerClass::Stranger, denied.respond()),
+        let (share, mut response) = match self.access.admit(&request) {
+            Ok(caller) => (caller.share(), self.serve(request, caller).await),
+            Err(denied) => (CallerClass::Stranger.into(), denied.respond()),
         };
         if let Some(StrayMessage(reason)) = response.extensions_mut().remove() {
             self.core.stray(Transport::Http, &reason);
         }
         let mut fits = true;
         if let Some(bytes) = response.body_mut().bytes_mut() {
-            let held = self.outgoing.hold(std::mem::take(bytes), class);
+            let held = self.outgoing.hold(std::mem::take(bytes), &share);
             fits = held.is_some();
             *bytes = held.unwrap_or_default();
         }
@@ -216,7 +225,7 @@ impl HttpState {
             bytes: self.core.limits.message_bytes,
             time: BODY_DEADLINE,
         };
-        let body_read = self.bodies.read(body, caller.class(), within).await;
+        let body_read = self.bodies.read(body, &caller.share(), within).await;
         let body_read = body_read.map_err(|error| match error {
             IntakeError::TooLarge(limit) => too_large(limit),
             error => plain(error.status(), error.to_string()),
@@ -265,7 +274,7 @@ impl HttpState {
         } else {
             &self.reads
         };
-        let Some(place) = places.take(work.class) else {
+        let Some(place) = places.take(&work.share) else {
             let (id, error) = (Some(work.id), busy());
             return refuse(&InvalidMessage { id, error });
         };

@@ -1,11 +1,10 @@
-//! `Intake`, `OutgoingBudget`: what HTTP requests make a server hold: incoming bodies and unsent answers, each class within its share.
+//! `Intake`, `OutgoingBudget`: what HTTP requests make a server hold: incoming bodies and unsent answers, each principal within its share.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::bounds::{ByteBudget, CallerClass, Charge, Shares};
+use haft::bounds::{ByteBudget, Charge, PrincipalShares, ShareKey};
 use http::StatusCode;
 use http_body::Body;
 use http_body_util::BodyExt;
@@ -17,9 +16,9 @@ const RESERVED_BODY: usize = 16 << 10;
 /// Bytes that each answer may hold in any case.
 const RESERVED_ANSWER: usize = 64 << 10;
 
-/// Request bodies, limited in length, time, and the bytes that a class of callers may make the server hold.
+/// Request bodies, limited in length, time, and the bytes that a principal may make the server hold.
 #[derive(Debug, Clone)]
-pub struct Intake(Shares<Arc<ByteBudget>>);
+pub struct Intake(PrincipalShares);
 
 /// The limits of one body.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +50,7 @@ pub enum IntakeError {
     /// The client disconnected or sent an invalid body.
     #[error("the connection ended before the body was complete")]
     Broken,
-    /// Other callers of the class hold too much.
+    /// The caller's principal or class holds too much.
     #[error("too many request bodies are held: try again in a moment")]
     Busy,
 }
@@ -69,9 +68,9 @@ impl IntakeError {
 }
 
 impl Intake {
-    /// Creates an intake with this many bytes per class, plus 16 KiB for each body.
-    pub fn new(bytes: Shares<usize>) -> Self {
-        Self(bytes.map(|bytes| ByteBudget::new(bytes, RESERVED_BODY)))
+    /// Creates an intake with these bytes, plus 16 KiB for each body.
+    pub fn new(bytes: PrincipalShares) -> Self {
+        Self(bytes)
     }
 
     /// Reads a body, charging it as it arrives: one that is announced but not sent takes nothing.
@@ -82,7 +81,7 @@ impl Intake {
     pub async fn read<B>(
         &self,
         body: B,
-        class: CallerClass,
+        who: &ShareKey,
         within: BodyLimits,
     ) -> Result<ChargedBody, IntakeError>
     where
@@ -92,7 +91,7 @@ impl Intake {
         if usize::try_from(announced).map_or(true, |length| length > within.bytes) {
             return Err(IntakeError::TooLarge(within.bytes));
         }
-        let charge = self.0.of(class).charge();
+        let charge = ByteBudget::of(&self.0, who, RESERVED_BODY).charge();
         let reading = collect(body, charge, within.bytes);
         let read = tokio::time::timeout(within.time, reading).await;
         read.unwrap_or(Err(IntakeError::TooSlow(within.time)))
@@ -134,17 +133,17 @@ where
 
 /// Answers that clients have not received yet.
 #[derive(Debug, Clone)]
-pub struct OutgoingBudget(Shares<Arc<ByteBudget>>);
+pub struct OutgoingBudget(PrincipalShares);
 
 impl OutgoingBudget {
-    /// Creates a budget of this many bytes per class, plus 64 KiB for each answer.
-    pub fn new(bytes: Shares<usize>) -> Self {
-        Self(bytes.map(|bytes| ByteBudget::new(bytes, RESERVED_ANSWER)))
+    /// Creates a budget of these bytes, plus 64 KiB for each answer.
+    pub fn new(bytes: PrincipalShares) -> Self {
+        Self(bytes)
     }
 
-    /// Returns the same bytes, charged to their class until they are sent; `None` if its clients leave too much unread.
-    pub fn hold(&self, bytes: Bytes, class: CallerClass) -> Option<Bytes> {
-        let mut charge = self.0.of(class).charge();
+    /// Returns the same bytes, charged to their principal until they are sent; `None` if its clients leave too much unread.
+    pub fn hold(&self, bytes: Bytes, who: &ShareKey) -> Option<Bytes> {
+        let mut charge = ByteBudget::of(&self.0, who, RESERVED_ANSWER).charge();
         charge.grow(bytes.len()).then(|| {
             Bytes::from_owner(ChargedBytes {
                 bytes,
@@ -172,6 +171,8 @@ mod tests {
     use std::convert::Infallible;
     use std::task::{Context, Poll};
 
+    use haft::bounds::{CallerClass, Shares};
+    use haft::call::Principal;
     use http_body::Frame;
 
     use super::*;
@@ -195,12 +196,12 @@ mod tests {
         }
     }
 
-    fn shares(bytes: usize) -> Shares<usize> {
-        Shares {
+    fn shares(bytes: usize) -> PrincipalShares {
+        PrincipalShares::by_principal(Shares {
             strangers: 0,
             clients: bytes,
             operator: bytes,
-        }
+        })
     }
 
     fn pieces(size: usize, count: usize, ends: bool) -> Pieces {
@@ -215,7 +216,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_body_is_read_within_length_time_and_budget() {
         let intake = Intake::new(shares(1 << 20));
-        let read = |body, class| intake.read(body, class, WITHIN);
+        let read = async |body, class: CallerClass| intake.read(body, &class.into(), WITHIN).await;
         let taken = read(pieces(1000, 3, true), CallerClass::Client)
             .await
             .unwrap();
@@ -242,53 +243,58 @@ mod tests {
             assert_eq!(read(body, class).await.unwrap_err(), expect);
         }
         let small = BodyLimits { bytes: 5, ..WITHIN };
-        let long = intake.read(pieces(3, 2, true), CallerClass::Client, small);
+        let client = CallerClass::Client.into();
+        let long = intake.read(pieces(3, 2, true), &client, small);
         assert_eq!(long.await.unwrap_err(), IntakeError::TooLarge(5));
     }
 
     #[tokio::test(start_paused = true)]
     async fn w5_bodies_that_are_held_keep_neither_small_ones_nor_the_operator_out() {
         let intake = Intake::new(shares(64 << 20));
+        let client = CallerClass::Client.into();
+        let other = ShareKey {
+            class: CallerClass::Client,
+            principal: Some(Principal::local("other")),
+        };
         let mut held = Vec::new();
-        while let Ok(taken) = intake
-            .read(pieces(1 << 20, 4, true), CallerClass::Client, WITHIN)
-            .await
-        {
+        while let Ok(taken) = intake.read(pieces(1 << 20, 4, true), &client, WITHIN).await {
             held.push(taken);
         }
         assert!((10..16).contains(&held.len()), "{} bodies", held.len());
-        for (size, class) in [
-            (16 << 10, CallerClass::Client),
-            (1 << 20, CallerClass::Operator),
+        for (size, who) in [
+            (16 << 10, &client),
+            (1 << 20, &CallerClass::Operator.into()),
+            (4 << 20, &other),
         ] {
-            let read = intake.read(pieces(size, 1, true), class, WITHIN).await;
-            assert!(read.is_ok(), "{class:?}");
+            let read = intake.read(pieces(size, 1, true), who, WITHIN).await;
+            assert!(read.is_ok(), "{who:?}");
         }
         drop(held);
-        let again = intake.read(pieces(1 << 20, 4, true), CallerClass::Client, WITHIN);
+        let again = intake.read(pieces(1 << 20, 4, true), &client, WITHIN);
         assert!(again.await.is_ok());
     }
 
     #[test]
     fn an_answer_is_charged_until_its_last_copy_is_gone() {
         let outgoing = OutgoingBudget::new(shares(1 << 20));
+        let client = CallerClass::Client.into();
         let answer = Bytes::from(vec![0; 512 << 10]);
-        let held = outgoing.hold(answer.clone(), CallerClass::Client).unwrap();
+        let held = outgoing.hold(answer.clone(), &client).unwrap();
         let copy = held.slice(10..20);
         assert_eq!(held, answer);
         drop(held);
-        assert!(outgoing.hold(answer.clone(), CallerClass::Client).is_none());
+        assert!(outgoing.hold(answer.clone(), &client).is_none());
         assert!(
             outgoing
-                .hold(Bytes::from_static(b"small"), CallerClass::Client)
+                .hold(Bytes::from_static(b"small"), &client)
                 .is_some()
         );
         assert!(
             outgoing
-                .hold(answer.clone(), CallerClass::Operator)
+                .hold(answer.clone(), &CallerClass::Operator.into())
                 .is_some()
         );
         drop(copy);
-        assert!(outgoing.hold(answer, CallerClass::Client).is_some());
+        assert!(outgoing.hold(answer, &client).is_some());
     }
 }

@@ -20,6 +20,7 @@ pub mod server;
 pub mod stdio;
 pub mod upstream;
 
+mod asked_address;
 mod client_caller;
 pub mod capabilities;
 mod carrier;

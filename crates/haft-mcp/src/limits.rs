@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use haft::bounds::Shares;
+use haft::bounds::{PrincipalShares, Shares};
 
-/// Limits on what clients may make the server hold. Over HTTP, clients with the operator's token have a separate share in
-/// addition, an eighth as large.
+/// Limits on what clients may make the server hold. Over HTTP, each principal has this much of what is counted by caller (calls,
+/// reads, bytes of bodies, answers and progress, parked calls, tasks, sessions, streams); all principals together have four times as much.
+/// Clients with the operator's token have a share in addition, a quarter as large as a principal's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerLimits {
     /// Maximum length of a message, in bytes.
@@ -60,18 +61,18 @@ impl Default for ServerLimits {
             message_bytes: 4 << 20,
             page: 200,
             in_flight: 1024,
-            calls: 512,
+            calls: 256,
             reads: 32,
-            body_bytes: 256 << 20,
-            answer_bytes: 128 << 20,
-            parked: 256,
-            parked_bytes: 16 << 20,
-            tasks: 256,
-            task_bytes: 64 << 20,
+            body_bytes: 64 << 20,
+            answer_bytes: 64 << 20,
+            parked: 128,
+            parked_bytes: 8 << 20,
+            tasks: 128,
+            task_bytes: 32 << 20,
             task_after: Duration::from_secs(2),
-            progress_bytes: 64 << 20,
-            sessions: 1024,
-            streams: 256,
+            progress_bytes: 16 << 20,
+            sessions: 512,
+            streams: 128,
             idle: Duration::from_mins(30),
             unused: Duration::from_mins(1),
             keep_alive: Duration::from_secs(15),
@@ -83,11 +84,11 @@ impl Default for ServerLimits {
     }
 }
 
-/// Returns this number for clients, plus the operator's share. Strangers have none.
-pub(crate) fn shares(clients: usize) -> Shares<usize> {
-    Shares {
+/// Returns shares with this number for each principal, plus the operator's. Strangers have none.
+pub(crate) fn shares(each: usize) -> PrincipalShares {
+    PrincipalShares::by_principal(Shares {
         strangers: 0,
-        clients,
-        operator: (clients / 8).max(1),
-    }
+        clients: each,
+        operator: (each / 4).max(1),
+    })
 }

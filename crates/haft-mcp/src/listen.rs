@@ -72,7 +72,7 @@ impl RunWatch {
         filter.prompts &= kinds.prompts;
         filter.resources &= kinds.resources;
         let ids = std::mem::take(&mut filter.tasks);
-        let followed = TaskSubscription::new(run.tasks(), ids, run.session.principal());
+        let followed = TaskSubscription::new(run.tasks(), ids, run.task_caller());
         if let Some(followed) = &followed {
             filter.tasks = followed.ids().to_vec();
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haft::bounds::CallerClass;
+use haft::bounds::{CallerClass, ShareKey};
 use haft::call::Principal;
 use haft::error::HostFailure;
 use haft::executor::Executor;
@@ -167,6 +167,14 @@ impl ClientInfo {
             view: arrival.view,
             class: arrival.class,
             capabilities,
+        }
+    }
+
+    /// Returns whose share of limited resources it uses.
+    pub(crate) fn share(&self) -> ShareKey {
+        ShareKey {
+            class: self.class,
+            principal: self.principal.clone(),
         }
     }
 }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use haft::bounds::CallerClass;
+use haft::bounds::ShareKey;
 use haft::call::Principal;
 use tokio::sync::watch;
 
 /// The owner of a call that continues while its client is away.
 pub(crate) struct Owner {
     pub(crate) principal: Principal,
-    pub(crate) class: CallerClass,
+    /// Whose share of such calls it uses.
+    pub(crate) share: ShareKey,
     /// Whether the run of the call is over.
     pub(crate) run_over: watch::Receiver<bool>,
     /// Keeps the run from being swept.

@@ -1,10 +1,12 @@
-//! `ParkedCalls`: calls of stateless clients that continue while their clients ask the user. They are limited in number by class of
-//! callers, in bytes, and in time; a client can join each again at most once per parking.
+//! `ParkedCalls`: calls of stateless clients that continue while their clients ask the user. They are limited in number and in
+//! bytes by principal, and in time; a client can join each again at most once per parking.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use haft::bounds::{ByteBudget, ConcurrencyLimit, ConcurrencyPermit};
+use haft::bounds::{
+    ByteBudget, Charge, ConcurrencyLimit, ConcurrencyPermit, PrincipalShares, ShareKey,
+};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -21,8 +23,8 @@ const RESERVED_BYTES: usize = 16 << 10;
 pub(crate) struct ParkedCalls {
     calls: Mutex<HashMap<Box<str>, ParkedCall>>,
     places: ConcurrencyLimit,
-    /// The budget for what clients are asked and what they answer.
-    pub(crate) bytes: Arc<ByteBudget>,
+    /// The bytes of what clients are asked and what they answer.
+    bytes: PrincipalShares,
 }
 
 #[derive(Debug)]
@@ -38,9 +40,14 @@ impl ParkedCalls {
     pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             calls: Mutex::default(),
-            places: ConcurrencyLimit::new(shares(limits.parked)),
-            bytes: ByteBudget::new(limits.parked_bytes, RESERVED_BYTES),
+            places: ConcurrencyLimit::new(&shares(limits.parked)),
+            bytes: shares(limits.parked_bytes),
         })
+    }
+
+    /// Returns the charge for what one call's client is asked and what it answers.
+    pub(crate) fn charge(&self, who: &ShareKey) -> Charge {
+        ByteBudget::of(&self.bytes, who, RESERVED_BYTES).charge()
     }
 
     /// Lets a call continue by itself until its client joins it again by this name, its run ends, or the time is over. Returns
@@ -52,7 +59,7 @@ impl ParkedCalls {
         owner: Owner,
         until: Instant,
     ) -> Result<(), Box<Running>> {
-        let Some(place) = self.places.take(owner.class) else {
+        let Some(place) = self.places.take(&owner.share) else {
             return Err(Box::new(running));
         };
         let (watched, taken) = oneshot::channel();

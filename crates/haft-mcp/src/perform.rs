@@ -132,7 +132,7 @@ impl Core {
     /// Performs a request about a task of this caller.
     fn task(&self, out: &mut Vec<u8>, run: &ClientRun, job: TaskJob) -> Result<(), RpcError> {
         let (tasks, meta) = (run.tasks(), self.raw_meta());
-        let task = tasks.get(&job.id, run.session.principal());
+        let task = tasks.get(&job.id, run.task_caller());
         let task = task.ok_or_else(|| tasks::unknown(&job.id))?;
         match job.what {
             TaskRequest::Get => {

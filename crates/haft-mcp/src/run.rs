@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::RequestStatus;
-use haft::bounds::ByteBudget;
+use haft::bounds::PrincipalShares;
 use haft::caller::LogLevel;
 use haft::executor::Executor;
 use haft::session::Session;
@@ -23,7 +23,7 @@ use crate::owner::DetachedCalls;
 use crate::parked::ParkedCalls;
 use crate::replies::Replies;
 use crate::seal::Seal;
-use crate::tasks::CallTasks;
+use crate::tasks::{CallTasks, TaskCaller};
 use crate::wire::RpcError;
 
 mod calling;
@@ -71,8 +71,8 @@ pub(crate) struct SharedRunState {
     pub(crate) seal: Arc<OnceLock<Option<Seal>>>,
     /// How long a call without progress waits for an approval.
     pub(crate) hold: Duration,
-    /// The budget for all clients' progress that they have not received yet.
-    pub(crate) untaken: Arc<ByteBudget>,
+    /// The bytes of progress that clients have not received yet.
+    pub(crate) untaken: PrincipalShares,
     /// Calls that wait for their clients.
     pub(crate) parked: Arc<ParkedCalls>,
     /// Calls that became tasks.
@@ -221,6 +221,14 @@ impl ClientRun {
     /// Returns the calls of all clients that became tasks.
     pub(crate) fn tasks(&self) -> &Arc<CallTasks> {
         &self.shared.tasks
+    }
+
+    /// Returns who asks about tasks in this run.
+    pub(crate) fn task_caller(&self) -> TaskCaller<'_> {
+        TaskCaller {
+            principal: self.session.principal(),
+            class: self.client.class,
+        }
     }
 
     /// Returns the resources that the client is subscribed to.

@@ -1,11 +1,13 @@
 //! `CallTasks`: long calls that continue by themselves while their clients poll them (2026-07-28, extension `io.modelcontextprotocol/tasks`).
-//! They are limited in number by class of callers, in bytes, and in time, and visible only to their own caller.
+//! They are limited in number and in bytes by principal, and in time, and visible only to their own caller.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use haft::bounds::{ByteBudget, Charge, ConcurrencyLimit, ConcurrencyPermit};
+use haft::bounds::{
+    ByteBudget, CallerClass, Charge, ConcurrencyLimit, ConcurrencyPermit, PrincipalShares,
+};
 use haft::call::Principal;
 use haft::clock;
 use haft::result::{Outcome, Status};
@@ -38,11 +40,18 @@ const LISTENER_BUFFER: usize = 64;
 pub(crate) struct CallTasks {
     all: Mutex<HashMap<Box<str>, Arc<CallTask>>>,
     places: ConcurrencyLimit,
-    bytes: Arc<ByteBudget>,
+    bytes: PrincipalShares,
     life: Duration,
     changed: broadcast::Sender<Arc<CallTask>>,
     /// The server's description of itself, for results.
     server: Box<RawValue>,
+}
+
+/// Who asks about a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TaskCaller<'a> {
+    pub(crate) principal: &'a Principal,
+    pub(crate) class: CallerClass,
 }
 
 /// A call that continues by itself.
@@ -50,6 +59,7 @@ pub(crate) struct CallTasks {
 pub(crate) struct CallTask {
     pub(crate) id: Box<str>,
     principal: Principal,
+    class: CallerClass,
     created: i128,
     life: Duration,
     caller: Arc<ClientCaller>,
@@ -81,8 +91,8 @@ impl CallTasks {
     pub(crate) fn new(limits: &ServerLimits, server: Box<RawValue>) -> Arc<Self> {
         Arc::new(Self {
             all: Mutex::default(),
-            places: ConcurrencyLimit::new(shares(limits.tasks)),
-            bytes: ByteBudget::new(limits.task_bytes, RESERVED_BYTES),
+            places: ConcurrencyLimit::new(&shares(limits.tasks)),
+            bytes: shares(limits.task_bytes),
             life: limits.idle,
             changed: broadcast::Sender::new(LISTENER_BUFFER),
             server,
@@ -95,20 +105,21 @@ impl CallTasks {
         running: Running,
         owner: Owner,
     ) -> Result<Arc<CallTask>, Box<Running>> {
-        let (Some(place), Some(id)) = (self.places.take(owner.class), random_name()) else {
+        let (Some(place), Some(id)) = (self.places.take(&owner.share), random_name()) else {
             return Err(Box::new(running));
         };
         running.caller.listens(None);
         let task = Arc::new(CallTask {
             id: id.clone(),
             principal: owner.principal,
+            class: owner.share.class,
             created: clock::now(),
             life: self.life,
             caller: Arc::clone(&running.caller),
             state: Mutex::new(TaskState {
                 at: clock::now(),
                 end: None,
-                charge: self.bytes.charge(),
+                charge: ByteBudget::of(&self.bytes, &owner.share, RESERVED_BYTES).charge(),
             }),
             updated: Notify::new(),
             driver: OnceLock::new(),
@@ -148,10 +159,10 @@ impl CallTasks {
         Ok(task)
     }
 
-    /// Returns the caller's task with this id.
-    pub(crate) fn get(&self, id: &str, principal: &Principal) -> Option<Arc<CallTask>> {
+    /// Returns the caller's task with this id: the operator's needs the operator's token each time.
+    pub(crate) fn get(&self, id: &str, caller: TaskCaller<'_>) -> Option<Arc<CallTask>> {
         let task = self.all.lock().get(id).cloned();
-        task.filter(|task| task.principal == *principal)
+        task.filter(|task| task.principal == *caller.principal && task.class <= caller.class)
     }
 
     /// Cancels a task that has not ended.
@@ -397,12 +408,12 @@ impl TaskSubscription {
     pub(crate) fn new(
         tasks: &Arc<CallTasks>,
         ids: Vec<String>,
-        principal: &Principal,
+        caller: TaskCaller<'_>,
     ) -> Option<Self> {
         let changes = tasks.changes();
         let ids: Vec<String> = ids
             .into_iter()
-            .filter(|id| tasks.get(id, principal).is_some())
+            .filter(|id| tasks.get(id, caller).is_some())
             .collect();
         (!ids.is_empty()).then_some(Self { ids, changes })
     }

@@ -30,6 +30,7 @@ use crate::client::{ClientError, ClientLimits, OwnCapabilities, Wire};
 use crate::offer::OfferChange;
 
 mod address;
+mod address_table;
 mod listings;
 mod bridge;
 mod content;
@@ -45,6 +46,7 @@ mod name;
 mod pages;
 mod question;
 mod remote_tool;
+mod secret_words;
 mod server_tool;
 
 pub use bridge::{Root, ServerRequestPolicy};

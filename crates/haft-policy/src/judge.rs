@@ -357,7 +357,16 @@ impl Policy {
             return None;
         }
         let subject = Subject::new(call, permission, &self.places);
-        let (rule, verdict) = self.rules.decide(naming, &subject, &|_| true)?;
+        let (mut rule, verdict) = self.rules.decide(naming, &subject, &|_| true)?;
+        let is_connection = matches!(permission.effect, Effect::Connect { .. });
+        // The rule that names a private place decides before a wider one, which does not open it.
+        if is_connection
+            && verdict == Verdict::Allow
+            && let Some((place, Verdict::Allow)) =
+                self.rules.decide(naming, &subject, &Rule::names_place)
+        {
+            rule = place;
+        }
         Some(EffectRuling::by(verdict, VerdictSource::Rule(rule)))
     }
 

@@ -32,6 +32,7 @@ mod rules;
 mod runs;
 mod services;
 pub(crate) mod state;
+mod tool_list;
 mod tool_page;
 mod webhook;
 

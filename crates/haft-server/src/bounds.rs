@@ -1,13 +1,13 @@
-//! `ApiLimits`: limits on what callers of the HTTP API may make haft hold. Each class has its own share, so no class can use up another's.
+//! `ApiLimits`: limits on what callers of the HTTP API may make haft hold. Each class has its own share, so no class can use
+//! up another's. The API has one principal per class: tokens of other principals are valid for MCP only, which has limits of its own.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::middleware::Next;
 use axum::response::Response;
-use haft::bounds::{ByteBudget, CallerClass, Charge, ConcurrencyLimit, Shares};
+use haft::bounds::{ByteBudget, CallerClass, Charge, ConcurrencyLimit, PrincipalShares, Shares};
 use haft_mcp::intake::{BodyLimits, ChargedBody, Intake, IntakeError, OutgoingBudget};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -47,22 +47,24 @@ pub(crate) struct ApiLimits {
     bodies: Intake,
     answers: OutgoingBudget,
     /// Live output that readers of events have not received yet.
-    output: Shares<Arc<ByteBudget>>,
+    output: PrincipalShares,
 }
 
 impl Default for ApiLimits {
     fn default() -> Self {
         let places = |strangers, clients, operator| {
-            ConcurrencyLimit::new(Shares {
+            ConcurrencyLimit::new(&PrincipalShares::by_class(Shares {
                 strangers,
                 clients,
                 operator,
-            })
+            }))
         };
-        let bytes = |clients, operator| Shares {
-            strangers: 1 << 20,
-            clients,
-            operator,
+        let bytes = |clients, operator| {
+            PrincipalShares::by_class(Shares {
+                strangers: 1 << 20,
+                clients,
+                operator,
+            })
         };
         Self {
             calls: places(0, 256, 64),
@@ -71,8 +73,7 @@ impl Default for ApiLimits {
             downloads: places(0, 32, 16),
             bodies: Intake::new(bytes(64 << 20, 32 << 20)),
             answers: OutgoingBudget::new(bytes(64 << 20, 64 << 20)),
-            output: bytes(32 << 20, 32 << 20)
-                .map(|shared| ByteBudget::new(shared, RESERVED_OUTPUT)),
+            output: bytes(32 << 20, 32 << 20),
         }
     }
 }
@@ -89,7 +90,7 @@ pub(crate) struct LimitReached(pub(crate) &'static str);
 impl ApiLimits {
     /// Returns the charge for a reader's unread live output.
     pub(crate) fn output(&self, class: CallerClass) -> Charge {
-        self.output.of(class).charge()
+        ByteBudget::of(&self.output, &class.into(), RESERVED_OUTPUT).charge()
     }
 
     /// Reads a request's body, charged to its class.
@@ -104,7 +105,7 @@ impl ApiLimits {
             CallerClass::Client | CallerClass::Operator if hook => HOOKS_BODY,
             CallerClass::Client | CallerClass::Operator => BODY,
         };
-        self.bodies.read(body, class, within).await
+        self.bodies.read(body, &class.into(), within).await
     }
 
     /// Passes a request to its route: reads its body, holds a place while the request is in progress, and charges the response.
@@ -119,7 +120,7 @@ impl ApiLimits {
         let hook = parts.uri.path().starts_with(HOOKS_PATH);
         let read = self.body(body, class, hook).await?;
         // A client that is still sending its body takes no place: it holds only a connection, and others' requests proceed.
-        let place = places.take(class);
+        let place = places.take(&class.into());
         let place = place.ok_or(LimitReached("requests are at work"))?;
         let request = Request::from_parts(parts, Body::from(read.bytes));
         let response = next.run(request).await;
@@ -143,7 +144,7 @@ impl ApiLimits {
             .collect()
             .await
             .map(http_body_util::Collected::to_bytes);
-        let held = self.answers.hold(bytes.unwrap_or_default(), class);
+        let held = self.answers.hold(bytes.unwrap_or_default(), &class.into());
         let held = held.ok_or(LimitReached("answers are waiting to be read"))?;
         Ok(Response::from_parts(parts, Body::from(held)))
     }

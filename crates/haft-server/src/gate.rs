@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use haft::bounds::CallerClass;
+use haft::bounds::{CallerClass, ShareKey};
 use haft::call::Principal;
 use haft_app::access::IdentifiedCaller;
 use haft_mcp::guard::{HostGuard, HostGuardError, bearer, one, same_token};
@@ -130,6 +130,15 @@ struct KnownCaller {
 impl KnownCaller {
     fn class(&self) -> CallerClass {
         self.caller.class()
+    }
+
+    /// Returns whose share of the limits applies; `usual` is this server's user.
+    fn share(&self, usual: &Principal) -> ShareKey {
+        let person = self.person.as_ref().map(|person| &person.principal);
+        ShareKey {
+            class: self.class(),
+            principal: Some(person.unwrap_or(usual).clone()),
+        }
     }
 
     /// Tells the routes who the caller is.
@@ -282,7 +291,10 @@ impl ApiGate {
             .as_ref()
             .map_or(CallerClass::Stranger, KnownCaller::class);
         let guest = request.extensions().get::<Arc<ConnectionSlot>>();
-        if class > CallerClass::Stranger && guest.is_some_and(|guest| !guest.shows(class)) {
+        let share = known.as_ref().map(|known| known.share(&self.principal));
+        if let (Some(share), Some(guest)) = (&share, guest)
+            && !guest.shows(share)
+        {
             return Err(LimitReached("connections are open").into());
         }
         if let Some(known) = known {

@@ -40,6 +40,7 @@ mod reach;
 mod reply;
 mod same_user;
 mod tabs;
+mod token_watch;
 mod tokens;
 
 pub use haft_mcp::guard::{HostGuard, same_token};

@@ -11,7 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -39,6 +39,11 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of a request's head, and of an unsent response, in bytes per connection.
 const BUFFER_BYTES: usize = 64 << 10;
+/// Size of each of the kernel's two buffers of a connection, in bytes (it takes twice as much). By default it keeps megabytes for
+/// a client that sends requests and reads no answers; this is enough for a stream to a distant client.
+const SOCKET_BUFFER: u32 = 128 << 10;
+/// Number of connections that wait to be accepted.
+const BACKLOG: u32 = 1024;
 /// How long connections may continue after the listener is told to stop.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// Delay before the next attempt when the system provides no more sockets.
@@ -55,10 +60,9 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// Binds the socket; port 0 picks a free one.
-    pub(crate) async fn bind(reach: &ListenPlan) -> std::io::Result<Self> {
-        let bound = TcpListener::bind(reach.address).await;
-        let socket = match (bound, reach.instead) {
-            (Err(_), Some(instead)) => TcpListener::bind(instead).await?,
+    pub(crate) fn bind(reach: &ListenPlan) -> std::io::Result<Self> {
+        let socket = match (listen(reach.address), reach.instead) {
+            (Err(_), Some(instead)) => listen(instead)?,
             (bound, _) => bound?,
         };
         Ok(Self {
@@ -108,6 +112,21 @@ impl Listener {
             tracing::warn!("connections were cut off");
         }
     }
+}
+
+/// Listens on an address. Accepted connections inherit the sizes of the buffers.
+fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // As `TcpListener::bind` does: a server that restarts finds its port.
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SOCKET_BUFFER)?;
+    socket.set_recv_buffer_size(SOCKET_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 /// Returns how many connections the system allows this process, with files left for its work.

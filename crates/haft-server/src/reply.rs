@@ -1,5 +1,6 @@
 //! JSON responses of the HTTP API: a document, or an error with kind, message and advice as in outcomes.
 
+use axum::body::Bytes;
 use axum::response::{IntoResponse, Response};
 use haft::error::bounded;
 use haft::result::{Outcome, RenderedOutcome};
@@ -23,6 +24,11 @@ pub(crate) fn document_with<T: Serialize + ?Sized>(status: StatusCode, value: &T
             "the answer is not JSON",
         ),
     }
+}
+
+/// Returns a document that is already written.
+pub(crate) fn written(document: &Bytes) -> Response {
+    typed(StatusCode::OK, "application/json", document.clone())
 }
 
 /// Returns an outcome (contract §3), with what a reader gets of it in marked parts.
@@ -82,11 +88,7 @@ pub(crate) fn not_found(message: &str) -> Response {
 }
 
 /// Returns bytes with a media type that browsers neither cache nor sniff.
-pub(crate) fn typed(
-    status: StatusCode,
-    media_type: &str,
-    bytes: impl Into<axum::body::Bytes>,
-) -> Response {
+pub(crate) fn typed(status: StatusCode, media_type: &str, bytes: impl Into<Bytes>) -> Response {
     let mut response = (status, axum::body::Body::from(bytes.into())).into_response();
     let headers = response.headers_mut();
     let media_type = HeaderValue::from_str(media_type)

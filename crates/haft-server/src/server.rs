@@ -39,6 +39,7 @@ use crate::people::{self, People};
 use crate::reach::{ListenAddress, ListenPlan};
 use crate::reply;
 use crate::tabs::Tabs;
+use crate::token_watch::watch_tokens;
 use crate::tokens::TokenFile;
 
 /// Interval between checks for changed skills; a check takes about a microsecond per file.
@@ -210,9 +211,7 @@ impl ServeContext<'_> {
         stop: impl Future<Output = T>,
         ready: impl FnOnce(&ReadyServer) -> Result<(), Problem>,
     ) -> Result<Option<T>, Problem> {
-        let listener = Listener::bind(&reach)
-            .await
-            .map_err(|e| self.cannot_listen(&reach, &e))?;
+        let listener = Listener::bind(&reach).map_err(|e| self.cannot_listen(&reach, &e))?;
         let home = self.app.site().home.path();
         let _noted = ListenerNote::note(home, listener.address).map_err(|e| {
             Problem::failed(format!("cannot note where it listens: {e}"))
@@ -243,6 +242,7 @@ impl ServeContext<'_> {
         );
         // The gate in front of it has checked the request.
         let mcp = self.server.http(Access::checked_before());
+        let watching = tokio::spawn(watch_tokens(self.app.clone(), mcp.clone()));
         let served = (!self.is_background()).then(|| mcp.clone());
         let routes = routes(Arc::clone(&api), &console, served);
         let routes = with_metadata(routes, self.app);
@@ -256,6 +256,7 @@ impl ServeContext<'_> {
             () = self.left_alone(&announced, &tabs, &hooks) => None,
         };
         counting.abort();
+        watching.abort();
         // Before the port is free: a process that finds the record may rely on who answers there.
         drop(announced);
         // First no new client is accepted and pending approvals are left to wait; then running calls are cancelled and recorded.

@@ -1,13 +1,16 @@
 //! Limits on resources shared by callers that do not know each other: places, and bytes in memory.
 //!
 //! Code that holds something for a caller first takes it from a limit. Each [`CallerClass`] of callers has its own share, so that no class
-//! can use up another's; within a share, each holder of a [`ByteBudget`] has some bytes reserved.
+//! can use up another's; within a class, each principal has a share ([`PrincipalShares`]), and within that, each holder of a
+//! [`ByteBudget`] has some bytes reserved.
 
 mod budget;
 mod places;
+mod shares;
 
 pub use budget::{ByteBudget, Charge};
 pub use places::{ConcurrencyLimit, ConcurrencyPermit};
+pub use shares::{FULL_SHARES, PrincipalShares, ShareKey};
 
 /// The class of a caller, which determines its share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

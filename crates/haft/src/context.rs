@@ -15,6 +15,7 @@ use crate::approval::form::QuestionForm;
 use crate::arguments::Arguments;
 use crate::artifact::source::ByteSource;
 use crate::artifact::{ArtifactError, ArtifactInfo, ArtifactOwner, ArtifactRef, ArtifactStore};
+use crate::bounds::ShareKey;
 use crate::call::{CallId, Origin, Principal, RunId, ToolCall};
 use crate::change::{ChangeLog, Changer};
 use crate::error::ToolError;
@@ -230,6 +231,11 @@ impl CallContext {
     /// Returns the principal that the session runs for.
     pub fn principal(&self) -> &Principal {
         self.session.principal()
+    }
+
+    /// Returns whose share of limited resources the call uses.
+    pub fn share(&self) -> ShareKey {
+        self.session.share()
     }
 
     /// Returns the live channel to screens.

@@ -157,6 +157,16 @@ pub struct CandidateDecision {
     pub by: String,
 }
 
+/// A candidate, and the principal whose memory it would enter.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PendingCandidate {
+    /// The candidate.
+    #[serde(flatten)]
+    pub record: MemoryRecord,
+    /// The principal.
+    pub principal: Principal,
+}
+
 /// Numbers of a principal's records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct MemoryCounts {
@@ -231,6 +241,28 @@ pub trait MemoryStore: Send + Sync {
         asker: &'a MemoryAccess,
         query: &'a MemoryQuery,
     ) -> MemoryFuture<'a, Vec<MemoryHit>>;
+
+    /// Returns the candidates of all principals of the asker's tenant, most recently changed first, at most [`MAX_LISTED`]: for the
+    /// operator, who decides about them as about approvals. A store without it returns the asker's own.
+    fn candidates<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+    ) -> MemoryFuture<'a, Vec<PendingCandidate>> {
+        Box::pin(async move {
+            let filter = MemoryFilter {
+                state: Some(MemoryState::Candidate),
+                limit: MAX_LISTED,
+                ..MemoryFilter::default()
+            };
+            let own = self.list(asker, &filter).await?.into_iter();
+            let principal = &asker.principal;
+            let candidate = |record| PendingCandidate {
+                record,
+                principal: principal.clone(),
+            };
+            Ok(own.map(candidate).collect())
+        })
+    }
 
     /// Returns a record's revisions, oldest first, the current one last; at most [`MAX_REVISIONS`] earlier ones.
     fn history<'a>(

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::approval::suspended::OtherRuns;
 use crate::approval::{Approver, Grant};
 use crate::artifact::ArtifactOwner;
+use crate::bounds::ShareKey;
 use crate::budget::RunEffectCounts;
 use crate::call::{CallId, Principal, RunId};
 use crate::input::CallInput;
@@ -232,6 +233,14 @@ impl Session {
     /// Returns the principal that it runs for.
     pub fn principal(&self) -> &Principal {
         &self.parts.run.owner.principal
+    }
+
+    /// Returns whose share of limited resources its calls use.
+    pub fn share(&self) -> ShareKey {
+        ShareKey {
+            class: self.parts.run.queue.class(),
+            principal: Some(self.principal().clone()),
+        }
     }
 
     /// Returns the principal and run that own its artifacts.

@@ -109,6 +109,8 @@ pub(super) struct Jwk {
     alg: Option<String>,
     #[serde(rename = "use")]
     purpose: Option<String>,
+    /// What the key is for, in other words (RFC 7517, 4.3).
+    key_ops: Option<Vec<String>>,
     crv: Option<String>,
     n: Option<String>,
     e: Option<String>,
@@ -124,6 +126,10 @@ impl Jwk {
             .as_deref()
             .is_some_and(|purpose| purpose != "sig")
         {
+            return None;
+        }
+        let verifies = |all: &Vec<String>| all.iter().any(|operation| operation == "verify");
+        if !self.key_ops.as_ref().is_none_or(verifies) {
             return None;
         }
         let (kind, parts) = match (self.kty.as_str(), self.crv.as_deref()) {

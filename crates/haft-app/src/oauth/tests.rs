@@ -221,6 +221,11 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
         json!({"kty": "oct", "kid": "secret", "k": encode(b"0123456789abcdef0123456789abcdef")}),
         json!({"kty": "EC", "crv": "P-256", "kid": "enc", "use": "enc", "x": "", "y": ""}),
         json!({"kty": 5}),
+        with(
+            with(ec.jwk("ops"), "use", Value::Null),
+            "key_ops",
+            json!(["deriveKey"]),
+        ),
     ];
     issuer.publish(&[&[ec.jwk("one"), ed.jwk("two")][..], &others].concat());
     let server = issuer.server(KeyRefresh::default());
@@ -258,6 +263,7 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
         ("kid that is a URL", ec.sign(&header("ES256", "https://evil.example/k.json"), &good), Err("its issuer has no key")),
         ("kid that is a path", ec.sign(&header("ES256", "../../dev/null"), &good), Err("its issuer has no key")),
         ("kid of another kind", ec.sign(&header("ES256", "two"), &good), Err("its issuer has no key")),
+        ("kid of a key for something else", ec.sign(&header("ES256", "ops"), &good), Err("its issuer has no key")),
         ("kid of a secret", ec.sign(&header("ES256", "secret"), &good), Err("its issuer has no key")),
         ("another's key", stranger.sign(&ok, &good), Err("its signature is wrong")),
         ("none", format!("{}.{}.", encode(json!({"alg": "none"}).to_string().as_bytes()), encode(good.to_string().as_bytes())), Err("its algorithm is not accepted")),
@@ -298,6 +304,18 @@ async fn a_new_key_counts_when_it_is_there_and_an_old_one_while_the_issuer_is_do
     assert_eq!(check(&server, &token(&new, "new")).await, readers);
     let gone = check(&server, &token(&old, "old")).await.unwrap_err();
     assert!(gone.starts_with("its issuer has no key"), "{gone}");
+    // N10: an empty list withdraws all keys, also those that would be used while the issuer is down.
+    let again = issuer.server(KeyRefresh {
+        fresh: Duration::ZERO,
+        retry: Duration::ZERO,
+        ..KeyRefresh::default()
+    });
+    assert_eq!(check(&again, &token(&new, "new")).await, readers);
+    issuer.publish(&[]);
+    let none = check(&again, &token(&new, "new")).await.unwrap_err();
+    assert!(none.starts_with("its issuer has no key"), "{none}");
+    issuer.publish(&[new.jwk("new")]);
+    assert_eq!(check(&server, &token(&new, "new")).await, readers);
     issuer.status.store(503, Ordering::SeqCst);
     assert_eq!(check(&server, &token(&new, "new")).await, readers);
     let expired = KeyRefresh {
@@ -331,7 +349,6 @@ async fn keys_that_are_too_many_too_long_or_none_make_tokens_uncheckable() {
             json!({"keys": many}).to_string().into_bytes(),
             "more than 100 keys",
         ),
-        (b"{\"keys\": []}".to_vec(), "no key that checks signatures"),
         (b"{\"keys\": [], \"keys\": []}".to_vec(), "no JSON object"),
         (b"<html>".to_vec(), "no JSON object"),
         (vec![0xff], "not UTF-8"),

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 
 use crate::describe::{builtin, known_as, reads_from_web};
 use crate::web::WEB;
-use crate::web::fetch::page::FetchedPage;
+use crate::web::fetch::page::{FetchedPage, PageRequest};
 use crate::web::http::HttpError;
 use crate::web::options::WebOptions;
 use crate::web::reader::PageFormat;
@@ -186,7 +186,11 @@ impl TypedTool for FetchUrl {
             context.cleared(&connection(url)?)?;
         }
         let redirects = Arc::new(Redirects::of(context));
-        let mut got = self.all(&urls, input.format, &redirects).await;
+        let read = PageRequest {
+            format: input.format,
+            who: context.share(),
+        };
+        let mut got = self.all(&urls, &read, &redirects).await;
         redirects.note_reached();
         let max = input.max_chars;
         if input.url.is_some() {
@@ -209,17 +213,17 @@ impl FetchUrl {
     async fn all(
         &self,
         urls: &[&str],
-        format: PageFormat,
+        read: &PageRequest,
         redirects: &Arc<Redirects>,
     ) -> Vec<Result<FetchedPage, ToolError>> {
         let turns = Arc::new(Semaphore::new(MAX_CONCURRENT));
         let mut tasks = JoinSet::new();
         for (nth, url) in urls.iter().enumerate() {
             let (shared, turns, url) = (Arc::clone(&self.0), Arc::clone(&turns), (*url).to_owned());
-            let redirects = Arc::clone(redirects);
+            let (redirects, read) = (Arc::clone(redirects), read.clone());
             tasks.spawn(async move {
                 let turn = turns.acquire_owned().await;
-                let got = page::get(&shared, &redirects, &url, format).await;
+                let got = page::get(&shared, &redirects, &url, &read).await;
                 drop(turn);
                 (nth, got)
             });

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use haft::bounds::ShareKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -15,6 +16,7 @@ mod html;
 mod jailed;
 #[cfg(feature = "pdf")]
 mod pdf;
+mod slots;
 mod tags;
 mod tree;
 mod unconfined;
@@ -27,8 +29,6 @@ pub use unconfined::UnconfinedReader;
 #[cfg(feature = "commands")]
 pub use worker::{WORKER, worker};
 
-/// Maximum number of readers at work at the same time; a file that never ends occupies one of them.
-const MAX_READERS: usize = 4;
 /// Maximum size of a file's text, in bytes.
 const MAX_TEXT: usize = 8 << 20;
 /// Stack size of a thread that converts HTML. Walking the deepest tree needs part of it.
@@ -95,11 +95,16 @@ impl ReadPage {
 
 /// Reads untrusted files.
 pub trait PageReader: Send + Sync + fmt::Debug {
-    /// Reads one file.
+    /// Reads one file for this caller, who waits only for its own principal's other files.
     ///
     /// # Errors
     /// The reason why the file could not be read.
-    fn read(&self, task: ReadTask, file: Bytes) -> BoxFuture<'_, Result<ReadPage, ReadError>>;
+    fn read(
+        &self,
+        task: ReadTask,
+        file: Bytes,
+        who: ShareKey,
+    ) -> BoxFuture<'_, Result<ReadPage, ReadError>>;
 }
 
 /// Reads a file on this thread, without limits on time and memory.

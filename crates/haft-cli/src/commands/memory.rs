@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use haft::memory::{
     CandidateDecision, MAX_LISTED, MemoryAccess, MemoryError, MemoryFilter, MemoryHit, MemoryId,
-    MemoryQuery, MemoryRecord, MemoryState,
+    MemoryQuery, MemoryRecord, MemoryState, PendingCandidate,
 };
 use serde_json::json;
 
@@ -16,6 +16,7 @@ use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, styled, visible};
 use haft_app::app::App;
 use haft_app::problem::Problem;
+use haft_app::remember;
 use haft_app::view::{prefix, when};
 
 mod change;
@@ -26,8 +27,8 @@ const FOUND: u32 = 50;
 /// Lists, shows, searches or decides.
 pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&MemoryAction>) -> ExitResult {
     match action {
-        None | Some(MemoryAction::List) => list(at, app, MemoryState::Accepted).await,
-        Some(MemoryAction::Candidates) => list(at, app, MemoryState::Candidate).await,
+        None | Some(MemoryAction::List) => list(at, app).await,
+        Some(MemoryAction::Candidates) => list_candidates(at, app).await,
         Some(MemoryAction::Show { id }) => show(at, app, find(app, id).await?).await,
         Some(MemoryAction::Accept { id }) => decide(at, app, &find(app, id).await?, true).await,
         Some(MemoryAction::Reject { id }) => decide(at, app, &find(app, id).await?, false).await,
@@ -57,7 +58,12 @@ async fn find(app: &App, typed: &str) -> Result<MemoryId, Problem> {
     };
     let records = app.memory().list(&asker, &filter).await;
     let records = records.map_err(|e| to_problem(&e))?;
-    let ids = records.into_iter().map(|record| record.id.to_string());
+    let candidates = candidates(app).await?.into_iter();
+    let others = candidates.filter(|candidate| candidate.principal != asker.principal);
+    let records = records
+        .into_iter()
+        .chain(others.map(|candidate| candidate.record));
+    let ids = records.map(|record| record.id.to_string());
     prefix::find("memories", typed, ids).map(MemoryId::new)
 }
 
@@ -65,27 +71,51 @@ fn asker(app: &App) -> MemoryAccess {
     MemoryAccess::now(app.principal())
 }
 
-async fn list(at: &Invocation, app: &App, state: MemoryState) -> ExitResult {
+/// Returns the candidates of this tenant, which the operator reviews.
+async fn candidates(app: &App) -> Result<Vec<PendingCandidate>, Problem> {
+    let found = app.memory().candidates(&asker(app)).await;
+    found.map_err(|e| to_problem(&e))
+}
+
+/// Lists the candidates of this tenant; those of other principals begin with whose memory they would enter.
+async fn list_candidates(at: &Invocation, app: &App) -> ExitResult {
+    let found = candidates(app).await?;
+    if at.screen.json {
+        at.screen.document(&found)?;
+        return Ok(Exit::Done);
+    }
+    let shown = found.into_iter().map(|candidate| {
+        let (mut record, owner) = (candidate.record, candidate.principal);
+        if owner != *app.principal() {
+            record.content = format!("[for {}] {}", owner.subject, record.content);
+        }
+        record
+    });
+    let shown: Vec<_> = shown.collect();
+    at.screen.out(&table(shown.iter()))?;
+    if shown.is_empty() {
+        at.screen
+            .say(&styled(DIM, "there are no memory candidates"));
+    }
+    Ok(Exit::Done)
+}
+
+async fn list(at: &Invocation, app: &App) -> ExitResult {
     let filter = MemoryFilter {
-        state: Some(state),
+        state: Some(MemoryState::Accepted),
         limit: MAX_LISTED,
         ..MemoryFilter::default()
     };
     let records = app.memory().list(&asker(app), &filter).await;
     let mut records = records.map_err(|e| to_problem(&e))?;
     // A deletion that was carried out is a decision of the queue, not a memory.
-    records.retain(|record| state == MemoryState::Candidate || !record.deletes);
+    records.retain(|record| !record.deletes);
     if at.screen.json {
         at.screen.document(&records)?;
     } else {
         at.screen.out(&table(records.iter()))?;
         if records.is_empty() {
-            let what = if state == MemoryState::Candidate {
-                "there are no memory candidates"
-            } else {
-                "there are no memories"
-            };
-            at.screen.say(&styled(DIM, what));
+            at.screen.say(&styled(DIM, "there are no memories"));
         }
     }
     Ok(Exit::Done)
@@ -144,9 +174,16 @@ fn what(record: &MemoryRecord) -> String {
 }
 
 async fn show(at: &Invocation, app: &App, id: MemoryId) -> ExitResult {
-    let asker = asker(app);
+    let mut asker = asker(app);
     let record = app.memory().get(&asker, &id).await;
-    let record = record.map_err(|e| to_problem(&e))?;
+    let mut record = record.map_err(|e| to_problem(&e))?;
+    if record.is_none() {
+        let of_id = |candidate: &PendingCandidate| candidate.record.id == id;
+        if let Some(found) = candidates(app).await?.into_iter().find(of_id) {
+            asker.principal = found.principal;
+            record = Some(found.record);
+        }
+    }
     let record = record.ok_or_else(|| to_problem(&MemoryError::NotFound(id.clone())))?;
     let history = app.memory().history(&asker, &id).await;
     let history = history.map_err(|e| to_problem(&e))?;
@@ -192,7 +229,7 @@ async fn decide(at: &Invocation, app: &App, id: &MemoryId, accept: bool) -> Exit
         accept,
         by: app.principal().subject.to_string(),
     };
-    let decided = app.memory().decide(&asker(app), id, &decision).await;
+    let decided = remember::decide(app, id, &decision).await;
     let record = decided.map_err(|e| to_problem(&e))?;
     if at.screen.json {
         at.screen.document(&record)?;

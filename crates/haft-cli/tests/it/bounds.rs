@@ -450,3 +450,52 @@ fn w13_what_a_failure_says_is_bounded_on_every_way_out() {
         }
     }
 }
+
+/// Returns the bytes that the kernel keeps in the server's send buffers for its clients.
+fn unsent(server: &Server) -> usize {
+    let port: u16 = server.address.rsplit_once(':').unwrap().1.parse().unwrap();
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let local = format!(":{port:04X}");
+    let queues = table.lines().skip(1).filter_map(|line| {
+        let mut columns = line.split_whitespace().skip(1);
+        let is_servers = columns.next()?.ends_with(&local);
+        let (unsent, _) = columns.nth(2)?.split_once(':')?;
+        is_servers.then(|| usize::from_str_radix(unsent, 16).unwrap())
+    });
+    queues.sum()
+}
+
+#[test]
+fn n1_answers_that_nobody_reads_fill_no_buffers_of_the_kernel() {
+    let lab = Lab::new();
+    raise_open_files();
+    let server = Server::start(&lab, &[]);
+    let connections = sized(20, 200);
+    for (path, token) in [
+        ("/api/v1/openapi.json", Some(&*server.call)),
+        ("/api/v1/tools", Some(&*server.call)),
+        ("/app.js", None),
+    ] {
+        let head = head(&server, &format!("GET {path}"), token);
+        let requests = format!("{head}\r\n").repeat(100);
+        let unread: Vec<_> = (0..connections)
+            .filter_map(|_| {
+                let mut stream = TcpStream::connect(&server.address).ok()?;
+                // Some are refused, or cut off in the middle.
+                let _cut = stream.set_nonblocking(true);
+                let _written = stream.write(requests.as_bytes());
+                Some(stream)
+            })
+            .collect();
+        // While they are there, the operator is answered.
+        for _ in 0..20 {
+            let health = server.ask(&get("/api/v1/health", Some(&server.operator)));
+            assert_eq!(health.status, 200);
+        }
+        // Twice 128 KiB, and what the kernel adds for a segment.
+        let most = connections * (320 << 10);
+        let unsent = unsent(&server);
+        assert!(unsent < most, "{path}: {} KiB unsent", unsent >> 10);
+        drop(unread);
+    }
+}

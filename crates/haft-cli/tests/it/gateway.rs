@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use haft::tokens;
 use serde_json::{Value, json};
@@ -451,4 +452,85 @@ fn a_client_without_a_token_is_sent_to_the_authorization_server() {
     assert!(ran.stderr.contains("contradict"), "{}", ran.stderr);
     let doctor = lab.run(&["doctor"]);
     assert!(doctor.stdout.contains("status 503"), "{}", doctor.stdout);
+}
+
+/// Opens a stream of changes as a client of the stateless era.
+fn listen(server: &Server, token: &str) -> TcpStream {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {
+        "notifications": {"toolsListChanged": true}, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "team", "version": "1"},
+            "io.modelcontextprotocol/clientCapabilities": {}}}})
+    .to_string();
+    let head = [
+        "POST /mcp HTTP/1.1",
+        &format!("host: {}", server.address),
+        &format!("authorization: Bearer {token}"),
+        "content-type: application/json",
+        "accept: application/json, text/event-stream",
+        "mcp-protocol-version: 2026-07-28",
+        "mcp-method: subscriptions/listen",
+        "connection: close",
+        &format!("content-length: {}", body.len()),
+        "",
+        &body,
+    ]
+    .join("\r\n");
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    let patience = Some(Duration::from_secs(60));
+    stream.set_read_timeout(patience).unwrap();
+    stream
+}
+
+#[test]
+fn n5_what_a_removed_token_has_open_ends_and_its_requests_cannot_be_approved() {
+    let lab = Lab::new();
+    let server = Server::start(&lab, &[]);
+    let (ann, bob) = (token(&lab, &["ann"]), token(&lab, &["bob"]));
+    let mut stream = listen(&server, &ann);
+    let pending = || {
+        let listed = lab.run(&["approvals", "list", "--json"]).json();
+        listed.as_array().unwrap().clone()
+    };
+    let until_pending = |count: usize| {
+        let mut all = pending();
+        while all.len() != count {
+            thread::sleep(Duration::from_millis(20));
+            all = pending();
+        }
+        all
+    };
+    let decide = |id: &str| lab.run(&["approvals", "approve", id]).code;
+    thread::scope(|scope| {
+        let calls = [&ann, &bob].map(|token| {
+            let arguments = json!({"path": "b.txt", "content": token});
+            let params = json!({"name": "write_file", "arguments": arguments});
+            let server = &server;
+            scope.spawn(move || ask(server, token, "tools/call", &params).status)
+        });
+        let all = until_pending(2);
+        let [anns, bobs] = ["token:ann", "token:bob"].map(|who| {
+            let found = all.iter().find(|one| one.to_string().contains(who));
+            found.unwrap()["id"].as_str().unwrap().to_owned()
+        });
+        assert_eq!(lab.run(&["token", "remove", "ann"]).code, 0);
+        // Refused at once, in whatever process.
+        assert_ne!(decide(&anns), 0);
+        // Her stream ends, her request is withdrawn, and her call is answered.
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        until_pending(1);
+        let shown = lab.run(&["approvals", "show", &anns, "--json"]).stdout;
+        assert!(shown.contains("the access token `ann`"), "{shown}");
+        let [hers, his] = calls;
+        hers.join().unwrap();
+        // A new token of her name does not bring it back.
+        let again = token(&lab, &["ann"]);
+        assert_eq!(ask(&server, &again, "tools/list", &json!({})).status, 200);
+        assert_ne!(decide(&anns), 0);
+        assert_eq!(decide(&bobs), 0);
+        assert_eq!(his.join().unwrap(), 200);
+    });
+    assert_eq!(fs::read_to_string(lab.work().join("b.txt")).unwrap(), bob);
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use haft::bounds::CallerClass;
+use haft::bounds::{CallerClass, ShareKey};
 use haft::call::Principal;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderValue, Request, Response, StatusCode};
@@ -66,6 +66,14 @@ impl TokenOwner {
             CallerClass::Operator
         } else {
             CallerClass::Client
+        }
+    }
+
+    /// Returns whose share of the service's limits it uses.
+    pub(crate) fn share(&self) -> ShareKey {
+        ShareKey {
+            class: self.class(),
+            principal: self.principal.clone(),
         }
     }
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft::bounds::{CallerClass, Shares};
+use haft::bounds::{ConcurrencyLimit, ConcurrencyPermit, ShareKey};
 use haft::call::Principal;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::session::{ClientSession, SessionLease, most_dispensable};
+use super::session::{ClientSession, OpenSession, SessionLease, take_place};
 use crate::core::Core;
 use crate::limits::{ServerLimits, shares};
 use crate::opener::{ClientInfo, ViewName};
@@ -17,18 +17,17 @@ use crate::wire::RpcError;
 /// Interval between checks whether a run that is over still has calls.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What distinguishes stateless clients: the principal, view and class that the token shows, and the name and version that they give. Two
+/// What distinguishes stateless clients: the principal, class and view that the token shows, and the name and version that they give. Two
 /// programs of one user with the same name and version count as one client: nothing in their requests distinguishes them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct CallerKey {
-    principal: Option<Principal>,
+    share: ShareKey,
     view: Option<ViewName>,
-    class: CallerClass,
     name: String,
     version: String,
 }
 
-type SessionsByCaller = HashMap<CallerKey, Arc<ClientSession>>;
+type SessionsByCaller = HashMap<CallerKey, OpenSession>;
 
 /// The runs of stateless clients.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub(crate) struct StatelessRuns {
     open: RwLock<SessionsByCaller>,
     /// Locked while a run is opened, so that a client's first requests share one.
     opening: tokio::sync::Mutex<bool>,
-    most: Shares<usize>,
+    places: ConcurrencyLimit,
     idle: Duration,
 }
 
@@ -45,7 +44,7 @@ impl StatelessRuns {
         Arc::new(Self {
             open: RwLock::default(),
             opening: tokio::sync::Mutex::default(),
-            most: shares(limits.sessions),
+            places: ConcurrencyLimit::new(&shares(limits.sessions)),
             idle: limits.idle,
         })
     }
@@ -55,12 +54,11 @@ impl StatelessRuns {
         self: &Arc<Self>,
         core: &Core,
         client: ClientInfo,
-        class: CallerClass,
+        share: &ShareKey,
     ) -> Result<SessionLease, RpcError> {
         let key = CallerKey {
-            principal: client.principal.clone(),
+            share: share.clone(),
             view: client.view.clone(),
-            class,
             name: client.name.clone(),
             version: client.version.clone(),
         };
@@ -75,44 +73,40 @@ impl StatelessRuns {
         if !std::mem::replace(&mut *swept, true) {
             tokio::spawn(sweep(Arc::downgrade(self), self.idle / 4));
         }
-        self.make_room(class)?;
+        let place = self.make_room(share)?;
         let opened = core.open(client).await;
         let run = opened.map_err(|e| RpcError::new(RpcError::INTERNAL, e.to_string()))?;
-        let session = ClientSession::new(run, key.principal.clone(), class);
+        let session = ClientSession::new(run, share.clone());
         let lease = SessionLease::new(&session);
-        self.write().insert(key, session);
+        let open = OpenSession::new(session, place);
+        self.write().insert(key, open);
         Ok(lease)
     }
 
     fn find(&self, key: &CallerKey) -> Option<SessionLease> {
         let open = self.read();
-        let session = open.get(key)?;
+        let session = open.get(key)?.session();
         (!session.run.is_over()).then(|| SessionLease::new(session))
     }
 
-    /// If the class has too many runs, ends the most dispensable one.
-    fn make_room(&self, class: CallerClass) -> Result<(), RpcError> {
-        let ended = {
-            let mut open = self.write();
-            let of_class = || open.iter().filter(|(key, _)| key.class == class);
-            if of_class().count() < *self.most.of(class) {
-                return Ok(());
-            }
-            let least = most_dispensable(of_class()).cloned();
-            least.and_then(|key| open.remove(&key))
-        };
+    /// Takes a place for a run. If the principal or its class has too many, ends the most dispensable one.
+    fn make_room(&self, share: &ShareKey) -> Result<ConcurrencyPermit, RpcError> {
+        let made = take_place(&mut self.write(), &self.places, share);
         let message = "too many clients have a run in use: try again later";
-        let ended = ended.ok_or_else(|| RpcError::new(RpcError::BUSY, message))?;
-        ended.run.end();
-        Ok(())
+        let (place, ended) = made.ok_or_else(|| RpcError::new(RpcError::BUSY, message))?;
+        if let Some(ended) = ended {
+            ended.run.end();
+        }
+        Ok(place)
     }
 
     /// Retires a run that takes no more calls, because its budget is used up or a user stopped it. A stateless client cannot ask
     /// for a new run, so it gets one; the old run ends after its last call.
     fn retire(&self, key: &CallerKey) {
-        let Some(session) = self.write().remove(key) else {
+        let Some(open) = self.write().remove(key) else {
             return;
         };
+        let session = Arc::clone(open.session());
         tokio::spawn(async move {
             while session.idle().is_none() {
                 tokio::time::sleep(CHECK_INTERVAL).await;
@@ -133,13 +127,25 @@ impl StatelessRuns {
         self.end_where(|_| true);
     }
 
+    /// Ends what principals that no longer count have open, with what runs for them.
+    pub(crate) fn revoke(&self, is_over: &impl Fn(&Principal, i128) -> bool) {
+        self.end_where(|session| {
+            let principal = session.share.principal.as_ref();
+            let over = principal.is_some_and(|principal| is_over(principal, session.opened));
+            if over {
+                session.run.session.cancel();
+            }
+            over
+        });
+    }
+
     fn end_where(&self, ends: impl Fn(&ClientSession) -> bool) {
         let ended: Vec<_> = {
             let mut open = self.write();
-            open.extract_if(|_, session| ends(session)).collect()
+            open.extract_if(|_, open| ends(open.session())).collect()
         };
-        for (_, session) in ended {
-            session.run.end();
+        for (_, ended) in ended {
+            ended.session().run.end();
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use haft::bounds::CallerClass;
+use haft::bounds::ShareKey;
 use haft::future::BoxFuture;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
@@ -34,8 +34,8 @@ pub(crate) struct HttpResponder {
 pub(crate) struct ResponseOptions {
     /// The request that it answers.
     pub(crate) id: RequestId,
-    /// The class whose share of unsent answers it uses.
-    pub(crate) class: CallerClass,
+    /// Whose share of unsent answers it uses.
+    pub(crate) share: ShareKey,
     /// Notifications that precede the answer, for a client that accepts event streams.
     pub(crate) notes: Option<mpsc::Receiver<Vec<u8>>>,
     /// Whether the client accepts event streams.
@@ -142,9 +142,9 @@ impl HttpResponder {
 
     /// Returns the answer as the stream's last event, charged until it is sent and for as long as it is kept.
     fn last(&self, lost: Option<&ResumableStream>, answer: &EncodedResponse) -> Bytes {
-        let ResponseOptions { id, class, .. } = &self.sending;
+        let ResponseOptions { id, share, .. } = &self.sending;
         let (number, line) = lost.map(ResumableStream::next_id).unwrap_or_default();
-        let held = self.outgoing.hold(event_with(&line, &answer.bytes), *class);
+        let held = self.outgoing.hold(event_with(&line, &answer.bytes), share);
         let busy = || event_with(&line, &EncodedResponse::error(Some(id), &busy()).bytes);
         let last = held.unwrap_or_else(busy);
         if let Some(stream) = lost {

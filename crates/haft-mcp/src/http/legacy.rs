@@ -82,7 +82,7 @@ async fn request(
             lease,
             id: id.clone(),
             job: job.by(post.caller.operator),
-            class: post.caller.class(),
+            share: post.caller.share(),
             accepts_events: post.accepts_events,
             charge: None,
         }),
@@ -138,12 +138,12 @@ async fn open(
     let Job::Initialize(revision, client_info, can) = &job else {
         return refused(RpcError::invalid_request("the session is not initialized"));
     };
-    let (principal, class) = (post.caller.principal.clone(), post.caller.class());
+    let share = post.caller.share();
     let arrival = ClientOrigin {
         transport: Transport::Http,
-        principal: principal.clone(),
+        principal: share.principal.clone(),
         view: post.caller.view.clone(),
-        class,
+        class: share.class,
     };
     let client = ClientInfo::new(
         client_info.clone(),
@@ -155,7 +155,7 @@ async fn open(
         Ok(run) => run,
         Err(error) => return refused(RpcError::new(RpcError::INTERNAL, error.to_string())),
     };
-    let Some(name) = door.sessions.add(&run, principal, class) else {
+    let Some(name) = door.sessions.add(&run, share) else {
         run.end();
         return refused(RpcError::new(
             RpcError::BUSY,
@@ -178,7 +178,7 @@ pub(crate) async fn perform(
         lease,
         id,
         job,
-        class,
+        share,
         accepts_events,
         charge,
     } = work;
@@ -194,7 +194,7 @@ pub(crate) async fn perform(
         .unzip();
     let sending = ResponseOptions {
         id: id.clone(),
-        class,
+        share,
         notes,
         accepts_events,
         strict: false,
@@ -242,7 +242,7 @@ pub(crate) fn watch(
         Ok(lease) => lease,
         Err(why) => return why.respond(None),
     };
-    let Some(place) = door.streams.take(caller.class()) else {
+    let Some(place) = door.streams.take(&caller.share()) else {
         let error = RpcError::new(RpcError::BUSY, "too many streams of changes are open");
         return refuse(&InvalidMessage { id: None, error });
     };

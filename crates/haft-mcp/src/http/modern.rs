@@ -72,15 +72,15 @@ async fn prepare(
         envelope.meta.client_capabilities,
     );
     let can = ClientCapabilities::of(can, Era::Modern);
-    let class = post.caller.class();
+    let share = post.caller.share();
     let arrival = ClientOrigin {
         transport: Transport::Http,
-        principal: post.caller.principal.clone(),
+        principal: share.principal.clone(),
         view: post.caller.view.clone(),
-        class,
+        class: share.class,
     };
     let client = ClientInfo::new(client, can, Era::Modern, arrival);
-    let lease = door.callers.lease(&door.core, client, class).await?;
+    let lease = door.callers.lease(&door.core, client, &share).await?;
     if let Job::Call(call) = &job
         && let Some(entry) = lease.run().session.tools().entry(&call.name)
     {
@@ -90,7 +90,7 @@ async fn prepare(
         lease,
         id: request.id.clone(),
         job,
-        class,
+        share,
         accepts_events: post.accepts_events,
         charge: None,
     })
@@ -112,7 +112,7 @@ pub(crate) async fn perform(
         lease,
         id,
         job,
-        class,
+        share,
         accepts_events,
         charge,
     } = work;
@@ -120,7 +120,7 @@ pub(crate) async fn perform(
     let (sender, notes) = talks.then(exchange::notes).unzip();
     let sending = ResponseOptions {
         id: id.clone(),
-        class,
+        share,
         notes,
         accepts_events,
         strict: true,
@@ -143,9 +143,9 @@ pub(crate) async fn perform(
 /// Opens a stream of changes, which lasts until the client disconnects or the server ends.
 fn subscribe(door: &Arc<HttpState>, work: RunJob, filter: SubscriptionFilter) -> Response<McpBody> {
     let RunJob {
-        lease, id, class, ..
+        lease, id, share, ..
     } = work;
-    let Some(place) = door.streams.take(class) else {
+    let Some(place) = door.streams.take(&share) else {
         let error = RpcError::new(RpcError::BUSY, "too many streams of changes are open");
         return refuse(&InvalidMessage {
             id: Some(id),

@@ -1,11 +1,13 @@
-//! `ClientSession`: a run that an HTTP client uses, and how long it has been idle.
+//! `ClientSession`: a run that an HTTP client uses, and how long it has been idle; which one makes room for another.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use haft::bounds::CallerClass;
-use haft::call::Principal;
+use haft::bounds::{ConcurrencyLimit, ConcurrencyPermit, ShareKey};
+use haft::clock;
 use tokio::time::Instant;
 
 use super::resume::ResumableStreams;
@@ -42,23 +44,21 @@ impl SessionUsage {
 #[derive(Debug)]
 pub(super) struct ClientSession {
     pub(super) run: Arc<ClientRun>,
-    pub(super) principal: Option<Principal>,
-    pub(super) class: CallerClass,
+    /// Whose share of the sessions it uses.
+    pub(super) share: ShareKey,
+    /// When it was opened, in nanoseconds since 1970.
+    pub(super) opened: i128,
     /// The response streams that its client may lose.
     streams: Arc<ResumableStreams>,
     used: SessionUsage,
 }
 
 impl ClientSession {
-    pub(super) fn new(
-        run: Arc<ClientRun>,
-        principal: Option<Principal>,
-        class: CallerClass,
-    ) -> Arc<Self> {
+    pub(super) fn new(run: Arc<ClientRun>, share: ShareKey) -> Arc<Self> {
         Arc::new(Self {
             run,
-            principal,
-            class,
+            share,
+            opened: clock::now(),
             streams: Arc::default(),
             used: SessionUsage {
                 began: Instant::now(),
@@ -120,13 +120,66 @@ impl Drop for SessionLease {
     }
 }
 
-/// Returns the most dispensable session: the one idle the longest, unused ones first.
-pub(super) fn most_dispensable<'a, K>(
+/// An open session with its place among the sessions of its principal; the place is free once it is no longer open.
+#[derive(Debug)]
+pub(super) struct OpenSession {
+    session: Arc<ClientSession>,
+    _place: ConcurrencyPermit,
+}
+
+impl OpenSession {
+    pub(super) fn new(session: Arc<ClientSession>, place: ConcurrencyPermit) -> Self {
+        Self {
+            session,
+            _place: place,
+        }
+    }
+
+    pub(super) fn session(&self) -> &Arc<ClientSession> {
+        &self.session
+    }
+}
+
+/// A place for one more session, and the session that made room for it, which the caller ends.
+type MadeRoom = (ConcurrencyPermit, Option<Arc<ClientSession>>);
+
+/// Takes a place for one more session. If there is none, removes the most dispensable session: of the same principal if that holds
+/// its whole share, else of the principal that holds the most. `None` if all of them are in use.
+pub(super) fn take_place<K: Clone + Eq + Hash>(
+    open: &mut HashMap<K, OpenSession>,
+    places: &ConcurrencyLimit,
+    who: &ShareKey,
+) -> Option<MadeRoom> {
+    if let Some(place) = places.take(who) {
+        return Some((place, None));
+    }
+    let only_own = places.is_at_share(who);
+    let mut counts: HashMap<&ShareKey, usize> = HashMap::new();
+    // Among a principal's own, the count decides nothing, and one that floods comes here each time.
+    for open in open.values().filter(|_| !only_own) {
+        *counts.entry(&open.session.share).or_default() += 1;
+    }
+    let key = most_dispensable(
+        open.iter().filter_map(|(key, open)| {
+            let share = &open.session.share;
+            let may_go = share == who || (!only_own && share.class == who.class);
+            may_go.then_some((key, &open.session))
+        }),
+        |session| counts.get(&session.share).copied().unwrap_or(0),
+    );
+    let key = key?.clone();
+    let ended = open.remove(&key).map(|open| open.session);
+    Some((places.take(who)?, ended))
+}
+
+/// Returns the most dispensable session: of the principal that holds the most, the one idle the longest, unused ones first.
+fn most_dispensable<'a, K>(
     sessions: impl Iterator<Item = (K, &'a Arc<ClientSession>)>,
+    held: impl Fn(&ClientSession) -> usize,
 ) -> Option<K> {
     let idle = sessions.filter_map(|(key, session)| {
         let idle = session.idle()?;
-        Some(((!session.was_used(), idle), key))
+        Some(((held(session), !session.was_used(), idle), key))
     });
     idle.max_by_key(|(order, _)| *order).map(|(_, key)| key)
 }

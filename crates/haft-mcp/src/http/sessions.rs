@@ -1,17 +1,17 @@
-//! `ClientSessions`: the sessions of the handshake era by id, limited for each class of callers, swept when idle.
+//! `ClientSessions`: the sessions of the handshake era by id, limited for each principal, swept when idle.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use haft::bounds::{CallerClass, Shares};
+use haft::bounds::{ConcurrencyLimit, ShareKey};
 use haft::call::Principal;
 use http::HeaderValue;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::TokenOwner;
-use super::session::{ClientSession, SessionLease, most_dispensable};
+use super::session::{ClientSession, OpenSession, SessionLease, take_place};
 use crate::limits::{ServerLimits, shares};
 use crate::run::ClientRun;
 use crate::seal::random_name;
@@ -19,12 +19,12 @@ use crate::seal::random_name;
 /// Maximum interval between sweeps of idle sessions.
 const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
-type SessionsById = HashMap<Box<str>, Arc<ClientSession>>;
+type SessionsById = HashMap<Box<str>, OpenSession>;
 
 #[derive(Debug)]
 pub(crate) struct ClientSessions {
     open: Mutex<SessionsById>,
-    most: Shares<usize>,
+    places: ConcurrencyLimit,
     idle: Duration,
     unused: Duration,
     swept: AtomicBool,
@@ -34,7 +34,7 @@ impl ClientSessions {
     pub(crate) fn new(limits: &ServerLimits) -> Arc<Self> {
         Arc::new(Self {
             open: Mutex::default(),
-            most: shares(limits.sessions),
+            places: ConcurrencyLimit::new(&shares(limits.sessions)),
             idle: limits.idle,
             unused: limits.unused,
             swept: AtomicBool::new(false),
@@ -49,13 +49,12 @@ impl ClientSessions {
         self.lock().len()
     }
 
-    /// Adds a session and returns its id as a header value. If its class has too many, ends the most dispensable one; `None` if
-    /// all are in use, or no id could be generated.
+    /// Adds a session and returns its id as a header value. If its principal or class has too many, ends the most dispensable one;
+    /// `None` if all are in use, or no id could be generated.
     pub(crate) fn add(
         self: &Arc<Self>,
         run: &Arc<ClientRun>,
-        principal: Option<Principal>,
-        class: CallerClass,
+        share: ShareKey,
     ) -> Option<HeaderValue> {
         if !self.swept.swap(true, Ordering::Relaxed) {
             let every = (self.idle / 4).min(self.unused).min(MAX_SWEEP_INTERVAL);
@@ -63,18 +62,11 @@ impl ClientSessions {
         }
         let name = random_name()?;
         let header = HeaderValue::from_str(&name).ok()?;
-        let session = ClientSession::new(Arc::clone(run), principal, class);
+        let session = ClientSession::new(Arc::clone(run), share);
         let ended = {
             let mut open = self.lock();
-            let of_class = || open.iter().filter(|(_, session)| session.class == class);
-            let full = of_class().count() >= *self.most.of(class);
-            let ended = if full {
-                Some(most_dispensable(of_class())?.clone())
-            } else {
-                None
-            };
-            let ended = ended.and_then(|name| open.remove(&name));
-            open.insert(name, session);
+            let (place, ended) = take_place(&mut open, &self.places, &session.share)?;
+            open.insert(name, OpenSession::new(session, place));
             ended
         };
         if let Some(ended) = ended {
@@ -86,10 +78,10 @@ impl ClientSessions {
     /// Returns the session with this id if it is the caller's: an operator's session needs the operator's token each time.
     pub(crate) fn lease(&self, name: &str, caller: &TokenOwner) -> Option<SessionLease> {
         let open = self.lock();
-        let session = open.get(name)?;
-        let is_callers = session.principal == caller.principal
+        let session = open.get(name)?.session();
+        let is_callers = session.share.principal == caller.principal
             && session.run.client.view == caller.view
-            && session.class <= caller.class();
+            && session.share.class <= caller.class();
         is_callers.then(|| SessionLease::new(session))
     }
 
@@ -113,13 +105,25 @@ impl ClientSessions {
         });
     }
 
+    /// Ends what principals that no longer count have open, with what runs for them.
+    pub(crate) fn revoke(&self, is_over: &impl Fn(&Principal, i128) -> bool) {
+        self.end_where(|session| {
+            let principal = session.share.principal.as_ref();
+            let over = principal.is_some_and(|principal| is_over(principal, session.opened));
+            if over {
+                session.run.session.cancel();
+            }
+            over
+        });
+    }
+
     fn end_where(&self, ends: impl Fn(&Arc<ClientSession>) -> bool) {
         let ended: Vec<_> = {
             let mut open = self.lock();
-            open.extract_if(|_, session| ends(session)).collect()
+            open.extract_if(|_, open| ends(open.session())).collect()
         };
-        for (_, session) in ended {
-            session.run.end();
+        for (_, ended) in ended {
+            ended.session().run.end();
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU8;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use haft::bounds::ByteBudget;
 use haft::call::{RunId, ToolCall};
 use haft::progress::hub::{Hub, Listener};
 use haft::result::{Outcome, Status};
@@ -30,6 +31,8 @@ use crate::wire::RpcError;
 
 /// How much longer than its requests a call waits for its client.
 const CLIENT_GRACE: Duration = Duration::from_secs(30);
+/// Bytes that each call's progress may hold in any case.
+const RESERVED_PROGRESS: usize = 64 << 10;
 
 /// A call made by a client's request.
 pub(crate) struct ClientCall {
@@ -220,7 +223,7 @@ impl ClientRun {
     fn owner(&self) -> Owner {
         Owner {
             principal: self.session.principal().clone(),
-            class: self.client.class,
+            share: self.client.share(),
             run_over: self.ended.subscribe(),
             work: self.working.begin(),
         }
@@ -292,9 +295,10 @@ impl ClientRun {
         ))
     }
 
-    /// Returns the hub and listener for the call's progress, on the budget shared with all other calls.
+    /// Returns the hub and listener for the call's progress, on the budget shared with its principal's other calls.
     fn hub(&self) -> (Arc<Hub>, Listener) {
-        let budget = Arc::clone(&self.shared.untaken);
+        let share = self.client.share();
+        let budget = ByteBudget::of(&self.shared.untaken, &share, RESERVED_PROGRESS);
         let hub = Hub::within(self.shared.opener.pace(), budget);
         let listener = hub.listen(None);
         (hub, listener)
@@ -335,7 +339,8 @@ impl ClientRun {
             can,
             replies: Arc::clone(&self.replies),
             log,
-            charge: self.shared.parked.bytes.charge(),
+            charge: self.shared.parked.charge(&self.client.share()),
+            console: self.shared.opener.console(),
         });
         if let Some(alone) = &mut job.alone {
             caller.set_log_level(alone.log);

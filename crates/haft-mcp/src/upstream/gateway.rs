@@ -21,13 +21,11 @@ use crate::offer::{
     Offer, OfferChange, OfferEntry, OfferKinds, OfferRequest, OfferSubscription, Reference,
 };
 use crate::upstream::Upstream;
-use crate::upstream::address::{self, fits, is_reserved};
+use crate::upstream::address;
+use crate::upstream::address_table::AddressTable;
 use crate::upstream::pages::ListKind;
 use crate::upstream::server_tool::{ServerTool, ServerToolAction};
 use crate::wire::reply;
-
-/// Prefix of the URI of a tool's page (MCP Apps).
-const PAGE_PREFIX: &str = "ui://";
 
 type UpstreamSource = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
 
@@ -79,17 +77,28 @@ impl Gateway {
         servers
     }
 
-    /// Returns a list across all servers. A URI or name that an earlier server has, or that haft reads as its own, gets its server's name.
+    /// Returns a list across all servers. A URI that belongs to another server, or to none, names the server that
+    /// lists it; a prompt that would be another server's is left out.
     async fn list(&self, session: &Session, kind: ListKind) -> Vec<OfferEntry> {
         let (mut keys, mut entries) = (HashSet::new(), Vec::new());
-        for server in self.servers(session) {
+        let servers = self.servers(session);
+        let table = AddressTable::new(&servers);
+        for (nth, server) in servers.iter().enumerate() {
             for listed in server.list_entries(kind).await {
-                let key = match kind {
-                    ListKind::Prompts => server.prompt_name(&listed.key),
-                    _ if is_reserved(&listed.key) || keys.contains(&listed.key) => {
-                        address::of_server(server.name(), &listed.key)
+                let owner = match kind {
+                    ListKind::Prompts => {
+                        let key = server.prompt_name(&listed.key);
+                        servers.iter().position(|s| s.own_prompt(&key).is_some())
                     }
-                    _ => listed.key.clone(),
+                    ListKind::Resources => table.owner(&listed.key),
+                    ListKind::Templates => table.template_owner(&listed.key),
+                };
+                let key = match kind {
+                    // No other name leads to it.
+                    ListKind::Prompts if owner != Some(nth) => continue,
+                    ListKind::Prompts => server.prompt_name(&listed.key),
+                    _ if owner == Some(nth) => listed.key.clone(),
+                    _ => address::of_server(server.name(), &listed.key),
                 };
                 if keys.insert(key.clone())
                     && let Some(json) = renamed(&listed.raw, kind.key(), &key)
@@ -101,28 +110,15 @@ impl Gateway {
         entries
     }
 
-    /// Returns a resource's server and its URI there: the server that the URI names, else the first that lists it, has a template
-    /// for it, or is the only one with resources.
+    /// Returns a resource's server and its URI there: the server that the URI names, else the one that it belongs to.
     fn resource(&self, session: &Session, uri: &str) -> Option<(Arc<Upstream>, String)> {
-        let mut servers = self.servers(session);
+        let servers = self.servers(session);
         if let Some((name, own)) = address::parts(uri) {
             let server = servers.into_iter().find(|server| server.name() == name);
             return Some((server?, own.to_owned()));
         }
-        servers.retain(|server| server.has_resources());
-        let is_listed = |server: &&Arc<Upstream>| server.knows_resource(uri);
-        // Otherwise a tool could be shown with another server's page.
-        if uri.starts_with(PAGE_PREFIX) && servers.iter().filter(is_listed).count() > 1 {
-            return None;
-        }
-        let has_template = |server: &&Arc<Upstream>| {
-            let templates = server.known(ListKind::Templates);
-            templates.iter().any(|t| t.key == uri || fits(&t.key, uri))
-        };
-        let found = servers.iter().find(is_listed);
-        let found = found.or_else(|| servers.iter().find(has_template));
-        let found = found.or_else(|| servers.first().filter(|_| servers.len() == 1));
-        found.map(|server| (Arc::clone(server), uri.to_owned()))
+        let owner = AddressTable::new(&servers).owner(uri)?;
+        Some((Arc::clone(servers.get(owner)?), uri.to_owned()))
     }
 
     /// Returns a prompt's server and its name there.

@@ -101,10 +101,11 @@ impl Upstream {
         }
     }
 
-    /// Returns whether it listed this URI, or one of its tools names it.
-    pub(crate) fn knows_resource(&self, uri: &str) -> bool {
-        let known = self.known(ListKind::Resources);
-        known.iter().any(|entry| entry.key == uri) || self.pages.contains(uri)
+    /// Returns the URIs that it listed when it was pinned, and those that its tools name.
+    pub(crate) fn pinned_addresses(&self) -> impl Iterator<Item = &str> {
+        let known = self.known(ListKind::Resources).iter();
+        let pages = self.pages.iter().map(String::as_str);
+        known.map(|entry| entry.key.as_str()).chain(pages)
     }
 
     /// Returns what it lists: now, if there is a connection and it responds; otherwise as pinned.

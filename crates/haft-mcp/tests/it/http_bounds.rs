@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use haft::call::Principal;
 use haft_mcp::http::{Access, McpBody, McpService};
 use haft_mcp::opener::OperatorMarker;
 use haft_mcp::server::ServerLimits;
@@ -16,7 +17,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use tower_service::Service;
 
-use crate::support::http_client::{MODERN, open, post, post_modern, reply, request, send};
+use crate::support::http_client::{MODERN, open, post, post_as, post_modern, reply, request, send};
 use crate::support::small_tools::SmallOpener;
 use crate::support::{call, initialize, modern, server, serving, until_async};
 
@@ -415,4 +416,57 @@ async fn w6_stateless_clients_are_bounded_and_the_longest_idle_goes() {
         assert_eq!(read.verdict(), (200, 0));
     }
     assert_eq!(opener.count("closed"), 7);
+}
+
+#[tokio::test]
+async fn n2_one_principal_keeps_no_other_out_and_ends_only_its_own_sessions() {
+    let (server, _) = server(ServerLimits {
+        sessions: 4,
+        streams: 2,
+        ..ServerLimits::default()
+    });
+    let service = server.http(Access::checked_before());
+    let hello = initialize("2025-11-25");
+    let opened = async |who: &'static str| {
+        let reply = post_as(&service, who, &[], &hello).await;
+        assert_eq!(reply.status, 200, "{who}: {reply:?}");
+        reply.header("mcp-session-id").to_owned()
+    };
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    let uses = async |who: &'static str, id: &str| {
+        let session = [("mcp-session-id", id)];
+        post_as(&service, who, &session, list).await.status
+    };
+    let ann = opened("ann").await;
+    // Unused, so the first to go if all of the class counted together.
+    for _ in 0..100 {
+        opened("eve").await;
+    }
+    assert_eq!(service.sessions(), 5, "four of eve's");
+    assert_eq!(uses("ann", &ann).await, 200);
+    // A class that five principals fill: the one that holds the most gives a place.
+    let mut first = Vec::new();
+    for who in ["bob", "cid", "dan"] {
+        for _ in 0..4 {
+            first.push((who, opened(who).await));
+        }
+    }
+    assert_eq!(service.sessions(), 16);
+    for _ in 0..3 {
+        opened("late").await;
+    }
+    assert_eq!(service.sessions(), 16);
+    assert_eq!(uses("ann", &ann).await, 200, "it holds one alone");
+    // Streams, which end nothing of others'.
+    let watch = async |who: &'static str, id: &str| {
+        let session = [("mcp-session-id", id), ("accept", "text/event-stream")];
+        let mut watch = request(Method::GET, &session, "");
+        watch.extensions_mut().insert(Principal::local(who));
+        send(&service, watch).await
+    };
+    let eve = opened("eve").await;
+    let held = [watch("eve", &eve).await, watch("eve", &eve).await];
+    assert!(held.iter().all(|stream| stream.status() == 200));
+    assert_eq!(watch("eve", &eve).await.status(), 503);
+    assert_eq!(watch("ann", &ann).await.status(), 200);
 }

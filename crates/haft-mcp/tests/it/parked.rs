@@ -9,6 +9,7 @@ use haft::caller::{CallerRequest, RequestKind};
 use haft::testing::TestTool;
 use haft::{Policy, ToolError, ToolResult};
 use haft_mcp::http::{Access, McpService};
+use haft_mcp::opener::OperatorMarker;
 use haft_mcp::server::ServerLimits;
 use http::Method;
 use serde_json::{Value, json};
@@ -43,6 +44,7 @@ fn asks() -> TestTool {
 pub(crate) struct Client {
     pub(crate) service: McpService,
     pub(crate) who: &'static str,
+    pub(crate) is_operator: bool,
     pub(crate) capabilities: Value,
 }
 
@@ -65,6 +67,7 @@ impl Client {
         Self {
             service,
             who: "ada",
+            is_operator: false,
             capabilities,
         }
     }
@@ -89,6 +92,9 @@ impl Client {
         let headers = [MODERN, ("mcp-method", method), ("mcp-name", name)];
         let mut request = request(Method::POST, &headers, body.to_string());
         request.extensions_mut().insert(Principal::local(self.who));
+        if self.is_operator {
+            request.extensions_mut().insert(OperatorMarker);
+        }
         reply(send(&self.service, request).await).await
     }
 }

@@ -160,3 +160,21 @@ async fn without_the_extension_or_without_room_a_call_is_no_task() {
         tokio::time::sleep(WORK).await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn n10_the_operators_task_needs_the_operators_token() {
+    let (client, _) = client(ServerLimits::default());
+    let operator = Client {
+        is_operator: true,
+        ..client.clone()
+    };
+    let task = id(&operator.call(&["name"], Value::Null).await);
+    for method in ["tasks/get", "tasks/cancel"] {
+        let refused = about(&client, method, &task, Value::Null).await;
+        assert_eq!(refused.verdict(), (400, -32602), "{method}");
+    }
+    until(&operator, &task, "input_required").await;
+    // A client's own task is the operator's to see, too.
+    let theirs = id(&client.call(&["name"], Value::Null).await);
+    until(&operator, &theirs, "input_required").await;
+}

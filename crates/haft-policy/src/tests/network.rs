@@ -69,6 +69,17 @@ fn connections_of_commands_are_judged_by_their_own_rules() {
         let ruling = judge(allow(rules), &connection(host, port));
         assert_eq!(ruling.verdict, expect, "{rules:?} {host}:{port}");
     }
+    // N8: a wider rule, before or after it, does not take that rule's place.
+    for rules in [
+        &["fetch_url", "WebFetch(domain:127.0.0.1:8080)"][..],
+        &["WebFetch(domain:127.0.0.1:8080)", "*", "fetch_url"],
+        &["WebFetch", "WebFetch(domain:127.0.0.1:8080)"],
+    ] {
+        let fetched = judge(allow(rules), &fetch("127.0.0.1:8080"));
+        assert_eq!(fetched.verdict, ALLOW, "{rules:?}");
+        let fetched = judge(allow(rules), &fetch("127.0.0.1:8081"));
+        assert_eq!(fetched.verdict, DENY, "{rules:?}");
+    }
     for (deny, host, port, expect) in [
         (&["Network(example.com)"][..], "example.com", 8443, DENY),
         (&["Network(example.com:22)"], "example.com", 443, ALLOW),

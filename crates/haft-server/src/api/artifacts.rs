@@ -63,7 +63,7 @@ pub(crate) async fn read(
     if !api.may_read(caller, run.as_str()) {
         return reply::not_found("no such artifact");
     }
-    let Some(place) = api.bounds.downloads.take(caller.class()) else {
+    let Some(place) = api.bounds.downloads.take(&caller.class().into()) else {
         let busy = LimitReached("artifacts are being read").to_string();
         return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
     };

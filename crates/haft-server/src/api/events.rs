@@ -72,7 +72,7 @@ pub(crate) async fn events(
     session: Option<Extension<ConsoleSession>>,
     uri: Uri,
 ) -> Response {
-    let Some(place) = api.bounds.streams.take(caller.class()) else {
+    let Some(place) = api.bounds.streams.take(&caller.class().into()) else {
         let busy = LimitReached("streams of events are open").to_string();
         return reply::error(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &busy);
     };

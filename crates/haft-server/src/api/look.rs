@@ -28,7 +28,7 @@ pub(crate) async fn list_tools(State(api): ApiState, uri: Uri) -> Response {
     let snapshot = api.app.tools().snapshot();
     let words = query::text(&uri, "q").filter(|words| !words.trim().is_empty());
     let Some(words) = words else {
-        return reply::document(&tools::describe_all(&snapshot));
+        return reply::written(&api.tool_list.of(&snapshot));
     };
     let found = snapshot.search(&words, None, MAX_TOOLS);
     let found = found

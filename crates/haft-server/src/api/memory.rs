@@ -24,7 +24,7 @@ const MAX_FOUND: u32 = 50;
 /// The name recorded for decisions and changes made here.
 const OPERATOR: &str = "operator";
 
-/// `GET /memory`: lists accepted memories; `?state=candidate` lists candidates, `?q=WORDS` searches, best match first.
+/// `GET /memory`: lists accepted memories; `?state=candidate` lists candidates, for the operator those of the whole tenant; `?q=WORDS` searches, best match first.
 pub(crate) async fn list(
     State(api): ApiState,
     Extension(caller): Extension<ApiCaller>,
@@ -61,6 +61,12 @@ pub(crate) async fn list(
             Err(error) => refused(&error),
         };
     }
+    if caller == ApiCaller::Operator && state == Kept::Candidate {
+        return match store.candidates(&asker).await {
+            Ok(candidates) => reply::document(&candidates),
+            Err(error) => refused(&error),
+        };
+    }
     let filter = MemoryFilter {
         state: Some(state),
         run,
@@ -92,12 +98,7 @@ pub(crate) async fn decide(
         accept,
         by: OPERATOR.to_owned(),
     };
-    let asker = MemoryAccess::now(api.app.principal());
-    let memory = api.app.memory();
-    match memory.decide(&asker, &MemoryId::new(id), &decision).await {
-        Ok(record) => reply::document(&record),
-        Err(error) => refused(&error),
-    }
+    answer(remember::decide(&api.app, &MemoryId::new(id), &decision).await)
 }
 
 /// A memory as a user submits it.

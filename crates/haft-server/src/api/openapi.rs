@@ -1,5 +1,8 @@
 //! The `OpenAPI` 3.1 description of the HTTP API, generated from one table of its routes.
 
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
@@ -95,9 +98,10 @@ const ROUTES: &[RouteDescription] = &[
     read("/openapi.json", "get this document"),
 ];
 
-/// Responds with the document.
+/// Responds with the document, which is the same for every request and is written once.
 pub(crate) async fn document() -> Response {
-    reply::document(&describe_paths())
+    static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| describe_paths().to_string().into());
+    reply::written(&DOCUMENT)
 }
 
 fn describe_paths() -> Value {

@@ -1,8 +1,11 @@
 //! Runs over HTTP: listed in pages with filters, one as listed, its calls, and the verification of its record.
 
-use axum::extract::{Extension, Path, State};
+use std::path::Path;
+
+use axum::extract::{Extension, Path as InPath, State};
 use axum::response::Response;
 use haft::audit::index::RunFilter;
+use haft::audit::runs::run_dir;
 use haft::call::RunId;
 use haft_app::run::verify;
 use haft_app::view::{runs, timeline};
@@ -47,7 +50,7 @@ fn filter(uri: &Uri) -> Result<RunFilter, String> {
     let mut filter = RunFilter {
         workspace: text("workspace"),
         tool: text("tool"),
-        after: text("after").map(RunId::new),
+        after: text("after").map(run_id).transpose()?,
         since: time(text("since"))?,
         until: time(text("until"))?,
         ..RunFilter::newest(PAGE_SIZES.0)
@@ -66,6 +69,16 @@ fn filter(uri: &Uri) -> Result<RunFilter, String> {
     Ok(filter)
 }
 
+/// Returns a run's id, unless no run can have it.
+fn run_id(text: String) -> Result<RunId, String> {
+    match run_dir(Path::new(""), &text) {
+        Ok(_) => Ok(RunId::new(text)),
+        Err(_) => Err(format!(
+            "invalid after {text:?}: expected the id of a run, the last of the previous page"
+        )),
+    }
+}
+
 fn time(text: Option<String>) -> Result<Option<i128>, String> {
     let Some(text) = text else { return Ok(None) };
     match text.parse::<Timestamp>() {
@@ -80,7 +93,7 @@ fn time(text: Option<String>) -> Result<Option<i128>, String> {
 pub(crate) async fn show(
     State(api): ApiState,
     Extension(caller): Extension<ApiCaller>,
-    Path(run): Path<String>,
+    InPath(run): InPath<String>,
 ) -> Response {
     if !api.may_read(caller, &run) {
         return reply::not_found("no such run of this token's");
@@ -95,7 +108,7 @@ pub(crate) async fn show(
 pub(crate) async fn about(
     State(api): ApiState,
     Extension(caller): Extension<ApiCaller>,
-    Path(run): Path<String>,
+    InPath(run): InPath<String>,
 ) -> Response {
     if !api.may_read(caller, &run) {
         return reply::not_found("no such run of this token's");
@@ -111,7 +124,7 @@ pub(crate) async fn about(
 pub(crate) async fn verify(
     State(api): ApiState,
     Extension(caller): Extension<ApiCaller>,
-    Path(run): Path<String>,
+    InPath(run): InPath<String>,
 ) -> Response {
     if !api.may_read(caller, &run) {
         return reply::not_found("no such run of this token's");
@@ -148,6 +161,8 @@ mod tests {
             ("state=shut", "`shut`"),
             ("limit=0", "`0`"),
             ("until=yesterday", "`yesterday`"),
+            ("after=%03", "\\u{3}"),
+            ("after=..%2Fx", "../x"),
         ] {
             assert!(read(query).unwrap_err().contains(value), "{query}");
         }

@@ -12,6 +12,7 @@ use http::StatusCode;
 use tokio::sync::watch;
 
 use crate::api::own::OwnRuns;
+use crate::api::tool_list::ToolListBytes;
 use crate::bounds::ApiLimits;
 use crate::caller::ApiCaller;
 use crate::reply;
@@ -29,6 +30,8 @@ pub(crate) struct Api {
     pub(crate) bounds: Arc<ApiLimits>,
     /// The console's open pages.
     pub(crate) tabs: Arc<Tabs>,
+    /// The list of all tools, as it is sent.
+    pub(crate) tool_list: ToolListBytes,
     /// Answers agents' hooks, in a server that runs for the user.
     pub(crate) hooks: Option<Hooks>,
 }
@@ -48,6 +51,7 @@ impl Api {
             own: OwnRuns::default(),
             bounds,
             tabs,
+            tool_list: ToolListBytes::default(),
             hooks,
         })
     }

@@ -1,17 +1,22 @@
-//! `ConnectionLimiter`: the open connections. Each class has a share; among strangers, the oldest makes room for the next.
+//! `ConnectionLimiter`: the open connections. Each principal has a share; among strangers, the oldest makes room for the next.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use haft::bounds::{CallerClass, Shares};
+use haft::bounds::{
+    CallerClass, ConcurrencyLimit, ConcurrencyPermit, FULL_SHARES, PrincipalShares, ShareKey,
+    Shares,
+};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The connections of one listener.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimiter {
-    most: Shares<usize>,
+    /// Maximum number of strangers.
+    strangers: usize,
+    /// The places of connections that showed a token.
+    places: ConcurrencyLimit,
     inside: Mutex<ConnectionLimiterState>,
 }
 
@@ -20,8 +25,6 @@ struct ConnectionLimiterState {
     next: u64,
     /// In order of arrival.
     strangers: BTreeMap<u64, Arc<Notify>>,
-    clients: usize,
-    operators: usize,
 }
 
 /// One connection's place in the crowd, released when it ends.
@@ -29,21 +32,30 @@ struct ConnectionLimiterState {
 pub(crate) struct ConnectionSlot {
     crowd: Arc<ConnectionLimiter>,
     number: u64,
-    /// The class it counts in, as a number.
-    class: AtomicU8,
+    /// The place that it has once it showed a token.
+    shown: Mutex<Option<ShownPlace>>,
     evicted: Arc<Notify>,
+}
+
+/// The place of a connection that showed a token.
+#[derive(Debug)]
+struct ShownPlace {
+    class: CallerClass,
+    _place: ConcurrencyPermit,
 }
 
 impl ConnectionLimiter {
     /// Creates a crowd of at most `most` connections. One that shows no token makes room for one that may; clients cannot take
-    /// the operator's share.
+    /// the operator's share, nor one principal another's.
     pub(crate) fn new(most: usize) -> Arc<Self> {
+        let shares = PrincipalShares::by_principal(Shares {
+            strangers: 0,
+            clients: (most / 2 / FULL_SHARES).max(1),
+            operator: (most / 4).max(1),
+        });
         Arc::new(Self {
-            most: Shares {
-                strangers: (most / 8).max(1),
-                clients: (most / 2).max(1),
-                operator: (most / 4).max(1),
-            },
+            strangers: (most / 8).max(1),
+            places: ConcurrencyLimit::new(&shares),
             inside: Mutex::default(),
         })
     }
@@ -52,7 +64,7 @@ impl ConnectionLimiter {
     pub(crate) fn enter(self: &Arc<Self>) -> ConnectionSlot {
         let evicted = Arc::new(Notify::new());
         let mut inside = self.lock();
-        if inside.strangers.len() >= self.most.strangers
+        if inside.strangers.len() >= self.strangers
             && let Some((_, first)) = inside.strangers.pop_first()
         {
             first.notify_one();
@@ -64,7 +76,7 @@ impl ConnectionLimiter {
         ConnectionSlot {
             crowd: Arc::clone(self),
             number,
-            class: AtomicU8::new(CallerClass::Stranger as u8),
+            shown: Mutex::default(),
             evicted,
         }
     }
@@ -74,41 +86,27 @@ impl ConnectionLimiter {
     }
 }
 
-impl ConnectionLimiterState {
-    /// Returns the counter of a class.
-    fn count(&mut self, class: CallerClass) -> Option<&mut usize> {
-        match class {
-            CallerClass::Stranger => None,
-            CallerClass::Client => Some(&mut self.clients),
-            CallerClass::Operator => Some(&mut self.operators),
-        }
-    }
-}
-
 impl ConnectionSlot {
-    /// Notes the class of a token that arrived on this connection; returns false if that class has too many connections. The
-    /// connection counts in the highest class it has shown.
-    pub(crate) fn shows(&self, class: CallerClass) -> bool {
-        let counted = self.class.load(Ordering::Relaxed);
-        if counted >= class as u8 {
+    /// Notes whose token arrived on this connection; returns false if that class or principal has too many connections. The
+    /// connection counts in the highest class it has shown, for the first principal of that class.
+    pub(crate) fn shows(&self, who: &ShareKey) -> bool {
+        let mut shown = self.shown.lock();
+        if shown.as_ref().is_some_and(|shown| shown.class >= who.class) {
             return true;
         }
         let mut inside = self.crowd.lock();
-        if counted == CallerClass::Stranger as u8 && !inside.strangers.contains_key(&self.number) {
+        if shown.is_none() && !inside.strangers.contains_key(&self.number) {
             // It has been told to leave.
             return false;
         }
-        let most = *self.crowd.most.of(class);
-        let Some(count) = inside.count(class).filter(|count| **count < most) else {
+        let Some(place) = self.crowd.places.take(who) else {
             return false;
         };
-        *count += 1;
-        if counted == CallerClass::Client as u8 {
-            inside.clients -= 1;
-        } else {
-            inside.strangers.remove(&self.number);
-        }
-        self.class.store(class as u8, Ordering::Relaxed);
+        inside.strangers.remove(&self.number);
+        *shown = Some(ShownPlace {
+            class: who.class,
+            _place: place,
+        });
         true
     }
 
@@ -120,12 +118,7 @@ impl ConnectionSlot {
 
 impl Drop for ConnectionSlot {
     fn drop(&mut self) {
-        let mut inside = self.crowd.lock();
-        match self.class.load(Ordering::Relaxed) {
-            class if class == CallerClass::Client as u8 => inside.clients -= 1,
-            class if class == CallerClass::Operator as u8 => inside.operators -= 1,
-            _ => drop(inside.strangers.remove(&self.number)),
-        }
+        self.crowd.lock().strangers.remove(&self.number);
     }
 }
 
@@ -135,7 +128,8 @@ mod tests {
     use std::pin::pin;
     use std::task::{Context, Waker};
 
-    use haft::bounds::CallerClass;
+    use haft::bounds::{CallerClass, ShareKey};
+    use haft::call::Principal;
 
     use super::{ConnectionLimiter, ConnectionSlot};
 
@@ -144,35 +138,63 @@ mod tests {
         pin!(guest.wait_for_eviction()).poll(&mut cx).is_ready()
     }
 
+    fn ann() -> ShareKey {
+        person("ann")
+    }
+
+    fn person(name: &str) -> ShareKey {
+        ShareKey {
+            class: CallerClass::Client,
+            principal: Some(Principal::local(name)),
+        }
+    }
+
     #[test]
     fn w4_a_stranger_makes_room_for_the_next_and_nobody_with_a_token_does() {
         let crowd = ConnectionLimiter::new(16);
         let client = crowd.enter();
-        assert!(client.shows(CallerClass::Client));
+        assert!(client.shows(&ann()));
         let strangers = [(); 2].map(|()| crowd.enter());
         assert!(!strangers.iter().any(is_out));
         let third = crowd.enter();
         assert!(is_out(&strangers[0]) && !is_out(&strangers[1]) && !is_out(&third));
         // A connection that has to leave cannot gain a class any more.
-        assert!(!strangers[0].shows(CallerClass::Operator));
+        assert!(!strangers[0].shows(&CallerClass::Operator.into()));
         for _ in 0..100 {
             crowd.enter();
         }
-        assert!(!is_out(&client) && client.shows(CallerClass::Client));
+        assert!(!is_out(&client) && client.shows(&ann()));
     }
 
     #[test]
     fn w4_clients_take_no_connection_of_the_operators() {
-        let crowd = ConnectionLimiter::new(16);
+        let crowd = ConnectionLimiter::new(64);
         let clients = [(); 8].map(|()| {
             let client = crowd.enter();
-            assert!(client.shows(CallerClass::Client));
+            assert!(client.shows(&ann()));
             client
         });
         let late = crowd.enter();
-        assert!(!late.shows(CallerClass::Client) && late.shows(CallerClass::Operator));
+        assert!(!late.shows(&ann()) && late.shows(&CallerClass::Operator.into()));
         // A connection that showed both tokens counts as the operator's.
-        assert!(late.shows(CallerClass::Client) && clients[0].shows(CallerClass::Operator));
-        assert!(crowd.enter().shows(CallerClass::Client));
+        assert!(late.shows(&ann()) && clients[0].shows(&CallerClass::Operator.into()));
+        assert!(crowd.enter().shows(&ann()));
+    }
+
+    #[test]
+    fn n2_a_principal_takes_a_quarter_of_the_clients_connections_and_no_more() {
+        let crowd = ConnectionLimiter::new(64);
+        let fill = |who: &ShareKey| {
+            let connections = std::iter::repeat_with(|| crowd.enter());
+            connections
+                .take_while(|one| one.shows(who))
+                .collect::<Vec<_>>()
+        };
+        let held = ["ann", "bob", "eve"].map(|name| fill(&person(name)));
+        assert_eq!(held.each_ref().map(Vec::len), [8, 8, 8]);
+        assert!(
+            crowd.enter().shows(&person("late"))
+                && crowd.enter().shows(&CallerClass::Operator.into())
+        );
     }
 }

@@ -1,10 +1,12 @@
 //! The memory in `SQLite`: records in a table, and the words of accepted ones in a full-text index.
 
-use haft::call::RunId;
+use std::sync::Arc;
+
+use haft::call::{Principal, RunId};
 use haft::memory::{
     CandidateDecision, MAX_LISTED, MemoryAccess, MemoryCounts, MemoryError, MemoryFilter,
     MemoryFuture, MemoryHit, MemoryId, MemoryOperation, MemoryQuery, MemoryRecord, MemoryRevision,
-    MemoryState, MemoryStore,
+    MemoryState, MemoryStore, PendingCandidate,
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, params};
 
@@ -25,6 +27,9 @@ const LIST: &str = "SELECT * FROM memory WHERE tenant = ?1 AND subject = ?2 \
     AND (?5 IS NULL OR state = ?5) AND (?6 IS NULL OR run = ?6) \
     AND (?7 IS NULL OR scope || ':' || key IN (SELECT value FROM json_each(?7))) \
     ORDER BY updated DESC, row DESC LIMIT ?8";
+const CANDIDATES: &str = "SELECT * FROM memory WHERE tenant = ?1 AND state = 'candidate' \
+    AND subject IN (SELECT subject FROM memory_counts WHERE tenant = ?1 AND state = 'candidate' AND n > 0) \
+    AND (expires IS NULL OR expires > ?2) ORDER BY updated DESC, row DESC LIMIT ?3";
 const HISTORY: &str = "SELECT h.* FROM memory_history h JOIN memory m ON m.row = h.row \
     WHERE m.tenant = ? AND m.subject = ? AND m.id = ? ORDER BY h.revision";
 const COUNTS: &str = "SELECT state, n FROM memory_counts WHERE tenant = ? AND subject = ?";
@@ -92,6 +97,26 @@ impl MemoryStore for SqliteStore {
             self.worker
                 .with(0, move |connection| search::run(connection, &asker, &query)),
         )
+    }
+
+    fn candidates<'a>(
+        &'a self,
+        asker: &'a MemoryAccess,
+    ) -> MemoryFuture<'a, Vec<PendingCandidate>> {
+        let asker = asker.clone();
+        Box::pin(self.worker.with(0, move |connection| {
+            let mut query = connection.prepare_cached(CANDIDATES)?;
+            let tenant = Arc::clone(&asker.principal.tenant);
+            let values = params![&*tenant, nanoseconds(asker.at), MAX_LISTED];
+            let found = query.query_map(values, |row| {
+                let subject: String = row.get("subject")?;
+                Ok(PendingCandidate {
+                    record: row::record(row)?,
+                    principal: Principal::new(Arc::clone(&tenant), subject),
+                })
+            })?;
+            Ok(found.collect::<Result<_, _>>()?)
+        }))
     }
 
     fn history<'a>(

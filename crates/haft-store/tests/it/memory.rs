@@ -572,3 +572,28 @@ async fn ten_thousand_on_one_key_are_kept_and_the_queue_has_an_end() {
     assert_eq!(full, MemoryError::Full("candidates", MAX_CANDIDATES));
     assert!(full.to_string().contains("1000 candidates"), "{full}");
 }
+
+#[tokio::test]
+async fn n6_the_operator_sees_the_candidates_of_its_whole_tenant() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SqliteStore::new(home.path());
+    let (ada, ann) = (asker("ada", 1), asker("token:ann", 2));
+    let stranger = MemoryAccess {
+        principal: Principal::new("elsewhere", "eve"),
+        at: ada.at,
+    };
+    for (who, content, state) in [
+        (&ada, "mine", MemoryState::Candidate),
+        (&ann, "hers", MemoryState::Candidate),
+        (&ann, "known", MemoryState::Accepted),
+        (&stranger, "of another tenant", MemoryState::Candidate),
+    ] {
+        store.put(who, draft(content, state)).await.unwrap();
+    }
+    let found = store.candidates(&asker("ada", 3)).await.unwrap();
+    let found: Vec<_> = found
+        .iter()
+        .map(|one| (&*one.record.content, &*one.principal.subject))
+        .collect();
+    assert_eq!(found, [("hers", "token:ann"), ("mine", "ada")]);
+}

@@ -1,10 +1,10 @@
 //! `ByteBudget`: bytes that many holders share: each has some reserved, and none takes more of the rest than it leaves free.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use crate::bounds::shares::Ledger;
+use crate::bounds::{CallerClass, PrincipalShares, ShareKey};
 
 /// A number of bytes that many holders share.
 ///
@@ -13,11 +13,11 @@ use tokio::sync::Notify;
 /// [`ConcurrencyLimit`](super::ConcurrencyLimit).
 #[derive(Debug)]
 pub struct ByteBudget {
-    shared: usize,
     own: usize,
-    /// Number of shared bytes in use.
-    used: AtomicUsize,
-    freed: Notify,
+    /// Counts the shared bytes in use.
+    ledger: Arc<Ledger>,
+    /// Whose share it is.
+    who: ShareKey,
 }
 
 /// A holder's share of a budget; returned when dropped.
@@ -31,10 +31,18 @@ impl ByteBudget {
     /// Creates a budget with `shared` bytes for all, in addition to `own` reserved bytes per holder.
     pub fn new(shared: usize, own: usize) -> Arc<Self> {
         Arc::new(Self {
-            shared,
             own,
-            used: AtomicUsize::new(0),
-            freed: Notify::new(),
+            ledger: Ledger::new(shared, shared),
+            who: CallerClass::Operator.into(),
+        })
+    }
+
+    /// Returns the budget of one caller's principal: its share of these bytes, in addition to `own` reserved bytes per holder.
+    pub fn of(shares: &PrincipalShares, who: &ShareKey, own: usize) -> Arc<Self> {
+        Arc::new(Self {
+            own,
+            ledger: Arc::clone(shares.of(who)),
+            who: who.clone(),
         })
     }
 
@@ -48,7 +56,7 @@ impl ByteBudget {
 
     /// Returns the number of shared bytes in use.
     pub fn used(&self) -> usize {
-        self.used.load(Ordering::Relaxed)
+        self.ledger.held(&self.who)
     }
 }
 
@@ -61,7 +69,7 @@ impl Charge {
     /// Returns the maximum number of bytes by which it can grow now.
     pub fn room(&self) -> usize {
         let budget = &self.budget;
-        let free = budget.shared.saturating_sub(budget.used());
+        let free = budget.ledger.free(&budget.who);
         let own = budget.own.saturating_sub(self.held);
         own + free.saturating_sub(self.of_shared(self.held)) / 2
     }
@@ -71,13 +79,8 @@ impl Charge {
         let held = self.held.saturating_add(bytes);
         let (before, after) = (self.of_shared(self.held), self.of_shared(held));
         let budget = &self.budget;
-        let more = |used: usize| {
-            let used = used.checked_add(after - before)?;
-            let free = budget.shared.checked_sub(used)?;
-            (after <= free).then_some(used)
-        };
-        let order = Ordering::Relaxed;
-        let grown = after == before || budget.used.fetch_update(order, order, more).is_ok();
+        let take = || budget.ledger.take(&budget.who, after - before, after);
+        let grown = after == before || take();
         if grown {
             self.held = held;
         }
@@ -98,7 +101,7 @@ impl Charge {
         let growing = async {
             loop {
                 // Listen before checking, so that no release in between is missed.
-                let freed = budget.freed.notified();
+                let freed = budget.ledger.freed.notified();
                 if self.grow(bytes) {
                     return;
                 }
@@ -114,8 +117,7 @@ impl Charge {
         self.held = self.held.saturating_sub(bytes);
         let freed = before - self.of_shared(self.held);
         if freed > 0 {
-            self.budget.used.fetch_sub(freed, Ordering::Relaxed);
-            self.budget.freed.notify_waiters();
+            self.budget.ledger.give_back(&self.budget.who, freed);
         }
     }
 }

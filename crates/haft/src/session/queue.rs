@@ -54,6 +54,11 @@ impl RequestQueue {
         }
     }
 
+    /// Returns the class of the caller that started the run.
+    pub(crate) fn class(&self) -> CallerClass {
+        self.class
+    }
+
     /// Returns whether the run may propose one more rule, and counts it.
     pub(crate) fn may_propose(&self) -> bool {
         self.proposed.fetch_add(1, Ordering::AcqRel) < MAX_PROPOSALS

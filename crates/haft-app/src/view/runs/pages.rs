@@ -187,7 +187,11 @@ async fn look_up(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
 async fn archived(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
     let (home, run) = (app.home().to_owned(), run.clone());
     let read = blocking(move || archive::entry(&home, run.as_str())).await?;
-    read.map_err(Problem::from)
+    match read {
+        // No run has such an id.
+        Err(archive::RunsError::BadId(_)) => Ok(None),
+        read => read.map_err(Problem::from),
+    }
 }
 
 /// Returns when a run started that is not in the index.

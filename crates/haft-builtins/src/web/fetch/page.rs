@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use haft::bounds::ShareKey;
 use haft::error::ToolError;
 use hyper::header::CONTENT_TYPE;
 use image::ImageFormat;
@@ -71,12 +72,20 @@ impl FetchedPage {
     }
 }
 
+/// How to convert a page, and for whom.
+#[derive(Debug, Clone)]
+pub(super) struct PageRequest {
+    pub(super) format: PageFormat,
+    /// Whose share of the readers it uses.
+    pub(super) who: ShareKey,
+}
+
 /// Fetches a page and converts it.
 pub(super) async fn get(
     shared: &FetchState,
     redirects: &Redirects,
     url: &str,
-    format: PageFormat,
+    request: &PageRequest,
 ) -> Result<FetchedPage, ToolError> {
     let cleared = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
     // The call was cleared, so a rule names this private host with its port.
@@ -107,11 +116,17 @@ pub(super) async fn get(
     if let Some(cut) = reply.cut {
         got.notes.push(format!("the page is cut: {}", cut.as_str()));
     }
-    read(shared, &mut got, &reply, format).await;
+    read(shared, &mut got, &reply, request).await;
     Ok(got)
 }
 
-async fn read(shared: &FetchState, got: &mut FetchedPage, reply: &HttpReply, format: PageFormat) {
+async fn read(
+    shared: &FetchState,
+    got: &mut FetchedPage,
+    reply: &HttpReply,
+    request: &PageRequest,
+) {
+    let format = request.format;
     let header = reply.headers.get(CONTENT_TYPE);
     let header = header.map(|v| String::from_utf8_lossy(v.as_bytes()));
     let header = header.unwrap_or_default();
@@ -126,7 +141,11 @@ async fn read(shared: &FetchState, got: &mut FetchedPage, reply: &HttpReply, for
         let source = charset::decode(&reply.body, &header, true);
         let url = got.final_url.clone();
         match reader
-            .read(ReadTask::Html { url, format }, source.into())
+            .read(
+                ReadTask::Html { url, format },
+                source.into(),
+                request.who.clone(),
+            )
             .await
         {
             Ok(read) => got.take(read, format),
@@ -142,7 +161,7 @@ async fn read(shared: &FetchState, got: &mut FetchedPage, reply: &HttpReply, for
             media_type: "text/plain".into(),
         };
     } else if got.media_type == "application/pdf" {
-        pdf(shared, got).await;
+        pdf(shared, got, request).await;
     } else if got.media_type.starts_with("image/") {
         picture(got);
     } else {
@@ -170,13 +189,14 @@ impl FetchedPage {
     }
 }
 
-async fn pdf(shared: &FetchState, got: &mut FetchedPage) {
+async fn pdf(shared: &FetchState, got: &mut FetchedPage, request: &PageRequest) {
     let Some(reader) = &shared.web.reader else {
         got.notes
             .push("this host cannot read PDF: its bytes are stored but not shown".to_owned());
         return;
     };
-    match reader.read(ReadTask::Pdf, got.raw.clone()).await {
+    let read = reader.read(ReadTask::Pdf, got.raw.clone(), request.who.clone());
+    match read.await {
         Ok(ReadPage { text, cut, .. }) => {
             let cut = cut.map(|why| format!("only its beginning is shown: {why}"));
             got.notes.extend(cut);

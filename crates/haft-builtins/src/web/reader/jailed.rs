@@ -1,15 +1,15 @@
 //! `JailedReader`: reads each file in a separate process in the jail.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use haft::bounds::{CallerClass, ShareKey};
 use haft_sandbox::{CommandSpec, Mounts, ProcessLimits, Sandbox};
-use tokio::sync::Semaphore;
 
+use super::slots::ReaderSlots;
 use super::worker::{HEADER, WORKER, decode_answer, encode_task};
-use super::{MAX_READERS, MAX_TEXT, PageReader, ReadError, ReadPage, ReadTask};
+use super::{MAX_TEXT, PageReader, ReadError, ReadPage, ReadTask};
 use crate::picture::PictureReader;
 use crate::web::network::BoxFuture;
 
@@ -25,7 +25,7 @@ const MAX_ANSWER: usize = MAX_TEXT + HEADER;
 pub struct JailedReader {
     sandbox: Sandbox,
     program: PathBuf,
-    permits: Arc<Semaphore>,
+    slots: ReaderSlots,
 }
 
 impl JailedReader {
@@ -34,13 +34,18 @@ impl JailedReader {
         Self {
             sandbox,
             program,
-            permits: Arc::new(Semaphore::new(MAX_READERS)),
+            slots: ReaderSlots::default(),
         }
     }
 
-    async fn run(&self, task: ReadTask, file: Bytes) -> Result<ReadPage, ReadError> {
+    async fn run(
+        &self,
+        task: ReadTask,
+        file: Bytes,
+        who: &ShareKey,
+    ) -> Result<ReadPage, ReadError> {
         let to_error = |e: &dyn ToString| ReadError(e.to_string());
-        let _permit = self.permits.acquire().await.map_err(|e| to_error(&e))?;
+        let _slot = self.slots.take(who).await?;
         let started = self.sandbox.start_jailed(self.spec(&task, &file)).await;
         let running = started.map_err(|e| to_error(&e))?;
         let exit = running.wait().await;
@@ -83,12 +88,19 @@ impl JailedReader {
 
 impl PictureReader for JailedReader {
     fn thumbnail(&self, file: Bytes) -> BoxFuture<'_, Option<String>> {
-        Box::pin(async move { Some(self.run(ReadTask::Picture, file).await.ok()?.text) })
+        // Its pictures have a reader of their own, and a request shows few of them.
+        let who = CallerClass::Operator.into();
+        Box::pin(async move { Some(self.run(ReadTask::Picture, file, &who).await.ok()?.text) })
     }
 }
 
 impl PageReader for JailedReader {
-    fn read(&self, task: ReadTask, file: Bytes) -> BoxFuture<'_, Result<ReadPage, ReadError>> {
-        Box::pin(self.run(task, file))
+    fn read(
+        &self,
+        task: ReadTask,
+        file: Bytes,
+        who: ShareKey,
+    ) -> BoxFuture<'_, Result<ReadPage, ReadError>> {
+        Box::pin(async move { self.run(task, file, &who).await })
     }
 }

@@ -1,13 +1,18 @@
-//! Limits the size of HTML tags before parsing, because the parser compares each attribute of a tag with all earlier ones.
+//! Limits the size of HTML tags and references before parsing, because the parser compares each attribute of a tag with all earlier
+//! ones, merges those of every `html` and `body` tag into one, and looks a name up again with each letter.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// Maximum number of attributes per tag.
 const MAX_ATTRIBUTES: usize = 1_000;
 /// Maximum size of a tag, in bytes. A longer tag, such as an image with a data URL, loses its later attributes.
 const MAX_BYTES: usize = 64 << 10;
+
+/// Maximum number of letters and digits in a reference such as `&amp;`. The longest name has 32.
+const MAX_REFERENCE: usize = 64;
 
 /// A page with tags of limited size.
 pub(super) struct LimitedPage<'a> {
@@ -16,42 +21,142 @@ pub(super) struct LimitedPage<'a> {
     pub(super) lost_tags: bool,
 }
 
-/// Removes the attributes of each tag that exceed the limits.
+/// Maximum depth of elements whose text the converter indents: each level copies all that is within.
+const MAX_INDENTS: usize = 64;
+/// Those elements.
+const INDENTED: [&str; 5] = ["blockquote", "dir", "menu", "ol", "ul"];
+/// The elements of which a page has one: the parser adds the attributes of each further tag to it.
+const MERGED: [&str; 2] = ["body", "html"];
+
+/// Removes what exceeds the limits: attributes of a tag, attributes that are merged into one tag, and tags that indent further. The
+/// `&` of an endless reference becomes text.
 ///
 /// Everything that looks like a tag is read as HTML's tokenizer reads one, including in comments and scripts, because only the
 /// parser knows where a page's text begins and ends.
 pub(super) fn limit_tags(html: &str) -> LimitedPage<'_> {
     let bytes = html.as_bytes();
-    let (mut out, mut lost_tags) = (String::new(), false);
-    let (mut kept, mut at) = (0, 0);
-    while let Some(found) = memchr(b'<', &bytes[at..]) {
+    let mut page = PageLimiter {
+        html,
+        out: String::new(),
+        kept: 0,
+        lost_tags: false,
+    };
+    let (mut merged, mut indents) = (0, IndentDepth::default());
+    let mut at = 0;
+    while let Some(found) = memchr2(b'<', b'&', &bytes[at..]) {
         let tag = at + found;
-        let name = tag + 1 + usize::from(bytes.get(tag + 1) == Some(&b'/'));
-        if !bytes.get(name).is_some_and(u8::is_ascii_alphabetic) {
-            at = tag + 1;
+        at = tag + 1;
+        if bytes[tag] == b'&' {
+            if is_endless_reference(&bytes[at..]) {
+                page.replace(tag..at, "&amp;");
+            }
             continue;
         }
-        let TagEnd { within, end } = tag_at(bytes, tag);
-        if within < end {
-            out.push_str(&html[kept..within]);
-            lost_tags |= html[within..end].contains("</");
-            kept = end;
+        let closes = bytes.get(at) == Some(&b'/');
+        let name = at + usize::from(closes);
+        if !bytes.get(name).is_some_and(u8::is_ascii_alphabetic) {
+            continue;
         }
-        at = end;
+        let TagEnd {
+            named,
+            within,
+            end,
+            count,
+        } = tag_at(bytes, tag);
+        let is = |names: &[&str]| {
+            names
+                .iter()
+                .any(|one| html[name..named].eq_ignore_ascii_case(one))
+        };
+        let mut within = within;
+        if !closes && is(&MERGED) {
+            merged += count;
+            if merged > MAX_ATTRIBUTES {
+                within = named;
+            }
+        }
+        if is(&INDENTED) && !indents.admits(closes) {
+            page.replace(tag..(end + 1).min(bytes.len()), "");
+        } else if within < end {
+            page.lost_tags |= html[within..end].contains("</");
+            page.replace(within..end, "");
+        }
+        at = end.max(at);
     }
-    out.push_str(&html[kept..]);
-    let html = if kept == 0 {
-        Cow::Borrowed(html)
-    } else {
-        Cow::Owned(out)
-    };
-    LimitedPage { html, lost_tags }
+    page.finish()
+}
+
+/// A page while it is limited.
+struct PageLimiter<'a> {
+    html: &'a str,
+    out: String,
+    /// The end of what is in `out`, or was left out.
+    kept: usize,
+    lost_tags: bool,
+}
+
+impl<'a> PageLimiter<'a> {
+    fn replace(&mut self, range: Range<usize>, by: &str) {
+        self.out.push_str(&self.html[self.kept..range.start]);
+        self.out.push_str(by);
+        self.kept = range.end;
+    }
+
+    fn finish(mut self) -> LimitedPage<'a> {
+        let html = if self.kept == 0 {
+            Cow::Borrowed(self.html)
+        } else {
+            self.out.push_str(&self.html[self.kept..]);
+            Cow::Owned(self.out)
+        };
+        LimitedPage {
+            html,
+            lost_tags: self.lost_tags,
+        }
+    }
+}
+
+/// How many indenting elements are open, and how many were left out.
+#[derive(Default)]
+struct IndentDepth {
+    open: usize,
+    left_out: usize,
+}
+
+impl IndentDepth {
+    /// Counts a tag; returns false if it has to be left out.
+    fn admits(&mut self, closes: bool) -> bool {
+        match (closes, self.left_out) {
+            (true, 0) => self.open = self.open.saturating_sub(1),
+            (true, _) => {
+                self.left_out -= 1;
+                return false;
+            }
+            (false, 0) if self.open < MAX_INDENTS => self.open += 1,
+            (false, _) => {
+                self.left_out += 1;
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Returns whether what follows an `&` goes on like a reference for longer than any is.
+fn is_endless_reference(after: &[u8]) -> bool {
+    let name = after.strip_prefix(b"#").unwrap_or(after);
+    let longest = name.get(..=MAX_REFERENCE);
+    longest.is_some_and(|name| name.iter().all(u8::is_ascii_alphanumeric))
 }
 
 /// The end of a tag's kept attributes, and the end of the tag: before its `>`, or at the end of the page.
 struct TagEnd {
+    /// The end of its name.
+    named: usize,
     within: usize,
     end: usize,
+    /// The number of its attributes.
+    count: usize,
 }
 
 fn tag_at(bytes: &[u8], start: usize) -> TagEnd {
@@ -65,6 +170,7 @@ fn tag_at(bytes: &[u8], start: usize) -> TagEnd {
     let is_name = |byte: u8| !is_space(byte) && byte != b'/' && byte != b'>';
     let mut at = skip(start + 1, &|byte| byte == b'/');
     at = skip(at, &is_name);
+    let named = at;
     let (mut within, mut count) = (at, 0);
     loop {
         at = skip(at, &|byte| is_space(byte) || byte == b'/');
@@ -84,8 +190,10 @@ fn tag_at(bytes: &[u8], start: usize) -> TagEnd {
     }
     let fits = count <= MAX_ATTRIBUTES && at - start <= MAX_BYTES;
     TagEnd {
+        named,
         within: if fits { at } else { within },
         end: at,
+        count,
     }
 }
 
@@ -104,7 +212,7 @@ fn value_end(bytes: &[u8], at: usize) -> usize {
 mod tests {
     use std::borrow::Cow;
 
-    use super::{LimitedPage, MAX_BYTES, limit_tags};
+    use super::{LimitedPage, MAX_ATTRIBUTES, MAX_BYTES, MAX_INDENTS, limit_tags};
 
     #[test]
     fn w3_a_tag_keeps_a_thousand_attributes_and_64_kib() {
@@ -156,5 +264,43 @@ mod tests {
         // A million attributes: with quadratic cost this would not end.
         let html = format!("<p{}>", " a".repeat(1_000_000));
         assert_eq!(limit_tags(&html).html.len(), "<p>".len() + 2_000);
+    }
+
+    #[test]
+    fn n3_what_the_parser_would_gather_over_the_page_is_limited() {
+        let merged: String = (0..5_000).map(|n| format!("<html a{n}>")).collect();
+        let limited = limit_tags(&merged).html.into_owned();
+        assert_eq!(limited.matches(" a").count(), MAX_ATTRIBUTES);
+        assert_eq!(limited.matches("<html").count(), 5_000);
+        let bodies = "<BODY a=1 b=2>".repeat(501);
+        assert_eq!(limit_tags(&bodies).html.matches("a=1").count(), 500);
+        for (before, after) in [
+            ("a &amp; b &nbsp;".to_owned(), None),
+            (format!("&{}", "a".repeat(64)), None),
+            (
+                format!("x &{} y", "a".repeat(65)),
+                Some(format!("x &amp;{} y", "a".repeat(65))),
+            ),
+            (
+                format!("&#x{}", "1".repeat(70)),
+                Some(format!("&amp;#x{}", "1".repeat(70))),
+            ),
+        ] {
+            assert_eq!(
+                limit_tags(&before).html,
+                after.unwrap_or(before.clone()),
+                "{before}"
+            );
+        }
+        let quotes = format!(
+            "{}x{}",
+            "<blockquote>".repeat(500),
+            "</blockquote>".repeat(500)
+        );
+        let limited = limit_tags(&quotes).html.into_owned();
+        assert_eq!(limited.matches("<blockquote>").count(), MAX_INDENTS);
+        assert_eq!(limited.matches("</blockquote>").count(), MAX_INDENTS);
+        let flat = "<ul><li>x</li></ul>".repeat(1_000);
+        assert_eq!(limit_tags(&flat).html, flat);
     }
 }

@@ -1,12 +1,13 @@
 //! `UnconfinedReader`: reads files on threads of this process, for a program that runs entirely in a container.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::sync::{Semaphore, oneshot};
+use haft::bounds::ShareKey;
+use tokio::sync::oneshot;
 
-use super::{MAX_READERS, PageReader, ReadError, ReadPage, ReadTask, STACK_BYTES, read_here};
+use super::slots::ReaderSlots;
+use super::{PageReader, ReadError, ReadPage, ReadTask, STACK_BYTES, read_here};
 use crate::web::network::BoxFuture;
 
 /// Maximum time that a call waits for one file. The thread continues.
@@ -15,22 +16,15 @@ const FILE_TIMEOUT: Duration = Duration::from_secs(15);
 /// Reads files on threads of this process. A hostile file can occupy a thread and use memory without limit, so use this only for
 /// tests and for a program that is confined by other means. Otherwise use
 /// [`JailedReader`](super::JailedReader).
-#[derive(Debug, Clone)]
-pub struct UnconfinedReader(Arc<Semaphore>);
-
-impl Default for UnconfinedReader {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_READERS)))
-    }
-}
+#[derive(Debug, Clone, Default)]
+pub struct UnconfinedReader(ReaderSlots);
 
 impl UnconfinedReader {
-    async fn run(&self, task: ReadTask, file: Bytes) -> Result<ReadPage, ReadError> {
+    async fn run(&self, task: ReadTask, file: Bytes, who: ShareKey) -> Result<ReadPage, ReadError> {
         let late = || ReadError("it takes too long to read".to_owned());
         let (send, receive) = oneshot::channel();
-        let permits = Arc::clone(&self.0);
+        let permit = self.0.take(&who).await?;
         let work = async move {
-            let permit = permits.acquire_owned().await.map_err(|_| late())?;
             let thread = std::thread::Builder::new()
                 .name("haft-reader".to_owned())
                 .stack_size(STACK_BYTES);
@@ -52,7 +46,12 @@ impl UnconfinedReader {
 }
 
 impl PageReader for UnconfinedReader {
-    fn read(&self, task: ReadTask, file: Bytes) -> BoxFuture<'_, Result<ReadPage, ReadError>> {
-        Box::pin(self.run(task, file))
+    fn read(
+        &self,
+        task: ReadTask,
+        file: Bytes,
+        who: ShareKey,
+    ) -> BoxFuture<'_, Result<ReadPage, ReadError>> {
+        Box::pin(self.run(task, file, who))
     }
 }
