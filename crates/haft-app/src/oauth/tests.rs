@@ -212,12 +212,9 @@ async fn check_all(server: &ResourceServer, rows: Vec<Row>) {
     }
 }
 
-#[tokio::test]
-async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others() {
-    let issuer = Issuer::start();
-    let (ec, ed) = (Signer::ec(), Signer::ed());
-    // A secret key that anyone with the public key would know, and keys that verify nothing here.
-    let others = [
+/// Returns a secret key that anyone with the public key would know, and keys that verify nothing here.
+fn unusable_keys(ec: &Signer) -> [Value; 4] {
+    [
         json!({"kty": "oct", "kid": "secret", "k": encode(b"0123456789abcdef0123456789abcdef")}),
         json!({"kty": "EC", "crv": "P-256", "kid": "enc", "use": "enc", "x": "", "y": ""}),
         json!({"kty": 5}),
@@ -226,8 +223,14 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
             "key_ops",
             json!(["deriveKey"]),
         ),
-    ];
-    issuer.publish(&[&[ec.jwk("one"), ed.jwk("two")][..], &others].concat());
+    ]
+}
+
+#[tokio::test]
+async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others() {
+    let issuer = Issuer::start();
+    let (ec, ed) = (Signer::ec(), Signer::ed());
+    issuer.publish(&[&[ec.jwk("one"), ed.jwk("two")][..], &unusable_keys(&ec)].concat());
     let server = issuer.server(KeyRefresh::default());
     let good = claims(&issuer);
     let header = |alg: &str, kid: &str| json!({"alg": alg, "kid": kid, "typ": "at+jwt"});

@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_class_is_full_when_enough_principals_hold_their_share() {
         let limit = ConcurrencyLimit::new(&shares());
-        let held: Vec<_> = (0..FULL_SHARES + 1)
+        let held: Vec<_> = (0..=FULL_SHARES)
             .map(|number| std::iter::from_fn(|| limit.take(&client(number))).collect::<Vec<_>>())
             .collect();
         let counts: Vec<_> = held.iter().map(Vec::len).collect();
