@@ -61,7 +61,7 @@ impl Default for ServerLimits {
             message_bytes: 4 << 20,
             page: 200,
             in_flight: 1024,
-            calls: 256,
+            calls: 512,
             reads: 32,
             body_bytes: 64 << 20,
             answer_bytes: 64 << 20,

@@ -28,8 +28,9 @@ pub(crate) async fn watch_tokens(app: App, mcp: McpService) {
         let counting = tokens.counting();
         // What cannot be read now admits nobody, but ends nothing either.
         if counting.is_some() && counting != seen {
-            mcp.end_clients(|principal, opened| tokens.lapse(principal, opened).is_some());
+            // Requests first: a call that ends withdraws its own, and says no more of why.
             end_requests(&app, &tokens).await;
+            mcp.end_clients(|principal, opened| tokens.lapse(principal, opened).is_some());
             seen = counting;
         }
         tokio::time::sleep(INTERVAL).await;

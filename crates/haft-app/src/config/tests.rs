@@ -389,6 +389,7 @@ fn what_is_wrong_is_told_with_its_layer() {
         (
             Layers {
                 workspace: "[policy]\nprofil = 1",
+                trusted: true,
                 ..Layers::default()
             },
             "haft.toml:2:1",

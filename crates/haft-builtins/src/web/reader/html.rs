@@ -129,13 +129,17 @@ mod tests {
         for page in pages {
             for format in [PageFormat::Markdown, PageFormat::Text, PageFormat::Html] {
                 let html = page.clone();
-                let done = std::thread::Builder::new()
+                let cut = std::thread::Builder::new()
                     .stack_size(crate::web::reader::STACK_BYTES)
                     .spawn(move || convert(&html, URL, format).cut)
                     .unwrap()
                     .join()
                     .unwrap();
-                assert!(done.is_some(), "{format:?} {}", &page[..60]);
+                // What indents is flattened, so that all of its text is there.
+                let is_flat = ["<blockquote", "<ul>", "<ol>"]
+                    .iter()
+                    .any(|tag| page.contains(tag));
+                assert_ne!(cut.is_some(), is_flat, "{format:?} {}", &page[..60]);
             }
         }
     }
