@@ -1,5 +1,6 @@
 //! `network.proxy`: the proxy for haft's own requests, from settings.
 
+#[cfg(feature = "s3")]
 use std::sync::Arc;
 
 #[cfg(feature = "s3")]
