@@ -7,7 +7,7 @@ use haft_files::paths::segments;
 
 mod names;
 
-use names::{ENDINGS, Kind};
+use names::{ENDINGS, ProtectedKind};
 
 /// The protected name of a git repository's folder.
 pub(crate) const GIT: &str = ".git";
@@ -24,8 +24,9 @@ pub struct ProtectedName {
 /// Returns the names that a file tool may read but not write, at any depth, compared case-insensitively.
 pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
     let of = |is_folder| move |path: &'static str| ProtectedName { path, is_folder };
-    let folders = names::of_kind(Kind::Folder);
-    let files = names::of_kind(Kind::File).chain(haft_shell::STARTUP_FILES.iter().copied());
+    let folders = names::of_kind(ProtectedKind::Folder);
+    let files =
+        names::of_kind(ProtectedKind::File).chain(haft_shell::STARTUP_FILES.iter().copied());
     folders.map(of(true)).chain(files.map(of(false)))
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft::bounds::{ConcurrencyLimit, ConcurrencyPermit, ShareKey};
+use haft::call::Principal;
 use haft::clock;
 use tokio::time::Instant;
 
@@ -54,6 +55,16 @@ pub(super) struct ClientSession {
 }
 
 impl ClientSession {
+    /// Ends what runs for it if its principal no longer counts; returns whether that is so.
+    pub(super) fn revoke(&self, is_over: &impl Fn(&Principal, i128) -> bool) -> bool {
+        let principal = self.share.principal.as_ref();
+        let over = principal.is_some_and(|principal| is_over(principal, self.opened));
+        if over {
+            self.run.session.cancel();
+        }
+        over
+    }
+
     pub(super) fn new(run: Arc<ClientRun>, share: ShareKey) -> Arc<Self> {
         Arc::new(Self {
             run,

@@ -107,14 +107,7 @@ impl ClientSessions {
 
     /// Ends what principals that no longer count have open, with what runs for them.
     pub(crate) fn revoke(&self, is_over: &impl Fn(&Principal, i128) -> bool) {
-        self.end_where(|session| {
-            let principal = session.share.principal.as_ref();
-            let over = principal.is_some_and(|principal| is_over(principal, session.opened));
-            if over {
-                session.run.session.cancel();
-            }
-            over
-        });
+        self.end_where(|session| session.revoke(is_over));
     }
 
     fn end_where(&self, ends: impl Fn(&Arc<ClientSession>) -> bool) {

@@ -2,7 +2,7 @@
 
 /// What a protected name is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ProtectedKind {
     /// A folder, with everything in it.
     Folder,
     File,
@@ -10,7 +10,7 @@ pub(super) enum Kind {
 
 /// A protected name.
 pub(super) struct ProtectedRow {
-    kind: Kind,
+    kind: ProtectedKind,
     path: &'static str,
     /// The program that starts with it, and where that is documented.
     #[cfg_attr(not(test), expect(dead_code, reason = "for who reads the table"))]
@@ -18,13 +18,13 @@ pub(super) struct ProtectedRow {
 }
 
 const fn folder(path: &'static str, program: &'static str, source: &'static str) -> ProtectedRow {
-    let kind = Kind::Folder;
+    let kind = ProtectedKind::Folder;
     let source = (program, source);
     ProtectedRow { kind, path, source }
 }
 
 const fn file(path: &'static str, program: &'static str, source: &'static str) -> ProtectedRow {
-    let kind = Kind::File;
+    let kind = ProtectedKind::File;
     let source = (program, source);
     ProtectedRow { kind, path, source }
 }
@@ -312,7 +312,7 @@ pub(super) const ENDINGS: &[(&str, &str)] = &[
 ];
 
 /// Returns the names of a kind.
-pub(super) fn of_kind(kind: Kind) -> impl Iterator<Item = &'static str> {
+pub(super) fn of_kind(kind: ProtectedKind) -> impl Iterator<Item = &'static str> {
     ROWS.iter()
         .filter(move |row| row.kind == kind)
         .map(|row| row.path)

@@ -44,8 +44,8 @@ pub(super) fn open(folder: BorrowedFd<'_>, lookup: &Lookup<'_>) -> Result<OwnedF
         root = openat(CWD, "/", FOLDER, Mode::empty())?;
         start = root.as_fd();
     }
-    let mut walk = Walk::new(start, lookup)?;
-    let mut rest = Names::of(path);
+    let mut walk = BeneathWalk::new(start, lookup)?;
+    let mut rest = PathNames::of(path);
     loop {
         let name = rest.names.pop_front();
         // Only slashes: the root itself.
@@ -84,13 +84,13 @@ fn check(lookup: &Lookup<'_>) -> Result<()> {
 }
 
 /// The names that are still to be looked up.
-struct Names {
+struct PathNames {
     names: VecDeque<OsString>,
     /// Whether a slash follows the last one, which then must be a folder.
     slash: bool,
 }
 
-impl Names {
+impl PathNames {
     fn of(path: &OsStr) -> Self {
         let bytes = path.as_bytes();
         let names = bytes.split(|byte| *byte == b'/');
@@ -123,7 +123,7 @@ enum Step {
 }
 
 /// A walk, and the folder that it is in.
-struct Walk<'a> {
+struct BeneathWalk<'a> {
     lookup: &'a Lookup<'a>,
     start: BorrowedFd<'a>,
     /// The current folder, if it is not the one at the start.
@@ -136,7 +136,7 @@ struct Walk<'a> {
     steps: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> BeneathWalk<'a> {
     fn new(start: BorrowedFd<'a>, lookup: &'a Lookup<'a>) -> Result<Self> {
         let one_mount = lookup.resolve.contains(ResolveFlags::NO_XDEV);
         Ok(Self {

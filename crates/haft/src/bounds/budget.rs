@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::bounds::shares::Ledger;
+use crate::bounds::shares::ShareLedger;
 use crate::bounds::{CallerClass, PrincipalShares, ShareKey};
 
 /// A number of bytes that many holders share.
@@ -15,7 +15,7 @@ use crate::bounds::{CallerClass, PrincipalShares, ShareKey};
 pub struct ByteBudget {
     own: usize,
     /// Counts the shared bytes in use.
-    ledger: Arc<Ledger>,
+    ledger: Arc<ShareLedger>,
     /// Whose share it is.
     who: ShareKey,
 }
@@ -32,7 +32,7 @@ impl ByteBudget {
     pub fn new(shared: usize, own: usize) -> Arc<Self> {
         Arc::new(Self {
             own,
-            ledger: Ledger::new(shared, shared),
+            ledger: ShareLedger::new(shared, shared),
             who: CallerClass::Operator.into(),
         })
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::bounds::shares::Ledger;
+use crate::bounds::shares::ShareLedger;
 use crate::bounds::{PrincipalShares, ShareKey};
 
 /// Limits how many callers of each class, and of each principal, may do something at once.
@@ -12,7 +12,7 @@ pub struct ConcurrencyLimit(PrincipalShares);
 /// One place, returned when dropped.
 #[derive(Debug)]
 pub struct ConcurrencyPermit {
-    ledger: Arc<Ledger>,
+    ledger: Arc<ShareLedger>,
     who: ShareKey,
 }
 

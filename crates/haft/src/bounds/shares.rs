@@ -36,11 +36,11 @@ impl From<CallerClass> for ShareKey {
 
 /// The units of one resource that callers may hold, by class and by principal. Clones count together.
 #[derive(Debug, Clone)]
-pub struct PrincipalShares(Shares<Arc<Ledger>>);
+pub struct PrincipalShares(Shares<Arc<ShareLedger>>);
 
 /// The units of one class that are held.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct ShareLedger {
     /// Maximum number of units for all principals together.
     most: usize,
     /// Maximum number of units for each principal.
@@ -62,15 +62,15 @@ impl PrincipalShares {
     /// and the operator are one principal each.
     pub fn by_principal(each: Shares<usize>) -> Self {
         Self(Shares {
-            strangers: Ledger::new(each.strangers, each.strangers),
-            clients: Ledger::new(each.clients.saturating_mul(FULL_SHARES), each.clients),
-            operator: Ledger::new(each.operator, each.operator),
+            strangers: ShareLedger::new(each.strangers, each.strangers),
+            clients: ShareLedger::new(each.clients.saturating_mul(FULL_SHARES), each.clients),
+            operator: ShareLedger::new(each.operator, each.operator),
         })
     }
 
     /// Creates this many units for each class, where its callers are one principal or cannot be told apart.
     pub fn by_class(most: Shares<usize>) -> Self {
-        Self(most.map(|most| Ledger::new(most, most)))
+        Self(most.map(|most| ShareLedger::new(most, most)))
     }
 
     /// Returns the units that this caller holds.
@@ -83,12 +83,12 @@ impl PrincipalShares {
         self.held(who) >= self.of(who).each
     }
 
-    pub(super) fn of(&self, who: &ShareKey) -> &Arc<Ledger> {
+    pub(super) fn of(&self, who: &ShareKey) -> &Arc<ShareLedger> {
         self.0.of(who.class)
     }
 }
 
-impl Ledger {
+impl ShareLedger {
     pub(super) fn new(most: usize, each: usize) -> Arc<Self> {
         Arc::new(Self {
             most,

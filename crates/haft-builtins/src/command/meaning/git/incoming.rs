@@ -65,7 +65,7 @@ impl IncomingFile {
 
 /// A reason why not all that a repository gets can be judged.
 #[derive(Debug)]
-pub(in crate::command) struct Doubt {
+pub(in crate::command) struct IncomingDoubt {
     /// The changed path that is asked about.
     pub(in crate::command) carrier: PathBuf,
     /// The reason, as a clause.
@@ -77,7 +77,7 @@ pub(in crate::command) struct Incoming<'s> {
     /// The files that it gets or loses.
     pub(in crate::command) files: Vec<IncomingFile>,
     /// Why there may be more.
-    pub(in crate::command) doubts: Vec<Doubt>,
+    pub(in crate::command) doubts: Vec<IncomingDoubt>,
     known: Option<KnownFiles<'s>>,
 }
 
@@ -184,7 +184,7 @@ impl<'s> IncomingReader<'s> {
         let doubts = &mut self.found.doubts;
         if doubts.len() < MAX_DOUBTS && !doubts.iter().any(|doubt| doubt.why == why) {
             let carrier = carrier.to_owned();
-            doubts.push(Doubt { carrier, why });
+            doubts.push(IncomingDoubt { carrier, why });
         }
     }
 

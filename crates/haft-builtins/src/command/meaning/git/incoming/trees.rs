@@ -33,7 +33,7 @@ impl TreeAt {
 }
 
 /// A folder whose entries are to be compared.
-struct Folder {
+struct TreeFolder {
     path: Vec<u8>,
     depth: usize,
     before: Vec<Option<ObjectId>>,
@@ -52,7 +52,7 @@ pub(super) fn new_entries(
 ) -> Result<Vec<NewEntry>, String> {
     let TreeAt { path, tree: after } = after;
     let mut found = Vec::new();
-    let mut left = vec![Folder {
+    let mut left = vec![TreeFolder {
         path,
         depth: 0,
         before: before.iter().copied().map(Some).collect(),
@@ -74,9 +74,9 @@ type Entries = BTreeMap<Vec<u8>, TreeEntry>;
 
 fn compare(
     store: &ObjectDatabase<'_>,
-    folder: &Folder,
+    folder: &TreeFolder,
     found: &mut Vec<NewEntry>,
-    left: &mut Vec<Folder>,
+    left: &mut Vec<TreeFolder>,
 ) -> Result<(), String> {
     let after = entries(store, folder.after)?;
     let before: Vec<Entries> = folder
@@ -108,7 +108,7 @@ fn compare(
         let after = folder_of(is);
         if after.is_some() || all_had_folder {
             let depth = folder.depth + 1;
-            left.push(Folder {
+            left.push(TreeFolder {
                 path,
                 depth,
                 before,
