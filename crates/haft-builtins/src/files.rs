@@ -13,8 +13,11 @@ use haft::policy::join_words;
 use haft::workspace::{ResolvedPath, Workspace, WorkspaceView};
 use sha2::{Digest, Sha256};
 
+mod charset;
 pub mod check;
 pub mod edit;
+mod format;
+mod lines;
 pub mod patch;
 mod preview;
 pub mod read;

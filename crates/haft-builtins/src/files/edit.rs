@@ -9,7 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 
+use crate::files::charset::MARK;
 use crate::files::check::{FileCheck, syntax};
+use crate::files::format::StoredText;
 use crate::files::read::whole;
 use crate::files::seen::Purpose;
 use crate::files::splice::{SpliceError, TextEdit, splice};
@@ -64,22 +66,46 @@ pub fn edit_file(
     }
     let (old, stamp) = whole(files, &place, MAX_EDITED)?;
     let path = place.display();
-    let (new, applied) = splice(&old, &input.edits).map_err(|e| splice_failure(&path, &e))?;
+    let old = StoredText::read(&path, old)?;
+    let (new, applied) = edited(&path, &old, &input.edits)?;
     let written = caller
         .changer
-        .write(&place, &new, WriteMode::Overwrite, Some(&stamp))?;
-    let sha256 = sha256(&new);
+        .write(&place, &new.bytes, WriteMode::Overwrite, Some(&stamp))?;
+    let sha256 = sha256(&new.bytes);
     files
         .seen
         .note(&caller.run, place.real(), written.stamp, &sha256);
     let data = EditFileData {
         applied,
         sha256,
-        diff: diff(&path, &old, &new),
-        check: syntax(&path, &new).map(|(_, check)| check),
+        diff: diff(&path, old.text(), new.text()),
+        check: syntax(&path, new.parsed()).map(|(_, check)| check),
         path,
     };
     Ok((data, place))
+}
+
+/// Returns a file with edits applied, and how many places were replaced.
+pub(crate) fn edited(
+    path: &str,
+    old: &StoredText,
+    edits: &[TextEdit],
+) -> Result<(StoredText, usize), ToolError> {
+    let bare = old.is_marked().then(|| without_mark(edits));
+    let edits = bare.as_deref().unwrap_or(edits);
+    let (text, applied) = splice(old.text(), edits).map_err(|e| splice_failure(path, &e))?;
+    Ok((old.with_text(path, text)?, applied))
+}
+
+/// Returns edits without the byte-order mark that some programs show in a file's first line.
+fn without_mark(edits: &[TextEdit]) -> Vec<TextEdit> {
+    let bare = |text: &str| text.strip_prefix(MARK).unwrap_or(text).to_owned();
+    let edits = edits.iter().map(|edit| TextEdit {
+        find: edit.find.as_deref().map(bare),
+        replace: bare(&edit.replace),
+        ..edit.clone()
+    });
+    edits.collect()
 }
 
 /// Returns the unified diff of two texts, with three lines of context.

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::check::{FileCheck, syntax};
 use crate::files::edit::diff;
+use crate::files::format::StoredText;
 use crate::files::patch::parse::parse;
 use crate::files::patch::plan::{SectionFiles, SectionPlan, plan, targets};
 use crate::files::patch::section::{PatchError, SectionAction};
 use crate::files::{FileCaller, Files, sha256};
 
 mod fit;
-mod lines;
 mod names;
 mod parse;
 mod plan;
@@ -138,16 +138,17 @@ pub(crate) fn preview(
     for planned in &planned {
         let SectionFiles { from, to } = &planned.target;
         let place = from.as_ref().or(to.as_ref());
-        let before = from.is_some().then_some(planned.old.as_slice());
-        let after = planned.new.as_deref();
+        let before = from.as_ref().map(|_| &planned.old);
+        let after = planned.new.as_ref();
         let name = place.map(ResolvedPath::display).unwrap_or_default();
         let target = place.map(ResolvedPath::claim).transpose()?;
-        let change = FileChange::hashed(name, before, after)
+        let change = FileChange::hashed(name, before.map(bytes), after.map(bytes))
             .leading_to(target.and_then(|claim| claim.target));
         let change = match to {
             Some(to) if from.is_some() => change.moved(to.display()),
             _ => change,
         };
+        let (before, after) = (before.map(StoredText::text), after.map(StoredText::text));
         preview.add(change, before.into(), after.into());
     }
     Ok(preview.into_changes())
@@ -182,6 +183,10 @@ pub fn apply_patch(
     Ok((ApplyPatchData { files }, places))
 }
 
+fn bytes(text: &StoredText) -> &[u8] {
+    &text.bytes
+}
+
 fn done(planned: SectionPlan<'_>) -> (PatchedFile, Option<ResolvedPath>) {
     let SectionPlan {
         section,
@@ -207,14 +212,16 @@ fn done(planned: SectionPlan<'_>) -> (PatchedFile, Option<ResolvedPath>) {
     let file = PatchedFile {
         action,
         from,
-        sha256: new.as_deref().map(sha256),
+        sha256: new.as_ref().map(|new| sha256(&new.bytes)),
         added,
         removed,
         diff: new
-            .as_deref()
+            .as_ref()
             .filter(|_| shows)
-            .map(|new| diff(&path, &old, new)),
-        check: new.as_deref().and_then(|new| Some(syntax(&path, new)?.1)),
+            .map(|new| diff(&path, old.text(), new.text())),
+        check: new
+            .as_ref()
+            .and_then(|new| Some(syntax(&path, new.parsed())?.1)),
         notes,
         path,
     };

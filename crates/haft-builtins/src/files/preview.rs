@@ -5,12 +5,12 @@ use haft::approval::preview::{ChangeSide, FileChange, Preview};
 use haft::error::ToolError;
 use haft::workspace::{EntryKind, ResolvedPath};
 
-use crate::files::edit::{EditFileInput, MAX_EDITED};
+use crate::files::edit::{EditFileInput, MAX_EDITED, edited};
+use crate::files::format::StoredText;
 use crate::files::patch::{self, ApplyPatchInput};
 use crate::files::read::whole;
-use crate::files::splice::splice;
 use crate::files::transfer::{DeleteFileInput, MoveFileInput};
-use crate::files::write::{OnExisting, WriteFileInput};
+use crate::files::write::{OnExisting, WriteFileInput, overwritten};
 use crate::files::{FileCaller, Files};
 
 type FilePreview = Result<Vec<FileChange>, ToolError>;
@@ -30,23 +30,38 @@ fn now(files: &Files, place: &ResolvedPath) -> Result<Option<Vec<u8>>, ToolError
 
 pub(crate) fn write(files: &Files, input: &WriteFileInput) -> FilePreview {
     let place = files.workspace.place(&input.path)?;
-    let before = now(files, &place)?;
-    let mut after = Vec::new();
-    if input.mode == OnExisting::Append {
-        after.extend(before.iter().flatten());
-    }
-    after.extend_from_slice(input.content.as_bytes());
-    let change = FileChange::new(place.display(), before.as_deref(), Some(&after));
-    Ok(vec![change.leading_to(place.claim()?.target)])
+    let path = place.display();
+    let before = now(files, &place)?.map(StoredText::read_to_replace);
+    let after = match (&before, input.mode) {
+        (Some(before), OnExisting::Append) => before.extended(&path, &input.content)?,
+        (Some(before), _) => overwritten(&path, before.bytes.clone(), &input.content)?,
+        (None, _) => StoredText::new(input.content.as_bytes().to_vec()),
+    };
+    let change = FileChange::hashed(
+        path,
+        before.as_ref().map(|text| &text.bytes[..]),
+        Some(&after.bytes),
+    );
+    let change = change.leading_to(place.claim()?.target);
+    let before = before.as_ref().map(StoredText::text);
+    Ok(shown(change, before, after.text()))
+}
+
+/// Returns the preview of one change, with the texts of both sides in UTF-8.
+fn shown(change: FileChange, before: Option<&[u8]>, after: &[u8]) -> Vec<FileChange> {
+    let mut preview = Preview::default();
+    preview.add(change, before.into(), Some(after).into());
+    preview.into_changes()
 }
 
 pub(crate) fn edit(files: &Files, input: &EditFileInput) -> FilePreview {
     let place = files.workspace.existing(&input.path)?;
-    let (before, _) = whole(files, &place, MAX_EDITED)?;
-    let to_error = |e| ToolError::failed(format!("{e}"));
-    let (after, _) = splice(&before, &input.edits).map_err(to_error)?;
-    let change = FileChange::new(place.display(), Some(&before), Some(&after));
-    Ok(vec![change.leading_to(place.claim()?.target)])
+    let path = place.display();
+    let before = StoredText::read(&path, whole(files, &place, MAX_EDITED)?.0)?;
+    let (after, _) = edited(&path, &before, &input.edits)?;
+    let change = FileChange::hashed(path, Some(&before.bytes), Some(&after.bytes));
+    let change = change.leading_to(place.claim()?.target);
+    Ok(shown(change, Some(before.text()), after.text()))
 }
 
 pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> FilePreview {

@@ -1,7 +1,9 @@
 //! `read_file`: a range of lines of a text file, streamed in bounded memory.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 
+use encoding_rs_io::DecodeReaderBytesBuilder;
 use haft::error::ToolError;
 use haft::result::ToolResult;
 use haft::workspace::{FileStamp, ResolvedPath};
@@ -9,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::files::charset::{Charset, CharsetScan};
 use crate::files::text::{SNIFF, clip, is_binary, media_type, with_separators};
 use crate::files::{FileCaller, Files};
 use haft::text::hex;
@@ -69,8 +72,8 @@ pub struct ReadFileData {
 }
 
 /// The findings of one pass over a file.
+#[derive(Default)]
 struct ReadPass {
-    hasher: Sha256,
     total_lines: u64,
     /// True if the bytes so far end inside a line.
     open_line: bool,
@@ -81,6 +84,30 @@ struct ReadPass {
     cut: Option<u64>,
     /// True if the current line is too long, so that the rest of it is dropped.
     cutting: bool,
+}
+
+/// A file's bytes on their way to the reader, hashed and looked at as they pass.
+struct RawBytes<R> {
+    from: R,
+    hasher: Sha256,
+    scan: CharsetScan,
+}
+
+impl<R: Read> Read for RawBytes<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.from.read(buffer)?;
+        self.hasher.update(&buffer[..count]);
+        self.scan.push(&buffer[..count]);
+        Ok(count)
+    }
+}
+
+/// How a file's text is stored.
+struct StoredAs {
+    charset: Charset,
+    marked: bool,
+    /// Whether some bytes are not characters.
+    damaged: bool,
 }
 
 /// Reads a range of lines; calls `stop` between blocks.
@@ -94,37 +121,41 @@ pub fn read_file(
     stop: &dyn Fn() -> bool,
 ) -> Result<ToolResult, ToolError> {
     let place = caller.reads(caller.view.existing(&input.path)?)?;
-    let open = files.workspace.read(&place)?;
-    let bad = |e: std::io::Error| ToolError::failed(format!("read {:?}: {e}", place.display()));
-    let mut reader = BufReader::with_capacity(64 * 1024, open.file);
-    let head = reader.fill_buf().map_err(bad)?;
-    let binary = is_binary(head).then(|| media_type(&head[..head.len().min(SNIFF)]));
-    let mut pass = ReadPass {
+    let mut open = files.workspace.read(&place)?;
+    let bad = |e: io::Error| ToolError::failed(format!("read {:?}: {e}", place.display()));
+    let mut head = Vec::new();
+    let mut first = open.file.by_ref().take(SNIFF as u64);
+    first.read_to_end(&mut head).map_err(bad)?;
+    let marked = Charset::by_mark(&head);
+    let binary = (marked.is_none() && is_binary(&head)).then(|| media_type(&head));
+    let mut raw = RawBytes {
+        from: head.as_slice().chain(open.file),
         hasher: Sha256::new(),
-        total_lines: 0,
-        open_line: false,
-        kept: Vec::new(),
-        lines: 0,
-        full: false,
-        cut: None,
-        cutting: false,
+        scan: CharsetScan::default(),
     };
+    let mut pass = ReadPass::default();
     let (start, most) = match binary {
         Some(_) => (1, 0),
         None => (input.start_line, input.max_lines),
     };
-    pass.run(&mut reader, start, most, stop).map_err(bad)?;
+    pass.run_as(marked, &mut raw, start..start.saturating_add(most), stop)
+        .map_err(bad)?;
     if stop() {
         return Err(cancelled());
     }
-    let sha256 = hex(&pass.hasher.clone().finalize());
+    let sha256 = hex(&raw.hasher.finalize());
     let (run, seen) = (&caller.run, &files.seen);
     if let Some(media_type) = binary {
         let result = binary_result(&place, &open.stamp, sha256.clone(), media_type)?;
         seen.note_named(run, place.real(), open.stamp, &sha256);
         return Ok(result);
     }
-    let result = text_result(&place, input, pass, &sha256)?;
+    let stored = StoredAs {
+        charset: marked.unwrap_or_else(|| raw.scan.charset()),
+        marked: marked.is_some(),
+        damaged: raw.scan.has_stray(),
+    };
+    let result = text_result(&place, input, &stored, pass, &sha256)?;
     // A file whose content was not returned does not count as read.
     seen.note(run, place.real(), open.stamp, &sha256);
     Ok(result)
@@ -135,21 +166,43 @@ pub(crate) fn cancelled() -> ToolError {
 }
 
 impl ReadPass {
-    /// Hashes and counts everything, and keeps the requested lines.
+    /// Reads a file with this mark, if any. The mark is no part of the first line.
+    fn run_as(
+        &mut self,
+        marked: Option<Charset>,
+        raw: &mut impl Read,
+        lines: Range<u64>,
+        stop: &dyn Fn() -> bool,
+    ) -> io::Result<()> {
+        let Some(marked) = marked else {
+            return self.run(raw, lines, stop);
+        };
+        let mut mark = vec![0; marked.mark().len()];
+        raw.read_exact(&mut mark)?;
+        match marked.encoding() {
+            None => self.run(raw, lines, stop),
+            Some(encoding) => {
+                let mut decoded = DecodeReaderBytesBuilder::new();
+                decoded.encoding(Some(encoding)).bom_sniffing(false);
+                self.run(&mut decoded.build(raw), lines, stop)
+            }
+        }
+    }
+
+    /// Counts everything, and keeps the requested lines.
     fn run(
         &mut self,
-        from: &mut impl BufRead,
-        start: u64,
-        most: u64,
+        from: &mut impl Read,
+        lines: Range<u64>,
         stop: &dyn Fn() -> bool,
-    ) -> std::io::Result<()> {
-        let end = start.saturating_add(most);
+    ) -> io::Result<()> {
+        let mut from = BufReader::with_capacity(64 * 1024, from);
+        let Range { start, end } = lines;
         loop {
             let block = from.fill_buf()?;
             if block.is_empty() || stop() {
                 break;
             }
-            self.hasher.update(block);
             let size = block.len();
             let mut rest = block;
             // Line by line while lines are wanted; the rest is only counted.
@@ -234,6 +287,7 @@ fn binary_result(
 fn text_result(
     place: &ResolvedPath,
     input: &ReadFileInput,
+    stored: &StoredAs,
     pass: ReadPass,
     sha256: &str,
 ) -> Result<ToolResult, ToolError> {
@@ -243,15 +297,11 @@ fn text_result(
         return Err(ToolError::invalid_arguments(message));
     }
     let mut notes = Vec::new();
-    let text = match String::from_utf8(pass.kept) {
-        Ok(text) => text,
-        Err(error) => {
-            notes.push(
-                "some bytes are not UTF-8 and are shown as U+FFFD; the file itself is unchanged"
-                    .to_owned(),
-            );
-            String::from_utf8_lossy(error.as_bytes()).into_owned()
-        }
+    notes.extend(stored.note());
+    let text = match (stored.charset, String::from_utf8(pass.kept)) {
+        (_, Ok(text)) => text,
+        (Charset::Windows1252, Err(error)) => Charset::Windows1252.decode_lossy(error.as_bytes()),
+        (_, Err(error)) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
     };
     if let Some(line) = pass.cut {
         notes.push(format!(
@@ -286,6 +336,44 @@ fn text_result(
         ..ToolResult::text(text)
     };
     result.with_summary(summary).with_data_for_programs(&data)
+}
+
+impl StoredAs {
+    /// Says how the text is stored, if not as plain UTF-8.
+    fn note(&self) -> Option<String> {
+        let name = self.charset.name();
+        match (self.charset, self.marked) {
+            (Charset::Utf8, _) if self.damaged => Some(
+                "some bytes are not UTF-8 and are shown as U+FFFD; the file itself is unchanged"
+                    .to_owned(),
+            ),
+            (Charset::Utf8, false) => None,
+            (Charset::Utf8, true) => Some(
+                "the file begins with a byte-order mark, which is not shown; changes keep it"
+                    .to_owned(),
+            ),
+            (Charset::Windows1252, _) => Some(format!(
+                "the file is not UTF-8 and is shown as {name}; changes keep that"
+            )),
+            (..) => Some(format!(
+                "the file is {name} with a byte-order mark; changes keep that"
+            )),
+        }
+    }
+}
+
+/// Reads the beginning of a file, at most so many bytes.
+pub(crate) fn beginning(
+    files: &Files,
+    place: &ResolvedPath,
+    most: u64,
+) -> Result<Vec<u8>, ToolError> {
+    let open = files.workspace.read(place)?;
+    let mut bytes = Vec::new();
+    open.file.take(most).read_to_end(&mut bytes).map_err(|e| {
+        ToolError::failed(format!("read {:?}: {e}", place.display())).with_source(e)
+    })?;
+    Ok(bytes)
 }
 
 /// Reads a whole file for an edit.

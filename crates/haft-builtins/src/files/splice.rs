@@ -1,10 +1,13 @@
 //! Edits as replacements of byte ranges of a text: all found first, then applied together or not at all.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::files::lines::{LineEnding, keep_endings, usual_in};
 
 /// Maximum number of places that one edit may match.
 const MAX_PLACES: usize = 10_000;
@@ -96,8 +99,13 @@ struct Splice {
 /// [`SpliceError`] names the edit: its text does not occur, or more than once, its lines do not exist, or two edits overlap.
 pub fn splice(text: &[u8], edits: &[TextEdit]) -> Result<(Vec<u8>, usize), SpliceError> {
     let mut splices = Vec::new();
+    let source = SourceText {
+        bytes: text,
+        usual: usual_in(text),
+        lf: OnceCell::new(),
+    };
     for (index, edit) in edits.iter().enumerate() {
-        places(text, index + 1, edit, &mut splices)?;
+        places(&source, index + 1, edit, &mut splices)?;
     }
     splices.sort_by_key(|s| (s.range.start, s.range.end, s.edit));
     for pair in splices.windows(2) {
@@ -119,8 +127,51 @@ pub fn splice(text: &[u8], edits: &[TextEdit]) -> Result<(Vec<u8>, usize), Splic
     Ok((new, splices.len()))
 }
 
+/// The text that edits refer to.
+struct SourceText<'a> {
+    bytes: &'a [u8],
+    /// The ending that most lines have, which new lines get.
+    usual: LineEnding,
+    /// The text with LF for each CR LF, and where each CR was in it; made when it is needed.
+    lf: OnceCell<(Vec<u8>, Vec<usize>)>,
+}
+
+impl SourceText<'_> {
+    /// Returns where a text occurs, at most [`MAX_PLACES`] times: exactly, or else with CR LF where it has LF.
+    fn find(&self, find: &str) -> Vec<Range<usize>> {
+        let (text, needle) = (self.bytes, find.as_bytes());
+        let exact = memmem::find_iter(text, needle).take(MAX_PLACES);
+        // A line ends with both characters, or it would keep the CR alone.
+        let whole = |at: usize| {
+            let within = needle.starts_with(b"\n") && text[..at].ends_with(b"\r");
+            at - usize::from(within)..at + needle.len()
+        };
+        let found: Vec<_> = exact.map(whole).collect();
+        if !found.is_empty() || needle.contains(&b'\r') || !needle.contains(&b'\n') {
+            return found;
+        }
+        let (lf, removed) = self.lf.get_or_init(|| without_cr(text));
+        let back = |at: usize| at + removed.partition_point(|cr| *cr < at);
+        let found = memmem::find_iter(lf, needle).take(MAX_PLACES);
+        found.map(|at| back(at)..back(at + needle.len())).collect()
+    }
+}
+
+/// Returns a text with LF for each CR LF, and the place in it of each LF that had a CR.
+fn without_cr(text: &[u8]) -> (Vec<u8>, Vec<usize>) {
+    let (mut lf, mut removed) = (Vec::with_capacity(text.len()), Vec::new());
+    let mut from = 0;
+    for at in memmem::find_iter(text, b"\r\n") {
+        lf.extend_from_slice(&text[from..at]);
+        removed.push(lf.len());
+        from = at + 1;
+    }
+    lf.extend_from_slice(&text[from..]);
+    (lf, removed)
+}
+
 fn places(
-    text: &[u8],
+    text: &SourceText<'_>,
     number: usize,
     edit: &TextEdit,
     into: &mut Vec<Splice>,
@@ -141,27 +192,17 @@ fn places(
 }
 
 fn splice_by_text(
-    text: &[u8],
+    text: &SourceText<'_>,
     number: usize,
     edit: &TextEdit,
     find: &str,
     into: &mut Vec<Splice>,
 ) -> Result<(), SpliceError> {
-    let mut needle = find.as_bytes().to_vec();
-    let mut replace = edit.replace.as_bytes().to_vec();
-    let find_all = |needle: &[u8]| -> Vec<usize> {
-        memmem::find_iter(text, needle).take(MAX_PLACES).collect()
-    };
-    let mut found = find_all(&needle);
-    if found.is_empty() && memmem::find(text, b"\r\n").is_some() {
-        // Models write LF; a file with CR LF keeps its own line endings.
-        needle = with_crlf(&needle);
-        replace = with_crlf(&replace);
-        found = find_all(&needle);
-    }
+    let found = text.find(find);
+    let bytes = text.bytes;
     match found.len() {
         0 => {
-            let near = near_line(text, find);
+            let near = near_line(bytes, find);
             return Err(SpliceError::Absent { edit: number, near });
         }
         1 => {}
@@ -173,7 +214,7 @@ fn splice_by_text(
             let lines = found
                 .iter()
                 .take(10)
-                .map(|at| line_of(text, *at).to_string());
+                .map(|at| line_of(bytes, at.start).to_string());
             let mut lines = lines.collect::<Vec<_>>().join(", ");
             if count > 10 {
                 lines.push_str(", …");
@@ -186,21 +227,27 @@ fn splice_by_text(
         }
         _ => {}
     }
-    into.extend(found.into_iter().map(|at| Splice {
+    let replace = edit.replace.as_bytes();
+    into.extend(found.into_iter().map(|range| Splice {
         edit: number,
-        range: at..at + needle.len(),
-        text: replace.clone(),
+        text: if find.contains('\r') {
+            replace.to_vec()
+        } else {
+            keep_endings(&bytes[range.clone()], replace, text.usual).into_owned()
+        },
+        range,
     }));
     Ok(())
 }
 
 fn splice_by_lines(
-    text: &[u8],
+    source: &SourceText<'_>,
     number: usize,
     lines: Range<u64>,
     edit: &TextEdit,
     into: &mut Vec<Splice>,
 ) -> Result<(), SpliceError> {
+    let text = source.bytes;
     let mut starts = vec![0];
     starts.extend(memchr::memchr_iter(b'\n', text).map(|at| at + 1));
     if starts.last() == Some(&text.len()) {
@@ -220,13 +267,12 @@ fn splice_by_lines(
     }
     let start = starts.get(first - 1).copied().unwrap_or(text.len());
     let end = starts.get(last).copied().unwrap_or(text.len());
-    let crlf = memmem::find(text, b"\r\n").is_some();
-    let newline: &[u8] = if crlf { b"\r\n" } else { b"\n" };
-    let mut new = edit.replace.as_bytes().to_vec();
-    if crlf && memmem::find(&new, b"\r\n").is_none() {
-        new = with_crlf(&new);
-    }
+    let newline: &[u8] = match source.usual {
+        LineEnding::CrLf => b"\r\n",
+        LineEnding::Lf | LineEnding::Open => b"\n",
+    };
     let old = &text[start..end.max(start)];
+    let mut new = keep_endings(old, edit.replace.as_bytes(), source.usual).into_owned();
     // Lines stay separate: only the last line of the file may lack an ending.
     let last_open = end == text.len() && !text.is_empty() && !text.ends_with(b"\n");
     if !new.is_empty() && !new.ends_with(b"\n") && (!last_open || old.is_empty()) {
@@ -241,17 +287,6 @@ fn splice_by_lines(
         text: new,
     });
     Ok(())
-}
-
-fn with_crlf(text: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    for (i, byte) in text.iter().enumerate() {
-        if *byte == b'\n' && (i == 0 || text[i - 1] != b'\r') {
-            out.push(b'\r');
-        }
-        out.push(*byte);
-    }
-    out
 }
 
 fn line_of(text: &[u8], at: usize) -> usize {
@@ -312,6 +347,24 @@ mod tests {
         check("a b c", &[find("c", ""), find("a", "z")], Ok("z b "));
         check("aaa", &[all("a", "bb")], Ok("bbbbbb"));
         check("a\r\nb\r\n", &[find("a\nb", "x\ny")], Ok("x\r\ny\r\n"));
+        check("a\r\nb\r\n", &[find("b", "x\ny")], Ok("a\r\nx\r\ny\r\n"));
+        check(
+            "a\r\nb\r\n",
+            &[find("\nb", "\nx\ny")],
+            Ok("a\r\nx\r\ny\r\n"),
+        );
+        check("a\r\nb\r\n", &[find("\nb", "c")], Ok("ac\r\n"));
+        check(
+            "a\r\nb\nc\r\n",
+            &[find("a\nb\nc", "a\nx\nc")],
+            Ok("a\r\nx\r\nc\r\n"),
+        );
+        check(
+            "a\r\nb\nc\n",
+            &[find("a\nb\nc", "a\nb\nx")],
+            Ok("a\r\nb\nx\n"),
+        );
+        check("a\r\nb\r\n", &[find("a\r\n", "a\n")], Ok("a\nb\r\n"));
         check("a\nb", &[find("", "x")], Err("edit 1: find is empty"));
         check(
             "x",

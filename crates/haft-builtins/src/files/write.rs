@@ -2,12 +2,15 @@
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
-use haft::workspace::{ResolvedPath, WriteMode};
+use haft::workspace::{EntryKind, ResolvedPath, WriteMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::files::charset::Charset;
 use crate::files::check::{FileCheck, syntax};
-use crate::files::read::whole;
+use crate::files::edit::MAX_EDITED;
+use crate::files::format::StoredText;
+use crate::files::read::{beginning, whole};
 use crate::files::seen::Purpose;
 use crate::files::text::with_separators;
 use crate::files::{FileCaller, Files, sha256};
@@ -52,6 +55,9 @@ pub struct WriteFileData {
     pub sha256: String,
     /// Whether the file is new.
     pub created: bool,
+    /// What was kept of the old file's encoding, if it is not UTF-8 with LF: `UTF-16LE, byte-order mark, CR LF`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
     /// Whether it is well-formed, for kinds of file that are checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<FileCheck>,
@@ -84,34 +90,56 @@ pub fn write_file(
             .seen
             .require(&caller.run, workspace, &place, Purpose::Change)
             .is_ok();
-    let mut whole_text = None;
-    let (content, mode, expected) = match input.mode {
+    let path = place.display();
+    let (new, mode, expected) = match input.mode {
         OnExisting::Append if there => {
-            let (mut text, stamp) = whole(files, &place, MAX_APPENDED)?;
-            text.extend_from_slice(input.content.as_bytes());
-            let text: &[u8] = whole_text.insert(text);
-            (text, WriteMode::Overwrite, Some(stamp))
+            let (bytes, stamp) = whole(files, &place, MAX_APPENDED)?;
+            let new = appended(&path, bytes, &input.content)?;
+            (new, WriteMode::Overwrite, Some(stamp))
         }
-        OnExisting::Create => (input.content.as_bytes(), WriteMode::Create, None),
-        _ => (input.content.as_bytes(), WriteMode::Overwrite, expected),
+        OnExisting::Overwrite if place.kind() == Some(EntryKind::File) => {
+            let bytes = beginning(files, &place, MAX_EDITED)?;
+            let new = overwritten(&path, bytes, &input.content)?;
+            (new, WriteMode::Overwrite, expected)
+        }
+        OnExisting::Create => (plain(&input.content), WriteMode::Create, None),
+        _ => (plain(&input.content), WriteMode::Overwrite, expected),
     };
     let written = caller
         .changer
-        .write(&place, content, mode, expected.as_ref())?;
-    let sha256 = sha256(content);
+        .write(&place, &new.bytes, mode, expected.as_ref())?;
+    let sha256 = sha256(&new.bytes);
     if known {
         files
             .seen
             .note(&caller.run, place.real(), written.stamp, &sha256);
     }
     let data = WriteFileData {
-        path: place.display(),
         bytes: written.stamp.bytes(),
         sha256,
         created: written.created,
-        check: syntax(&place.display(), content).map(|(_, check)| check),
+        kept: new.kept().filter(|_| !written.created),
+        check: syntax(&path, new.parsed()).map(|(_, check)| check),
+        path,
     };
     Ok((data, place))
+}
+
+fn plain(text: &str) -> StoredText {
+    StoredText::new(text.as_bytes().to_vec())
+}
+
+/// Returns a file with a text added at its end.
+pub(crate) fn appended(path: &str, old: Vec<u8>, more: &str) -> Result<StoredText, ToolError> {
+    StoredText::read_to_replace(old).extended(path, more)
+}
+
+/// Returns what a file becomes if its text is replaced. What was not text becomes a new text file.
+pub(crate) fn overwritten(path: &str, old: Vec<u8>, text: &str) -> Result<StoredText, ToolError> {
+    if Charset::of(&old).is_none() {
+        return Ok(plain(text));
+    }
+    StoredText::read_to_replace(old).replaced(path, text)
 }
 
 /// Builds the result for the caller.
@@ -123,6 +151,10 @@ pub(crate) fn result(data: &WriteFileData) -> Result<ToolResult, ToolError> {
         with_separators(data.bytes)
     );
     let summary = text.clone();
+    if let Some(kept) = &data.kept {
+        text.push_str("\nkept as the file had it: ");
+        text.push_str(kept);
+    }
     if let Some(check) = &data.check {
         text.push('\n');
         text.push_str(&check.sentence("the file's syntax"));

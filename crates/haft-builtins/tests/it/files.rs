@@ -113,7 +113,7 @@ async fn what_is_no_text_is_named_and_not_shown() {
         (b"\x89PNG\r\n\x1a\n\0\0\0", "image/png"),
         (b"\x7fELF\0\0", "application/x-executable"),
         (b"abc\0def", "application/octet-stream"),
-        (b"\xff\xfeh\0i\0", "text/plain; charset=utf-16le"),
+        (b"\xff\xfeh\0i\xdc", "text/plain; charset=utf-16le"),
     ];
     for (bytes, media_type) in rows {
         scene.put("bin", bytes);
@@ -123,9 +123,9 @@ async fn what_is_no_text_is_named_and_not_shown() {
         assert_eq!(got["bytes"], bytes.len());
         assert!(outcome.text().contains("is not text"), "{}", outcome.text());
     }
-    scene.put("latin", b"caf\xe9\n");
-    let outcome = scene.call("read_file", json!({"path": "latin"})).await;
-    assert!(outcome.text().starts_with("caf\u{fffd}\n"));
+    scene.put("damaged", b"\xc3\xa9\xc3\xa9 caf\xe9\n");
+    let outcome = scene.call("read_file", json!({"path": "damaged"})).await;
+    assert!(outcome.text().starts_with("éé caf\u{fffd}\n"));
     assert!(outcome.notes[0].contains("not UTF-8"));
 }
 

@@ -10,6 +10,7 @@ mod agreement;
 mod bad_input;
 mod commands;
 mod discover;
+mod encodings;
 mod files;
 mod full_disk;
 mod grants;

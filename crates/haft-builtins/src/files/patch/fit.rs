@@ -1,6 +1,6 @@
 //! Applies hunks to a text: finds each place, then joins all lines again.
 
-use crate::files::patch::lines::{MAX_LINES, TextLine, join, split, usual};
+use crate::files::lines::{MAX_LINES, TextLine, join, split, usual};
 use crate::files::patch::section::{Hunk, HunkLine, HunkLineKind};
 use crate::files::patch::seek::{HashedText, MatchLevel};
 

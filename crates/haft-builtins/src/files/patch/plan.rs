@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use haft::error::ToolError;
 use haft::workspace::{EntryKind, FileStamp, FileUpdate, ResolvedPath, Workspace, WorkspaceError};
 
+use crate::files::charset::MARK;
 use crate::files::edit::MAX_EDITED;
+use crate::files::format::StoredText;
 use crate::files::patch::fit::{FitError, PatchedText, fit};
 use crate::files::patch::section::{Hunk, Section, SectionAction};
 use crate::files::read::{cancelled, whole};
@@ -31,10 +33,10 @@ pub(super) struct SectionFiles {
 pub(super) struct SectionPlan<'p> {
     pub(super) section: &'p Section<'p>,
     pub(super) target: SectionFiles,
-    /// The text before.
-    pub(super) old: Vec<u8>,
-    /// The text after; `None` for a deleted file.
-    pub(super) new: Option<Vec<u8>>,
+    /// The file before.
+    pub(super) old: StoredText,
+    /// The file after; `None` if it is deleted.
+    pub(super) new: Option<StoredText>,
     pub(super) added: usize,
     pub(super) removed: usize,
     pub(super) notes: Vec<String>,
@@ -48,14 +50,16 @@ impl SectionPlan<'_> {
         let (from, to) = (self.target.from.as_ref(), self.target.to.as_ref());
         let made = to.map(|place| FileUpdate {
             place,
-            content: self.new.as_deref(),
+            content: self.new.as_ref().map(|new| &*new.bytes),
             expected: None,
             like: from,
             mode: None,
         });
         let changed = from.map(|place| FileUpdate {
             place,
-            content: self.new.as_deref().filter(|_| to.is_none()),
+            content: (self.new.as_ref())
+                .filter(|_| to.is_none())
+                .map(|new| &*new.bytes),
             expected: self.stamp,
             like: None,
             mode: None,
@@ -118,7 +122,8 @@ pub(super) fn plan<'p>(
         target.from = target.from.map(|from| caller.changes(from)).transpose()?;
         target.to = target.to.map(|to| caller.changes(to)).transpose()?;
         let one = plan_section(files, section, target, caller, stop)?;
-        total += one.old.len() as u64 + one.new.as_ref().map_or(0, |new| new.len() as u64);
+        let size = |text: &StoredText| text.bytes.len() as u64;
+        total += size(&one.old) + one.new.as_ref().map_or(0, size);
         if total > MAX_TOTAL {
             let most = with_separators(MAX_TOTAL);
             let message = format!("the patch's files have more than {most} bytes together");
@@ -148,7 +153,20 @@ fn plan_section<'p>(
         stamp = Some(now);
     }
     let path = section.path.as_str();
-    let fitted = |hunks: &[Hunk<'_>]| fit(&old, hunks, stop).map_err(|e| fit_failure(path, &e));
+    // A file that only moves or goes may hold anything.
+    let old = match &section.action {
+        SectionAction::Update { hunks, .. } | SectionAction::Delete { hunks }
+            if hunks.is_empty() =>
+        {
+            StoredText::read_to_replace(old)
+        }
+        _ => StoredText::read(path, old)?,
+    };
+    let fitted = |hunks: &[Hunk<'_>]| {
+        let bare = old.is_marked().then(|| without_mark(hunks));
+        let hunks = bare.as_deref().unwrap_or(hunks);
+        fit(old.text(), hunks, stop).map_err(|e| fit_failure(path, &e))
+    };
     let (after, keeps) = match &section.action {
         SectionAction::Add { lines, ends } => (added(lines, *ends), true),
         SectionAction::Update { hunks, .. } => (fitted(hunks)?, true),
@@ -160,16 +178,31 @@ fn plan_section<'p>(
         return Err(ToolError::failed(message)
             .with_advice("read it again; to keep the rest, update the file"));
     }
+    let new = match &section.action {
+        _ if !keeps => None,
+        SectionAction::Add { .. } => Some(StoredText::new(after.text)),
+        SectionAction::Update { hunks, .. } if hunks.is_empty() => Some(old.clone()),
+        _ => Some(old.with_text(path, after.text)?),
+    };
     Ok(SectionPlan {
         section,
         target,
         old,
-        new: keeps.then_some(after.text),
+        new,
         added: after.added,
         removed: after.removed,
         notes: after.notes,
         stamp,
     })
+}
+
+/// Returns hunks without the byte-order mark that some programs show in a file's first line.
+fn without_mark<'p>(hunks: &[Hunk<'p>]) -> Vec<Hunk<'p>> {
+    let mut hunks = hunks.to_vec();
+    for op in hunks.iter_mut().flat_map(|hunk| &mut hunk.ops) {
+        op.text = op.text.strip_prefix(MARK).unwrap_or(op.text);
+    }
+    hunks
 }
 
 /// Reads the file as it is, if this caller may change it.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::hash::{BuildHasher, RandomState};
 
-use crate::files::patch::lines::TextLine;
+use crate::files::lines::TextLine;
 
 /// How closely lines match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

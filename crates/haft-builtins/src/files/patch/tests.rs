@@ -444,7 +444,7 @@ fn a_patch_is_bounded() {
     ] {
         assert!(parse(&patch).unwrap_err().to_string().contains(expect));
     }
-    let lines = "\n".repeat(super::lines::MAX_LINES + 1);
+    let lines = "\n".repeat(crate::files::lines::MAX_LINES + 1);
     check(&lines, &update("@@\n+x"), Err("more than 2000000 lines"));
 }
 
