@@ -18,7 +18,10 @@ use crate::files::patch::plan::{SectionFiles, SectionPlan, plan, targets};
 use crate::files::patch::section::{PatchError, SectionAction};
 use crate::files::{FileCaller, Files, sha256};
 
+mod body;
+mod claimed;
 mod fit;
+mod indent;
 mod names;
 mod parse;
 mod plan;

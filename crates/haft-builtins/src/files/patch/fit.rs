@@ -1,6 +1,10 @@
 //! Applies hunks to a text: finds each place, then joins all lines again.
 
+use std::borrow::Cow;
+
 use crate::files::lines::{MAX_LINES, TextLine, join, split, usual};
+use crate::files::patch::claimed::{ClaimedLines, LineOverlap};
+use crate::files::patch::indent::added_lines;
 use crate::files::patch::section::{Hunk, HunkLine, HunkLineKind};
 use crate::files::patch::seek::{HashedText, MatchLevel};
 
@@ -32,6 +36,15 @@ pub(super) enum FitError {
         count: usize,
         places: String,
     },
+    /// Another hunk already changes its lines.
+    #[error(
+        "the hunks at lines {first} and {line} of the patch overlap, at line {place} of the file"
+    )]
+    Overlap {
+        line: usize,
+        first: usize,
+        place: usize,
+    },
     #[error("the file has more than {MAX_LINES} lines")]
     TooLong,
     #[error("the call was cancelled")]
@@ -40,13 +53,27 @@ pub(super) enum FitError {
 
 /// The place where a hunk applies.
 struct HunkPosition<'h, 'a> {
+    hunk: &'h Hunk<'a>,
     start: usize,
+    /// One past the last line that the hunk shows.
+    end: usize,
     level: MatchLevel,
     /// The hunk's lines, without final blank lines that the file does not have.
     ops: &'h [HunkLine<'a>],
 }
 
-/// Applies hunks, which are in the order of the text. Calls `stop` before each.
+/// Where a hunk is searched.
+#[derive(Clone, Copy)]
+struct HunkSearch<'s> {
+    /// The first line to consider.
+    from: usize,
+    /// How far the hunk before was from where it says.
+    drift: isize,
+    /// The lines of the hunks that have a place.
+    claimed: &'s ClaimedLines,
+}
+
+/// Applies hunks, which may be in any order. Calls `stop` before each.
 pub(super) fn fit(
     old: &[u8],
     hunks: &[Hunk<'_>],
@@ -55,45 +82,70 @@ pub(super) fn fit(
     // A patch that shows a CR is meant literally; otherwise new lines end as the file's lines do.
     let shows_cr = |hunk: &Hunk<'_>| hunk.ops.iter().any(|op| op.text.ends_with('\r'));
     let lines = split(old, hunks.iter().any(shows_cr)).ok_or(FitError::TooLong)?;
-    let usual = usual(&lines);
     let text = HashedText::new(&lines);
     let mut fitted = PatchedText::default();
-    let mut new = Vec::with_capacity(lines.len());
-    let mut open = old.last().is_some_and(|last| *last != b'\n');
-    let (mut at, mut drift) = (0, 0);
+    let mut placed = Vec::with_capacity(hunks.len());
+    let (mut from, mut drift, mut claimed) = (0, 0, ClaimedLines::default());
     for hunk in hunks {
         if stop() {
             return Err(FitError::Stopped);
         }
-        let spot = place(&text, hunk, at, drift)?;
+        let search = HunkSearch {
+            from,
+            drift,
+            claimed: &claimed,
+        };
+        let spot = place_anywhere(&text, hunk, search)?;
         if let Some(stated) = hunk.stated {
             drift = distance(stated, spot.start);
         }
         fitted.note(hunk, &spot, drift);
-        new.extend_from_slice(&lines[at..spot.start]);
-        at = spot.start;
-        for op in spot.ops {
-            match op.kind {
-                HunkLineKind::Keep => new.push(lines[at]),
-                HunkLineKind::Remove => fitted.removed += 1,
-                HunkLineKind::Add => {
-                    fitted.added += 1;
-                    let text = op.text.as_bytes();
-                    new.push(TextLine { text, end: usual });
-                }
-            }
-            at += usize::from(op.kind != HunkLineKind::Add);
-        }
-        if at == lines.len() && (hunk.old_open || hunk.new_open) {
-            open = hunk.new_open;
-        }
+        from = spot.end;
+        claimed.claim(spot.start, spot.end, hunk.line);
+        placed.push(spot);
     }
-    new.extend_from_slice(&lines[at..]);
-    fitted.text = join(&new, usual, open);
+    placed.sort_by_key(|spot| (spot.start, spot.end));
+    fitted.apply(old, &lines, &placed);
     Ok(fitted)
 }
 
 impl PatchedText {
+    /// Joins the lines of the text and of the hunks, which are in the text's order.
+    fn apply(&mut self, old: &[u8], lines: &[TextLine<'_>], placed: &[HunkPosition<'_, '_>]) {
+        let usual = usual(lines);
+        let added = placed.iter().map(|spot| match spot.level {
+            MatchLevel::Exact | MatchLevel::Trailing => spot.added_as_written(),
+            MatchLevel::Outer | MatchLevel::Marks => added_lines(spot.ops, &lines[spot.start..]),
+        });
+        let added: Vec<Vec<Cow<'_, [u8]>>> = added.collect();
+        let mut new = Vec::with_capacity(lines.len());
+        let mut open = old.last().is_some_and(|last| *last != b'\n');
+        let mut at = 0;
+        for (spot, added) in placed.iter().zip(&added) {
+            new.extend_from_slice(&lines[at..spot.start]);
+            at = spot.start;
+            let mut added = added.iter();
+            for op in spot.ops {
+                match op.kind {
+                    HunkLineKind::Keep => new.push(lines[at]),
+                    HunkLineKind::Remove => self.removed += 1,
+                    HunkLineKind::Add => {
+                        self.added += 1;
+                        let text = added.next().map_or(&b""[..], |text| text);
+                        new.push(TextLine { text, end: usual });
+                    }
+                }
+                at += usize::from(op.kind != HunkLineKind::Add);
+            }
+            let hunk = spot.hunk;
+            if at == lines.len() && (hunk.old_open || hunk.new_open) {
+                open = hunk.new_open;
+            }
+        }
+        new.extend_from_slice(&lines[at..]);
+        self.text = join(&new, usual, open);
+    }
+
     fn note(&mut self, hunk: &Hunk<'_>, spot: &HunkPosition<'_, '_>, drift: isize) {
         let mut differences = Vec::new();
         if spot.level != MatchLevel::Exact {
@@ -118,46 +170,107 @@ fn distance(from: usize, to: usize) -> isize {
     if to < from { -far } else { far }
 }
 
-/// Finds the place of a hunk, at or after line `from`.
+impl<'h, 'a> HunkPosition<'h, 'a> {
+    fn new(hunk: &'h Hunk<'a>, start: usize, level: MatchLevel, ops: &'h [HunkLine<'a>]) -> Self {
+        let shown = ops.iter().filter(|op| op.kind != HunkLineKind::Add).count();
+        Self {
+            hunk,
+            start,
+            end: start + shown,
+            level,
+            ops,
+        }
+    }
+
+    fn added_as_written(&self) -> Vec<Cow<'a, [u8]>> {
+        let added = self.ops.iter().filter(|op| op.kind == HunkLineKind::Add);
+        added.map(|op| Cow::Borrowed(op.text.as_bytes())).collect()
+    }
+}
+
+fn overlap(hunk: &Hunk<'_>, other: LineOverlap) -> FitError {
+    FitError::Overlap {
+        line: hunk.line,
+        first: other.first,
+        place: other.place,
+    }
+}
+
+/// Finds the place of a hunk: below the one before it in the patch, else anywhere.
+fn place_anywhere<'h, 'a>(
+    text: &HashedText<'_>,
+    hunk: &'h Hunk<'a>,
+    search: HunkSearch<'_>,
+) -> Result<HunkPosition<'h, 'a>, FitError> {
+    let old: Vec<&[u8]> = hunk.before().map(|op| op.text.as_bytes()).collect();
+    let stated = stated_place(text, hunk, &old, search);
+    if let Some(at) = stated.filter(|_| hunk.anchors.is_empty()) {
+        return Ok(HunkPosition::new(hunk, at, MatchLevel::Exact, &hunk.ops));
+    }
+    let below = place(text, hunk, &old, search);
+    let exact = |spot: &HunkPosition<'_, '_>| spot.level == MatchLevel::Exact;
+    if search.from == 0 || below.as_ref().is_ok_and(exact) {
+        return below;
+    }
+    let anywhere = place(text, hunk, &old, HunkSearch { from: 0, ..search });
+    match (below, anywhere) {
+        // Which of the two is meant is not certain.
+        (Ok(below), Ok(other)) if other.level < below.level => {
+            Err(ambiguous(hunk, &[other.start, below.start]))
+        }
+        (Err(FitError::Absent { .. } | FitError::Overlap { .. }), anywhere) => anywhere,
+        (below, _) => below,
+    }
+}
+
+/// Returns the line that a hunk states, if it has the hunk's lines exactly and no other hunk has them.
+fn stated_place(
+    text: &HashedText<'_>,
+    hunk: &Hunk<'_>,
+    old: &[&[u8]],
+    search: HunkSearch<'_>,
+) -> Option<usize> {
+    let at = hunk.stated?.saturating_add_signed(search.drift);
+    let ends = || !hunk.at_end || at + old.len() == text.lines.len();
+    let fits = !old.is_empty() && text.is_at(old, at) && ends();
+    let free = || search.claimed.overlap(at, at + old.len()).is_none();
+    (fits && free()).then_some(at)
+}
+
+/// Finds the place of a hunk with these old lines, at or after the line that the search begins at.
 fn place<'h, 'a>(
     text: &HashedText<'_>,
     hunk: &'h Hunk<'a>,
-    from: usize,
-    drift: isize,
+    old: &[&'a [u8]],
+    search: HunkSearch<'_>,
 ) -> Result<HunkPosition<'h, 'a>, FitError> {
-    let (start, sure) = after_anchors(text, hunk, from)?;
+    let (start, sure) = after_anchors(text, hunk, search.from)?;
     let anchor = AnchorMatch { start, sure };
     let stated = hunk
         .stated
-        .map(|stated| stated.saturating_add_signed(drift));
-    let old: Vec<&[u8]> = hunk.before().map(|op| op.text.as_bytes()).collect();
-    let spot = |start, level, ops| HunkPosition { start, level, ops };
+        .map(|stated| stated.saturating_add_signed(search.drift));
+    let spot = |start, level, ops| HunkPosition::new(hunk, start, level, ops);
     if old.is_empty() {
         let start = insertion(text, hunk, anchor, stated)?;
-        return Ok(spot(start, MatchLevel::Exact, &hunk.ops[..]));
+        return match search.claimed.overlap(start, start) {
+            Some(other) => Err(overlap(hunk, other)),
+            None => Ok(spot(start, MatchLevel::Exact, &hunk.ops[..])),
+        };
     }
-    let ends = |at: usize| !hunk.at_end || at + old.len() == text.lines.len();
-    if let Some(at) = stated.filter(|at| *at >= start && ends(*at) && text.is_at(&old, *at)) {
+    if let Some(at) = stated_place(text, hunk, old, search).filter(|at| *at >= start) {
         return Ok(spot(at, MatchLevel::Exact, &hunk.ops[..]));
     }
-    let (mut ops, mut pattern) = (&hunk.ops[..], &old[..]);
-    let (mut level, mut found) = text.find(pattern, start);
-    // A blank line before the next header may not belong to the hunk.
-    while found.is_empty()
-        && hunk.stated.is_none()
-        && let [rest @ .., last] = ops
-        && last.kind == HunkLineKind::Keep
-        && last.text.is_empty()
-        && pattern.len() > 1
-    {
-        (ops, pattern) = (rest, &pattern[..pattern.len() - 1]);
-        (level, found) = text.find(pattern, start);
-    }
+    let (ops, pattern, (level, mut found)) = find(text, hunk, old, start);
     if hunk.at_end {
         found.retain(|at| at + pattern.len() == text.lines.len());
     }
+    let taken = found.first().copied();
+    found.retain(|at| search.claimed.overlap(*at, at + pattern.len()).is_none());
     match (&found[..], stated) {
-        ([], _) => Err(absent(text, hunk, &old, from)),
+        ([], _) => {
+            let other = taken.and_then(|at| search.claimed.overlap(at, at + pattern.len()));
+            Err(other.map_or_else(|| absent(text, hunk, old), |other| overlap(hunk, other)))
+        }
         ([one], _) => Ok(spot(*one, level, ops)),
         (many, Some(stated)) => {
             let far = |at: &usize| at.abs_diff(stated);
@@ -172,6 +285,32 @@ fn place<'h, 'a>(
     }
 }
 
+/// The lines of a hunk, those that the file must have, and the places that have them.
+type FoundLines<'f, 'h, 'a> = (&'h [HunkLine<'a>], &'f [&'a [u8]], (MatchLevel, Vec<usize>));
+
+/// Finds a hunk's lines from a line on, without blank lines at its end if the file has none there.
+fn find<'f, 'h, 'a>(
+    text: &HashedText<'_>,
+    hunk: &'h Hunk<'a>,
+    old: &'f [&'a [u8]],
+    start: usize,
+) -> FoundLines<'f, 'h, 'a> {
+    let (mut ops, mut pattern) = (&hunk.ops[..], old);
+    let mut found = text.find(pattern, start);
+    // A blank line before the next header may not belong to the hunk.
+    while found.1.is_empty()
+        && !hunk.counted
+        && let [rest @ .., last] = ops
+        && last.kind == HunkLineKind::Keep
+        && last.text.is_empty()
+        && pattern.len() > 1
+    {
+        (ops, pattern) = (rest, &pattern[..pattern.len() - 1]);
+        found = text.find(pattern, start);
+    }
+    (ops, pattern, found)
+}
+
 /// Returns the line to search from, which is the last anchor, and whether the anchors are unambiguous.
 fn after_anchors(
     text: &HashedText<'_>,
@@ -181,7 +320,7 @@ fn after_anchors(
     let (mut at, mut sure) = (from, false);
     for (index, anchor) in hunk.anchors.iter().enumerate() {
         let after = if index == 0 { at } else { at + 1 };
-        let found = text.anchor(anchor, after);
+        let found = anchor_places(text, anchor, after);
         let Some(first) = found.first() else {
             let anchor: String = anchor.chars().take(60).collect();
             return Err(FitError::Absent {
@@ -195,6 +334,15 @@ fn after_anchors(
         at = *first;
     }
     Ok((at, sure))
+}
+
+/// Returns the lines that an anchor names, also one that is closed as in `@@ LINE @@`.
+fn anchor_places(text: &HashedText<'_>, anchor: &str, from: usize) -> Vec<usize> {
+    let found = text.anchor(anchor, from);
+    match anchor.trim_end().strip_suffix("@@") {
+        Some(bare) if found.is_empty() => text.anchor(bare.trim_end(), from),
+        _ => found,
+    }
 }
 
 /// The place that a hunk's anchors lead to.
@@ -223,7 +371,9 @@ fn insertion(
             ),
         }),
         (None, Some(_)) if !hunk.at_end && sure => Ok(start + 1),
-        (None, Some(anchor)) if !hunk.at_end => Err(ambiguous(hunk, &text.anchor(anchor, 0))),
+        (None, Some(anchor)) if !hunk.at_end => {
+            Err(ambiguous(hunk, &anchor_places(text, anchor, 0)))
+        }
         _ => Ok(end),
     }
 }
@@ -241,14 +391,9 @@ fn ambiguous(hunk: &Hunk<'_>, places: &[usize]) -> FitError {
     }
 }
 
-fn absent(text: &HashedText<'_>, hunk: &Hunk<'_>, old: &[&[u8]], from: usize) -> FitError {
+fn absent(text: &HashedText<'_>, hunk: &Hunk<'_>, old: &[&[u8]]) -> FitError {
     let why = if hunk.at_end {
         "its lines are not the file's last".to_owned()
-    } else if let Some(earlier) = text.find(old, 0).1.first().filter(|_| from > 0) {
-        format!(
-            "its lines are at line {}, before where the hunk above it ends; hunks go in the file's order",
-            earlier + 1
-        )
     } else {
         match text.nearest(old) {
             Some((at, alike)) if alike < old.len() => {

@@ -1,12 +1,14 @@
 //! Parses a patch in either format, which its first lines determine.
 
-use crate::files::patch::section::{PatchError, PatchReader, Section, SectionAction};
+use crate::files::patch::section::{PatchError, PatchReader, Section, SectionAction, clipped};
 use crate::files::patch::{unified, v4a};
 
 /// Maximum size of a patch, in bytes.
 pub(super) const MAX_PATCH: usize = 4 << 20;
 /// Maximum number of sections per patch: each holds a folder and a file open while it is applied.
 const MAX_SECTIONS: usize = 200;
+/// Maximum number of wrappings around a patch: a here-document in a fence is two.
+const MAX_WRAPS: usize = 4;
 /// Maximum number of hunks per patch.
 const MAX_HUNKS: usize = 10_000;
 
@@ -17,7 +19,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section<'_>>, PatchError> {
         return Err(PatchError::new(1, what));
     }
     let lines = lines(patch);
-    let lines = unwrap_patch(&lines);
+    let lines = unwrap_patch(&lines)?;
     let mut reader = PatchReader::new(lines);
     reader.skip_blank();
     let sections = match reader.peek() {
@@ -65,23 +67,73 @@ fn lines(patch: &str) -> Vec<(usize, &str)> {
         .collect()
 }
 
-/// Removes what models put around a patch: a code fence, or the command and delimiter of a here-document.
-fn unwrap_patch<'l, 'a>(lines: &'l [(usize, &'a str)]) -> &'l [(usize, &'a str)] {
+/// Removes what models put around a patch: code fences, the command and delimiters of a here-document.
+fn unwrap_patch<'l, 'a>(
+    lines: &'l [(usize, &'a str)],
+) -> Result<&'l [(usize, &'a str)], PatchError> {
+    let mut inner = lines;
+    for _ in 0..MAX_WRAPS {
+        match unwrap_once(inner)? {
+            Some(next) => inner = next,
+            None => break,
+        }
+    }
+    Ok(inner)
+}
+
+/// Removes one wrapping; `None` if there is none. A blank line at the end of an unwrapped patch may belong to a hunk.
+fn unwrap_once<'l, 'a>(
+    lines: &'l [(usize, &'a str)],
+) -> Result<Option<&'l [(usize, &'a str)]>, PatchError> {
     let full = |(_, line): &(usize, &str)| !line.trim().is_empty();
     let (Some(first), Some(last)) = (lines.iter().position(full), lines.iter().rposition(full))
     else {
-        return &[];
+        return Ok(None);
     };
-    let inner = &lines[first..=last];
-    let (open, close) = (inner[0].1.trim(), inner[inner.len() - 1].1.trim());
-    let fence = open.starts_with("```") && close == "```";
-    let word = open.rsplit_once("<<").map(|(_, word)| word);
-    let word = word.map(|word| word.trim_matches(['\'', '"']));
-    let here = word.is_some_and(|word| !word.is_empty() && word == close);
-    if inner.len() > 2 && (fence || here) {
-        &inner[1..inner.len() - 1]
-    } else {
-        // A blank line at the end may belong to a hunk.
-        lines
+    let [(number, open), inner @ .., (_, close)] = &lines[first..=last] else {
+        return Ok(None);
+    };
+    let (open, close) = (open.trim(), close.trim());
+    let with_close = &lines[first + 1..=last];
+    if inner.is_empty() {
+        return Ok(None);
     }
+    if open.starts_with("```") && close == "```" {
+        return Ok(Some(inner));
+    }
+    if matches!(open, "apply_patch" | "applypatch") {
+        return Ok(Some(with_close));
+    }
+    let Some((command, word)) = here_document(open) else {
+        return Ok(None);
+    };
+    if word != close && close != v4a::END {
+        return Ok(None);
+    }
+    if command
+        .split_whitespace()
+        .any(|word| matches!(word, "cd" | "pushd"))
+    {
+        let what = format!(
+            "the command around the patch changes the folder, which is not followed: {}; name all paths from the workspace's root, and send the patch alone",
+            clipped(open)
+        );
+        return Err(PatchError::new(*number, what));
+    }
+    Ok(Some(if word == close { inner } else { with_close }))
+}
+
+/// Returns the command and the delimiter of `command << 'WORD'`, however the word is quoted.
+fn here_document(line: &str) -> Option<(&str, &str)> {
+    let (command, word) = line.rsplit_once("<<")?;
+    let word = word.strip_prefix('-').unwrap_or(word).trim_start();
+    let word = match word.strip_prefix(['\'', '"']) {
+        Some(quoted) => quoted.split(['\'', '"']).next(),
+        None => word
+            .strip_prefix('\\')
+            .unwrap_or(word)
+            .split_whitespace()
+            .next(),
+    };
+    Some((command, word.filter(|word| !word.is_empty())?))
 }

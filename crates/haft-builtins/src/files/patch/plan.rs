@@ -245,6 +245,9 @@ fn fit_failure(path: &str, error: &FitError) -> ToolError {
         FitError::Ambiguous { .. } => tool_error.with_advice(
             "no file was changed; add lines around the change, or `@@ LINE` with a line that is above it once",
         ),
+        FitError::Overlap { .. } => tool_error.with_advice(
+            "no file was changed; join both hunks into one, in which each line of the file is once",
+        ),
         FitError::TooLong => tool_error,
         FitError::Stopped => cancelled(),
     }

@@ -41,6 +41,8 @@ pub(super) struct Hunk<'a> {
     pub(super) anchors: Vec<&'a str>,
     /// The number of file lines before the hunk, if stated.
     pub(super) stated: Option<usize>,
+    /// True if the header states how many lines the hunk has.
+    pub(super) counted: bool,
     /// True if the hunk's last line is the file's last.
     pub(super) at_end: bool,
     /// For each side, true if the file's last line has no ending; both false if the patch does not say.
@@ -76,6 +78,16 @@ impl<'a> Hunk<'a> {
     /// Returns the lines that the hunk leaves behind.
     pub(super) fn after(&self) -> impl Iterator<Item = &HunkLine<'a>> {
         self.ops.iter().filter(|op| op.kind != HunkLineKind::Remove)
+    }
+
+    /// Records that the previous line has no ending, for the side or sides that it belongs to.
+    pub(super) fn mark_no_newline(&mut self) {
+        match self.ops.last().map(|op| op.kind) {
+            Some(HunkLineKind::Keep) => (self.old_open, self.new_open) = (true, true),
+            Some(HunkLineKind::Remove) => self.old_open = true,
+            Some(HunkLineKind::Add) => self.new_open = true,
+            None => {}
+        }
     }
 
     /// Returns true if the hunk changes anything.

@@ -7,6 +7,8 @@ use super::fit::fit;
 use super::parse::parse;
 use super::section::SectionAction;
 
+mod sections;
+
 /// Returns the new text or the error.
 fn applied(old: &[u8], patch: &str) -> Result<Vec<u8>, String> {
     let sections = parse(patch).map_err(|e| e.to_string())?;
@@ -75,16 +77,130 @@ fn hunks_by_context() {
             "@@\n a\n b\n-d\n+x",
             Err("nearest is line 1, but line 6 of the patch is not line 3 of the file"),
         ),
-        (
-            "a\nb\nc\n",
-            "@@\n-c\n+z\n@@\n-a\n+x",
-            Err("its lines are at line 1, before where the hunk above it ends"),
-        ),
+        ("a\nb\nc\n", "@@\n-c\n+z\n@@\n-a\n+x", Ok("x\nb\nz\n")),
         ("a\nb\n", "@@\n+x", Ok("a\nb\nx\n")),
         ("a\nb\n", "@@ a\n+x", Ok("a\nx\nb\n")),
         ("", "@@\n+x", Ok("x\n")),
     ] {
         check(old, &update(body), expect);
+    }
+}
+
+/// Text, hunks → the new text or the error, in the format with sections.
+#[test]
+fn hunks_in_any_order_that_do_not_overlap() {
+    for (old, body, expect) in [
+        (
+            "a\nb\nc\n",
+            "@@\n-c\n+z\n@@\n-a\n+x\n@@\n-b\n+y",
+            Ok("x\ny\nz\n"),
+        ),
+        (
+            "a\nb\nc\nd\n",
+            "@@\n d\n+e\n@@ a\n+x\n@@\n b\n-c",
+            Ok("a\nx\nb\nd\ne\n"),
+        ),
+        // Twice after the first hunk, so not the one before it.
+        (
+            "x\na\nx\nx\n",
+            "@@\n-a\n+b\n@@\n-x\n+y",
+            Err("fits in 2 places, at lines 3, 4"),
+        ),
+        (
+            "x\nx\na\n",
+            "@@\n-a\n+b\n@@\n-x\n+y",
+            Err("fits in 2 places, at lines 1, 2"),
+        ),
+        (
+            "a\nb\nc\n",
+            "@@\n a\n-b\n+x\n@@\n-b\n+y\n c",
+            Err("the hunks at lines 3 and 7 of the patch overlap, at line 2"),
+        ),
+        (
+            "a\nb\nc\n",
+            "@@\n a\n-b\n+x\n c\n@@\n-c\n+y",
+            Err("overlap, at line 3"),
+        ),
+        ("a\nb\nc\n", "@@\n-b\n+x\n@@\n a\n-b\n c", Err("overlap")),
+        (
+            "a\nb\nc\n",
+            "@@ a\n+x\n@@\n-a\n-b\n+z",
+            Err("overlap, at line 2"),
+        ),
+        (
+            "a\nb\nc\n",
+            "@@\n-a\n-b\n+z\n@@ a\n+x",
+            Err("overlap, at line 2"),
+        ),
+        ("a\nb\nc\n", "@@\n-b\n+z\n@@ a\n+x", Ok("a\nx\nz\nc\n")),
+        ("a\nb\nc\n", "@@ a\n+x\n@@ a\n+y", Ok("a\nx\ny\nb\nc\n")),
+        // Exactly above, inexactly below: not certain.
+        (
+            "a\nm\n  a\n",
+            "@@\n-m\n+n\n@@\n-a\n+b",
+            Err("fits in 2 places, at lines 1, 3"),
+        ),
+    ] {
+        check(old, &update(body), expect);
+    }
+}
+
+/// Text, hunks → the new text.
+#[test]
+fn added_lines_are_indented_as_the_file_is() {
+    let tabs = "def a():\n\tif x:\n\t\treturn 1\n";
+    let two = "def a():\n  if x:\n    return 1\n";
+    let spaces = "def a():\n    if x:\n        return 1\n";
+    for (old, body, expect) in [
+        (
+            tabs,
+            "     if x:\n-        return 1\n+        return 2",
+            "def a():\n\tif x:\n\t\treturn 2\n",
+        ),
+        (
+            tabs,
+            "     if x:\n+        y = 1\n         return 1",
+            "def a():\n\tif x:\n\t\ty = 1\n\t\treturn 1\n",
+        ),
+        (
+            tabs,
+            "-    if x:\n+    if y:\n+        if x:\n+            z",
+            "def a():\n\tif y:\n\t\tif x:\n\t\t\tz\n\t\treturn 1\n",
+        ),
+        (
+            tabs,
+            "-  if x:\n-    return 1\n+  if y:\n+    return f(1,\n+           2)",
+            "def a():\n\tif y:\n\t\treturn f(1,\n\t\t\t\t\t 2)\n",
+        ),
+        (
+            tabs,
+            "-if x:\n-    return 1\n+if y:\n+    return 2\n+return 3",
+            "def a():\n\tif y:\n\t\treturn 2\n\treturn 3\n",
+        ),
+        (
+            two,
+            "     if x:\n-        return 1\n+        if y:\n+            z\n+\n+    w",
+            "def a():\n  if x:\n    if y:\n      z\n\n  w\n",
+        ),
+        (
+            spaces,
+            " \tif x:\n-\t\treturn 1\n+\t\tif y:\n+\t\t\tz",
+            "def a():\n    if x:\n        if y:\n            z\n",
+        ),
+        (
+            spaces,
+            " if x:\n-    return 1\n+    if y:\n+        z\n+w",
+            "def a():\n    if x:\n        if y:\n            z\n    w\n",
+        ),
+        // What fits exactly is meant as it is written.
+        (
+            tabs,
+            " \tif x:\n+    y",
+            "def a():\n\tif x:\n    y\n\t\treturn 1\n",
+        ),
+        ("a:  \n\tb\n", " a:\n+    y\n \tb", "a:  \n    y\n\tb\n"),
+    ] {
+        check(old, &update(&format!("@@\n{body}")), Ok(expect));
     }
 }
 
@@ -118,6 +234,26 @@ fn anchors_tell_places_apart() {
             Err("fits in 2 places, at lines 2, 6"),
         ),
         (
+            "@@ class B: @@\n-        pass\n+        go\n@@\n class A:\n-    def run():\n+    def go():",
+            Ok(CLASSES
+                .replacen(
+                    "class B:\n    def run():\n        pass",
+                    "class B:\n    def run():\n        go",
+                    1,
+                )
+                .replacen("class A:\n    def run", "class A:\n    def go", 1)),
+        ),
+        (
+            "@@ class B @@\n@@ def end(): @@\n-        pass\n+        go",
+            Ok(CLASSES.replacen("end():\n        pass", "end():\n        go", 1)),
+        ),
+        (
+            "@@ -9,1 @@\n-        pass\n+        go",
+            Ok(CLASSES.replacen("end():\n        pass", "end():\n        go", 1)),
+        ),
+        ("@@ ... @@\n-        pass", Err("fits in 3 places")),
+        ("@@ def run(): @@\n-        pass", Err("fits in 3 places")),
+        (
             "@@ class C\n-        pass",
             Err("no line \"class C\" from line 1 on"),
         ),
@@ -136,7 +272,7 @@ fn anchors_tell_places_apart() {
 fn lines_fit_but_for_blanks_and_marks_and_stay_as_they_are() {
     for (old, body, expect) in [
         ("a  \nb\n", "@@\n a\n-b\n+c", Ok("a  \nc\n")),
-        ("\ta\n\tb\n", "@@\n a\n-b\n+c", Ok("\ta\nc\n")),
+        ("\ta\n\tb\n", "@@\n a\n-b\n+c", Ok("\ta\n\tc\n")),
         (
             "say “a” – b\nc\n",
             "@@\n say \"a\" - b\n-c\n+d",
@@ -240,11 +376,7 @@ const NUMBERED: &[(&str, &str, Result<&str, &str>)] = &[
         "@@ -1,99999999999999999999 +1 @@\n-a\n+b\n",
         Err("but 1 and 1 follow"),
     ),
-    (
-        "a\n",
-        "@@ -1 @@\n-a\n+b\n",
-        Err("expected a hunk's numbers"),
-    ),
+    ("a\n", "@@ -1 @@\n-a\n+b\n", Ok("b\n")),
     (
         "a\nb\n",
         "@@ -1,2 +1,2 @@\n-a\n+x\n b\n-- \n2.43.0\n",
@@ -254,6 +386,41 @@ const NUMBERED: &[(&str, &str, Result<&str, &str>)] = &[
         "a\n\nb\n",
         "@@ -1,3 +1,3 @@\n-a\n+x\n\n b\n",
         Ok("x\n\nb\n"),
+    ),
+    ("a\nb\nc\n", "@@\n a\n-b\n+x\n c\n", Ok("a\nx\nc\n")),
+    (
+        "a\nb\nc\n",
+        "@@ @@\n-c\n+z\n\n@@\n-a\n+x\n\n",
+        Ok("x\nb\nz\n"),
+    ),
+    ("a\nb\nc\n", "@@ b @@\n-c\n+z\n", Ok("a\nb\nz\n")),
+    ("a\nb\nc\n", " a\n-b\n+x\n", Ok("a\nx\nc\n")),
+    ("y\nx\ny\n", "@@ -3 +3 @@\n x\n-y\n+z\n", Ok("y\nx\nz\n")),
+    (
+        "a\nb\n",
+        "@@\n-b\n\\ No newline at end of file\n+c\n",
+        Ok("a\nc\n"),
+    ),
+    (
+        "a\nb",
+        "@@\n-b\n+c\n\\ No newline at end of file\n-- \n2.43.0\n",
+        Ok("a\nc"),
+    ),
+    ("a\nb  \nc\n", "@@\n a\n b\n-c\n+z\n", Ok("a\nb  \nz\n")),
+    (
+        "a\n",
+        "@@\n-a\n+b\nnot marked\n",
+        Err("line 6 of the patch: expected a line beginning"),
+    ),
+    (
+        "a\nb\nc\n",
+        "@@ -3 +3 @@\n-c\n+z\n@@ -1 +1 @@\n-a\n+x\n",
+        Ok("x\nb\nz\n"),
+    ),
+    (
+        "a\nb\nc\n",
+        "@@ -1,2 +1,2 @@\n a\n-b\n+x\n@@ -2,2 +2,2 @@\n-b\n+y\n c\n",
+        Err("overlap"),
     ),
 ];
 
@@ -276,155 +443,6 @@ fn unified_hunks_are_counted_and_found_nearest_to_where_they_say() {
             &diff(&format!("{hunks}@@ -40,0 +41,1 @@\n+e\n")),
             Ok(&format!("{expect}e\n")),
         );
-    }
-}
-
-/// Patch → one line per section: action, path, new path; or the error.
-const SECTIONS: &[(&str, &str)] = &[
-    (
-        "*** Begin Patch\n*** Add File: a b.txt\n+x\n*** Delete File: c\n*** Update File: d\n*** Move to: e\n*** End Patch",
-        "add a b.txt; delete c; update d to e",
-    ),
-    (
-        "\n```diff\n*** Begin Patch\n*** Delete File: c\n*** End Patch\n```\n",
-        "delete c",
-    ),
-    (
-        "apply_patch <<'EOF'\n*** Begin Patch\n*** Delete File: c\n*** End Patch\nEOF",
-        "delete c",
-    ),
-    (
-        "diff --git a/n b/n\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n",
-        "add n",
-    ),
-    (
-        "diff --git a/e e b/e e\nnew file mode 100644\nindex 0..0\n",
-        "add e e",
-    ),
-    (
-        "diff --git a/o b/o\ndeleted file mode 100644\n--- a/o\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n",
-        "delete o",
-    ),
-    (
-        "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\ndiff --git a/z b/z\n--- a/z\n+++ b/z\n@@ -1 +1 @@\n-a\n+b\n",
-        "update x to y; update z",
-    ),
-    (
-        "From 123\nSubject: x\n\n---\n f | 2 +-\n\ndiff --git \"a/\\303\\251\" \"b/\\303\\251\"\n--- \"a/\\303\\251\"\n+++ \"b/\\303\\251\"\n@@ -1 +1 @@\n-a\n+b\n-- \n2.4\n",
-        "update é",
-    ),
-    (
-        "--- f.orig\t2024-01-01\n+++ f\t2024-01-02\n@@ -1 +1 @@\n-a\n+b\n",
-        "update f",
-    ),
-    ("--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n", "add n"),
-    ("", "line 1 of the patch: the patch is empty"),
-    (" \n\n", "the patch is empty"),
-    (
-        "hello",
-        "line 1 of the patch: expected `*** Begin Patch`, `diff --git`",
-    ),
-    ("*** Update File: x\n", "expected `*** Begin Patch`, found"),
-    (
-        "*** Begin Patch\n*** End Patch\n",
-        "the patch names no file",
-    ),
-    (
-        "*** Begin Patch\n*** Delete File: x\n",
-        "line 3 of the patch: expected `*** End Patch`: the patch is cut off",
-    ),
-    (
-        "*** Begin Patch\n*** Add File: x\nfoo\n*** End Patch",
-        "line 3 of the patch: expected a line of the new file",
-    ),
-    (
-        "*** Begin Patch\n*** Add File:\n+x\n*** End Patch",
-        "line 2 of the patch: expected a path",
-    ),
-    (
-        "*** Begin Patch\n*** Update File: x\n*** End Patch",
-        "line 2 of the patch: the section changes nothing",
-    ),
-    (
-        "*** Begin Patch\n*** Update File: x\n@@\n a\n*** End Patch",
-        "the section changes nothing",
-    ),
-    (
-        "*** Begin Patch\n*** Update File: x\n@@ a\n*** End Patch",
-        "expected a hunk's lines",
-    ),
-    (
-        "*** Begin Patch\n*** Update File: x\n@@\n a\nfoo\n+b\n*** End Patch",
-        "line 5 of the patch: expected a line beginning with",
-    ),
-    (
-        "*** Begin Patch\n*** Delete File: x\n*** End Patch\nmore",
-        "line 4 of the patch: expected nothing after",
-    ),
-    (
-        "*** Begin Patch\n*** Rename File: x\n*** End Patch",
-        "line 2 of the patch: expected `*** Add File:`",
-    ),
-    (
-        "@@ -1 +1 @@\n-a\n+b\n",
-        "line 1 of the patch: expected `--- `",
-    ),
-    (
-        "diff --git a/p b/p\nindex 1..2\nGIT binary patch\nliteral 3\n",
-        "line 3 of the patch: binary patches are not applied",
-    ),
-    (
-        "diff --git a/p b/p\nBinary files a/p and b/p differ\n",
-        "binary patches are not applied",
-    ),
-    (
-        "diff --git a/p b/p\nold mode 100644\nnew mode 100755\n",
-        "the section changes no lines",
-    ),
-    (
-        "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+x\n",
-        "links are not patched",
-    ),
-    (
-        "diff --git a/x b/y\ncopy from x\ncopy to y\n",
-        "copies are not applied",
-    ),
-    (
-        "diff --git a/x b/y\nrename from x\n",
-        "expected both `rename from` and `rename to`",
-    ),
-    (
-        "--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n",
-        "expected one file, found \"a/x\" and \"b/y\"",
-    ),
-    (
-        "--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n",
-        "expected the file's path",
-    ),
-    (
-        "--- /dev/null\n+++ b/n\n@@ -1 +1 @@\n-a\n+b\n",
-        "a new file has added lines only",
-    ),
-];
-
-#[test]
-fn sections_of_both_formats() {
-    for (patch, expect) in SECTIONS {
-        let said = match parse(patch) {
-            Err(error) => error.to_string(),
-            Ok(sections) => {
-                let said = sections.iter().map(|section| match &section.action {
-                    SectionAction::Add { .. } => format!("add {}", section.path),
-                    SectionAction::Delete { .. } => format!("delete {}", section.path),
-                    SectionAction::Update { to: Some(to), .. } => {
-                        format!("update {} to {to}", section.path)
-                    }
-                    SectionAction::Update { to: None, .. } => format!("update {}", section.path),
-                });
-                said.collect::<Vec<_>>().join("; ")
-            }
-        };
-        assert!(said.contains(*expect), "{said:?} lacks {expect:?}\n{patch}");
     }
 }
 
@@ -499,6 +517,24 @@ proptest! {
         prop_assume!(radius > 0 || !old.contains('\r'));
         let got = applied(old.as_bytes(), &patch).map(|text| String::from_utf8(text).unwrap());
         prop_assert_eq!(got, Ok(new), "{}", patch);
+    }
+
+    /// Hunks in the wrong order give the same text, unless where they go is no longer certain.
+    #[test]
+    fn the_order_of_hunks_changes_nothing(old in text(), new in text()) {
+        let diff = TextDiff::from_lines(&old, &new);
+        let diff = diff.unified_diff().context_radius(1).to_string();
+        let hunks: Vec<&str> = diff.split_inclusive('\n').collect();
+        let hunks = hunks.chunk_by(|_, next| !next.starts_with("@@"));
+        let reversed: Vec<String> = hunks.rev().map(<[_]>::concat).collect();
+        if reversed.is_empty() {
+            return Ok(());
+        }
+        let patch = format!("--- a/f\n+++ b/f\n{}", reversed.concat());
+        match applied(old.as_bytes(), &patch) {
+            Ok(text) => prop_assert_eq!(String::from_utf8(text).unwrap(), new, "{}", patch),
+            Err(error) => prop_assert!(error.contains("fit") || error.contains("overlap"), "{}", error),
+        }
     }
 
     #[test]

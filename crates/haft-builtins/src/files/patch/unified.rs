@@ -1,49 +1,13 @@
 //! Unified diffs as written by `diff -u` and git.
 
+use crate::files::patch::body::{self, HunkNumbers, HunkRange};
 use crate::files::patch::names::{self, SectionNames};
 use crate::files::patch::section::{
     Hunk, HunkLine, HunkLineKind, PatchError, PatchReader, Section, SectionAction, clipped,
 };
 
 const NULL: &str = "/dev/null";
-
-/// One side of a hunk's header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HunkRange {
-    start: usize,
-    count: usize,
-}
-
-impl HunkRange {
-    /// Returns the number of lines before this side. For an empty side, the header has the number of the line before.
-    pub(super) fn before(self) -> usize {
-        if self.count == 0 {
-            self.start
-        } else {
-            self.start.saturating_sub(1)
-        }
-    }
-}
-
-/// Parses the numbers in ` -1,2 +3,4 @@ …`, the text after `@@`.
-pub(super) fn range(text: &str) -> Option<(HunkRange, HunkRange)> {
-    let (old, rest) = text.strip_prefix(" -")?.split_once(" +")?;
-    let (new, _) = rest.split_once(" @@")?;
-    let side = |text: &str| {
-        let (start, count) = text.split_once(',').unwrap_or((text, "1"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        if !digits(start) || !digits(count) {
-            return None;
-        }
-        // A number too large for any file is as good as any other past the end of this one.
-        let number = |text: &str| text.parse().unwrap_or(usize::MAX);
-        Some(HunkRange {
-            start: number(start),
-            count: number(count),
-        })
-    };
-    Some((side(old)?, side(new)?))
-}
+const NO_CHANGE: &str = "the section changes no lines; modes are not changed";
 
 /// The lines before a file's hunks.
 #[derive(Debug, Default)]
@@ -54,7 +18,13 @@ struct SectionHeader {
     renamed: (Option<String>, Option<String>),
     created: bool,
     deleted: bool,
+    /// Whether it states a new mode.
+    mode_only: bool,
     notes: Vec<String>,
+}
+
+fn has_names(head: &SectionHeader) -> bool {
+    head.names.old.is_some() || head.names.new.is_some()
 }
 
 /// Reads all sections and skips other text between them.
@@ -71,7 +41,7 @@ pub(super) fn read<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Vec<Section<'
             };
             both_names(reader, &mut head)?;
             head
-        } else if line.starts_with("@@ -") {
+        } else if line.starts_with("@@") {
             return Err(reader.error("expected `--- ` and `+++ ` with a path before a hunk"));
         } else {
             reader.skip();
@@ -82,6 +52,14 @@ pub(super) fn read<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Vec<Section<'
     if sections.is_empty() {
         let what = "expected `*** Begin Patch`, `diff --git`, or `--- ` and `+++ ` with a path";
         return Err(PatchError::new(begin, what));
+    }
+    let changes_nothing = |section: &Section<'_>| match &section.action {
+        SectionAction::Update { hunks, to: None } => hunks.is_empty(),
+        _ => false,
+    };
+    // A mode in between is noted; a patch of nothing but modes would do nothing.
+    if sections.iter().all(changes_nothing) {
+        return Err(PatchError::new(sections[0].line, NO_CHANGE));
     }
     Ok(sections)
 }
@@ -177,9 +155,14 @@ fn mode(head: &mut SectionHeader, word: &str, rest: &str) -> Result<(), &'static
     if !word.ends_with("mode ") {
         return Ok(());
     }
+    head.mode_only |= word == "new mode ";
     match rest.trim() {
         mode if mode.starts_with("120") => Err("links are not patched"),
         mode if mode.starts_with("160") => Err("submodules are not patched"),
+        "100644" if word == "new mode " => {
+            head.notes.push("its mode is not set to 100644".to_owned());
+            Ok(())
+        }
         "100644" => Ok(()),
         mode if word == "new file mode " || word == "new mode " => {
             let mode: String = mode.chars().take(12).collect();
@@ -197,7 +180,16 @@ fn section<'a>(
     let mut hunks = Vec::new();
     loop {
         match reader.peek() {
-            Some(line) if line.starts_with("@@ -") => hunks.push(hunk(reader)?),
+            Some(line) if line.starts_with("@@") => hunks.push(hunk(reader)?),
+            // The first hunk may have no header at all.
+            Some(line)
+                if hunks.is_empty()
+                    && line.starts_with([' ', '+', '-'])
+                    && has_names(&head)
+                    && !begins_file(reader) =>
+            {
+                hunks.push(hunk(reader)?);
+            }
             Some(line) if line.starts_with("Binary files ") || line == "GIT binary patch" => {
                 return Err(reader.error("binary patches are not applied"));
             }
@@ -221,10 +213,10 @@ fn section<'a>(
                 SectionAction::Delete { hunks }
             } else if hunks.iter().any(Hunk::changes) {
                 SectionAction::Update { hunks, to: None }
+            } else if head.mode_only && hunks.is_empty() {
+                SectionAction::Update { hunks, to: None }
             } else {
-                return Err(fault(
-                    "the section changes no lines; modes are not changed".to_owned(),
-                ));
+                return Err(fault(NO_CHANGE.to_owned()));
             };
             (path, action)
         }
@@ -245,7 +237,15 @@ fn section<'a>(
 fn added(hunks: Vec<Hunk<'_>>) -> Result<SectionAction<'_>, PatchError> {
     let mut ends = true;
     let mut lines = Vec::new();
-    for hunk in hunks {
+    for mut hunk in hunks {
+        // Blank lines before the next header may not belong to the hunk.
+        while !hunk.counted
+            && let Some(last) = hunk.ops.last()
+            && last.kind == HunkLineKind::Keep
+            && last.text.is_empty()
+        {
+            hunk.ops.pop();
+        }
         if let Some(op) = hunk.before().next() {
             return Err(PatchError::new(op.line, "a new file has added lines only"));
         }
@@ -256,25 +256,63 @@ fn added(hunks: Vec<Hunk<'_>>) -> Result<SectionAction<'_>, PatchError> {
 }
 
 fn hunk<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
-    let line = reader.number();
-    let head = reader.after("@@").unwrap_or_default();
-    let Some((old, new)) = range(head) else {
-        return Err(PatchError::new(
-            line,
-            "expected a hunk's numbers as in `@@ -1,2 +1,3 @@`",
-        ));
+    let start = *reader;
+    let head = reader.after("@@").and_then(body::numbers);
+    let Some(HunkNumbers {
+        old,
+        new: Some(new),
+    }) = head
+    else {
+        *reader = start;
+        return uncounted(reader);
     };
+    let hunk = counted(reader, start.number(), old, new);
+    if hunk.is_err() && old.count.is_none() && new.count.is_none() {
+        // Without counts, a header states one line on each side, or only where the hunk is.
+        *reader = start;
+        return uncounted(reader);
+    }
+    hunk
+}
+
+/// Reads a hunk whose header does not say how many lines it has.
+fn uncounted<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
+    let mut hunk = Hunk {
+        line: reader.number(),
+        ..Hunk::default()
+    };
+    body::read_heads(reader, &mut hunk);
+    let ends = |reader: &PatchReader<'a, '_>| {
+        let line = reader.peek().unwrap_or_default();
+        // `-- ` and a version end an e-mail.
+        let version = |next: &str| next.starts_with(|c: char| c.is_ascii_digit());
+        let signature = line.trim_end() == "--" && reader.peek_second().is_some_and(version);
+        line.starts_with("diff --git ") || signature || begins_file(reader)
+    };
+    body::read_lines(reader, &mut hunk, ends)?;
+    hunk.at_end = hunk.old_open;
+    Ok(hunk)
+}
+
+/// Reads a hunk with as many lines as its header states.
+fn counted<'a>(
+    reader: &mut PatchReader<'a, '_>,
+    line: usize,
+    old: HunkRange,
+    new: HunkRange,
+) -> Result<Hunk<'a>, PatchError> {
     let mut hunk = Hunk {
         line,
         stated: Some(old.before()),
+        counted: true,
         ..Hunk::default()
     };
     let body = *reader;
     let header = HunkCounts {
-        old: old.count,
-        new: new.count,
+        old: old.count.unwrap_or(1),
+        new: new.count.unwrap_or(1),
     };
-    let (mut old_left, mut new_left) = (old.count, new.count);
+    let (mut old_left, mut new_left) = (header.old, header.new);
     while old_left > 0 || new_left > 0 {
         let kind = match reader.peek().map(|text| text.as_bytes().first()) {
             // A context line that lost its only blank.
@@ -282,7 +320,7 @@ fn hunk<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
             Some(Some(b'-')) => HunkLineKind::Remove,
             Some(Some(b'+')) => HunkLineKind::Add,
             Some(Some(b'\\')) => {
-                mark_no_newline(&mut hunk);
+                hunk.mark_no_newline();
                 reader.skip();
                 continue;
             }
@@ -308,7 +346,7 @@ fn hunk<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         reader.skip();
     }
     if reader.after("\\").is_some() {
-        mark_no_newline(&mut hunk);
+        hunk.mark_no_newline();
     }
     hunk.at_end = hunk.old_open;
     // `-- ` begins an e-mail signature.
@@ -318,16 +356,6 @@ fn hunk<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         return Err(count_mismatch(body, line, &header));
     }
     Ok(hunk)
-}
-
-/// Records that the previous line has no ending, for the side or sides that it belongs to.
-fn mark_no_newline(hunk: &mut Hunk<'_>) {
-    match hunk.ops.last().map(|op| op.kind) {
-        Some(HunkLineKind::Keep) => (hunk.old_open, hunk.new_open) = (true, true),
-        Some(HunkLineKind::Remove) => hunk.old_open = true,
-        Some(HunkLineKind::Add) => hunk.new_open = true,
-        None => {}
-    }
 }
 
 /// The line counts of a hunk's header.

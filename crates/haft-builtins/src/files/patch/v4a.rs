@@ -1,13 +1,14 @@
 //! The format between `*** Begin Patch` and `*** End Patch`, which finds places by context instead of line numbers.
 
+use crate::files::patch::body;
 use crate::files::patch::section::{
-    Hunk, HunkLine, HunkLineKind, PatchError, PatchReader, Section, SectionAction, clipped,
+    Hunk, PatchError, PatchReader, Section, SectionAction, clipped,
 };
-use crate::files::patch::unified;
 
 /// The first line.
 pub(super) const BEGIN: &str = "*** Begin Patch";
-const END: &str = "*** End Patch";
+/// The last line.
+pub(super) const END: &str = "*** End Patch";
 const ADD: &str = "*** Add File:";
 const UPDATE: &str = "*** Update File:";
 const DELETE: &str = "*** Delete File:";
@@ -88,6 +89,11 @@ fn add<'a>(reader: &mut PatchReader<'a, '_>) -> Result<SectionAction<'a>, PatchE
         let here = *reader;
         reader.skip_blank();
         match reader.peek() {
+            // Blank lines that lost their mark.
+            Some(line) if line.starts_with('+') => {
+                let blank = reader.number() - here.number();
+                lines.extend(std::iter::repeat_n("", blank));
+            }
             Some(line) if !is_header(line) => {
                 let found = clipped(here.peek().unwrap_or_default());
                 let what =
@@ -130,45 +136,16 @@ fn hunk<'a>(reader: &mut PatchReader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         line: reader.number(),
         ..Hunk::default()
     };
-    while let Some(anchor) = reader.after("@@") {
-        match unified::range(anchor) {
-            Some((old, _)) => hunk.stated = Some(old.before()),
-            None if anchor.trim().is_empty() => {}
-            None => hunk
-                .anchors
-                .push(anchor.strip_prefix(' ').unwrap_or(anchor)),
-        }
-    }
-    while let Some(line) = reader.peek() {
-        let kind = match line.as_bytes().first() {
-            // A context line that lost its only blank.
-            None | Some(b' ') => HunkLineKind::Keep,
-            Some(b'-') => HunkLineKind::Remove,
-            Some(b'+') => HunkLineKind::Add,
-            Some(b'@') if line.starts_with("@@") => break,
-            _ if line.trim_end() == END_OF_FILE => {
-                hunk.at_end = true;
-                reader.skip();
-                break;
-            }
-            _ if is_header(line) => break,
-            Some(_) => {
-                let found = clipped(line);
-                let what = format!(
-                    "expected a line beginning with a blank, + or -, `@@`, or a `***` header, found {found}"
-                );
-                return Err(reader.error(what));
-            }
-        };
-        hunk.ops.push(HunkLine {
-            kind,
-            text: line.get(1..).unwrap_or_default(),
-            line: reader.number(),
-        });
+    body::read_heads(reader, &mut hunk);
+    let ends = |reader: &PatchReader<'a, '_>| {
+        let line = reader.peek().unwrap_or_default();
+        line.trim_end() == END_OF_FILE || is_header(line)
+    };
+    body::read_lines(reader, &mut hunk, ends)?;
+    let last = |line: &str| line.trim_end() == END_OF_FILE;
+    if reader.peek().is_some_and(last) {
+        hunk.at_end = true;
         reader.skip();
-    }
-    if hunk.ops.is_empty() {
-        return Err(reader.error("expected a hunk's lines, beginning with a blank, + or -"));
     }
     Ok(hunk)
 }
