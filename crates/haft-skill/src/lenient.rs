@@ -3,6 +3,7 @@
 use unicode_normalization::UnicodeNormalization;
 
 use crate::front::{self, FrontMatter, NARROWING, ToolRules};
+use crate::quote::quote_values;
 use crate::split::{self, NoFrontMatter, SplitText};
 use crate::strict::MAX_DESCRIPTION;
 use crate::yaml::{self, YamlNode, YamlNote};
@@ -121,6 +122,9 @@ fn mapping_in(front: &str, above: usize) -> Result<yaml::YamlDocument, String> {
 /// Tries other readings of a front matter that is not valid YAML, mildest first.
 fn again(split: &SplitText<'_>, text: &str) -> Option<(yaml::YamlDocument, &'static str)> {
     const QUOTED_NOTE: &str = "it was read with its values quoted";
+    if split.front.contains('\0') {
+        return None;
+    }
     for all in [false, true] {
         let quoted = quote_values(split.front, all);
         if let Ok(read) = mapping_in(&quoted, split.above) {
@@ -129,50 +133,6 @@ fn again(split: &SplitText<'_>, text: &str) -> Option<(yaml::YamlDocument, &'sta
     }
     let other = split::by_mark(text).ok()?;
     Some((mapping(&other).ok()?, "it was cut at the first dashes"))
-}
-
-/// Quotes the values of top-level keys: those that are invalid in YAML, or all of them with `all`. Joins continuation lines
-/// to their value.
-fn quote_values(front: &str, all: bool) -> String {
-    let mut out = String::new();
-    let mut lines = front.lines().peekable();
-    while let Some(line) = lines.next() {
-        let Some((key, value)) = line.split_once(':').filter(|(key, value)| {
-            let plain_key = !key.is_empty() && !key.starts_with([' ', '\t', '-', '#', '"', '\'']);
-            plain_key && value.starts_with([' ', '\t'])
-        }) else {
-            out.push_str(line);
-            out.push('\n');
-            continue;
-        };
-        let mut value = value.trim().to_owned();
-        if !(all && quotable(&value) || needs_quoting(&value)) {
-            out.push_str(line);
-            out.push('\n');
-            continue;
-        }
-        while let Some(more) = lines.next_if(|l| l.starts_with([' ', '\t'])) {
-            value.push(' ');
-            value.push_str(more.trim());
-        }
-        out.push_str(key);
-        out.push_str(": '");
-        out.push_str(&value.replace('\'', "''"));
-        out.push_str("'\n");
-    }
-    out
-}
-
-/// Whether a value on its key's line is neither quoted nor a block.
-fn quotable(value: &str) -> bool {
-    !value.is_empty() && !value.starts_with(['|', '>', '"', '\'', '#'])
-}
-
-fn needs_quoting(value: &str) -> bool {
-    let odd_start = value.starts_with(['*', '&', '!', '@', '`', '%']);
-    quotable(value)
-        && (odd_start
-            || (!value.starts_with(['[', '{']) && (value.contains(": ") || value.ends_with(':'))))
 }
 
 fn report_notes(notes: &[YamlNote], problems: &mut Vec<SkillProblem>) {
@@ -197,10 +157,31 @@ fn text_of(node: &YamlNode, key: &str, problems: &mut Vec<SkillProblem>) -> Opti
         let text = text.trim();
         return (!text.is_empty()).then(|| text.to_owned());
     }
+    if let Some(text) = lines_of_text(value).filter(|_| key == "description") {
+        problems.push(SkillProblem::warning(format!(
+            "`{key}` is a mapping and was read as a text: quote it"
+        )));
+        return Some(text);
+    }
     problems.push(SkillProblem::warning(format!(
         "`{key}` is not a text and is left out"
     )));
     None
+}
+
+/// Returns a text over several lines that begin like keys, which YAML takes for a mapping.
+fn lines_of_text(value: &YamlNode) -> Option<String> {
+    let YamlNode::Map(pairs) = value else {
+        return None;
+    };
+    let line = |(key, value): &(String, YamlNode)| match value {
+        YamlNode::Text(text, true) => Some(format!("{key}: {text}")),
+        _ => None,
+    };
+    let lines: Option<Vec<String>> = pairs.iter().map(line).collect();
+    lines
+        .filter(|lines| !lines.is_empty())
+        .map(|lines| lines.join(" "))
 }
 
 fn usable_name(given: Option<String>, folder: &str, problems: &mut Vec<SkillProblem>) -> String {

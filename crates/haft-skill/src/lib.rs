@@ -18,6 +18,7 @@ mod front;
 mod lenient;
 mod overlay;
 mod project;
+mod quote;
 mod resources;
 mod rules;
 pub mod set;

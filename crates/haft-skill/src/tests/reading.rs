@@ -223,6 +223,114 @@ fn values_that_yaml_stumbles_over_are_quoted() {
     );
 }
 
+/// What stands below the name → the description, and whether there is a warning.
+#[test]
+fn descriptions_over_several_lines_load_however_they_are_written() {
+    let rows: &[(&str, &str, bool)] = &[
+        (
+            "description:\n  Use when reviewed. Pairs with\n  skill: grill first",
+            "Use when reviewed. Pairs with skill: grill first",
+            true,
+        ),
+        (
+            "description:\n  Use when: reviewed.\n  Pairs with skills.",
+            "Use when: reviewed. Pairs with skills.",
+            true,
+        ),
+        (
+            "description:\n  Use when: reviewed.",
+            "Use when: reviewed.",
+            true,
+        ),
+        (
+            "description:\n  Use when: reviewed.\n  Pairs: with it.",
+            "Use when: reviewed. Pairs: with it.",
+            true,
+        ),
+        (
+            "description: Use when\n  it rains.\n  Note: umbrella\ntags: [a, b]",
+            "Use when it rains. Note: umbrella",
+            true,
+        ),
+        (
+            "description:\n  One.\n\n  Two: three.\n  four",
+            "One.\nTwo: three. four",
+            true,
+        ),
+        (
+            "description:\n  One\n  # not said\n  two: three\n  four",
+            "One two: three four",
+            true,
+        ),
+        (
+            "description:\n\tUse when: it\n\trains",
+            "Use when: it rains",
+            true,
+        ),
+        ("description:\tUse it", "Use it", true),
+        (
+            "description: Use: when a plan\nis reviewed.",
+            "Use: when a plan is reviewed.",
+            true,
+        ),
+        ("description: >\n  a: b\n  c\n\n  d", "a: b c\nd", false),
+        ("description: >-\n  a: b\n  c", "a: b c", false),
+        ("description: >+ # c\n  a\n  b\n\n", "a b", false),
+        ("description: >2-\n  a\n   b", "a\n b", false),
+        ("description: |\n  a: b\n  c", "a: b\nc", false),
+        ("description: |-\n  a\n  b", "a\nb", false),
+        ("description: |+\n  a\n\n", "a", false),
+        ("description: |\n\ta: b\n\tc", "a: b\nc", true),
+        ("description: >\nUse it\nwell", "Use it well", true),
+        (
+            "description: \"Use when: it\n  rains: often\"",
+            "Use when: it rains: often",
+            false,
+        ),
+        (
+            "description: 'it''s: so\n  and: so'",
+            "it's: so and: so",
+            false,
+        ),
+        (
+            "description: \"Plan\" reviews: do it",
+            "\"Plan\" reviews: do it",
+            true,
+        ),
+        ("description: 'it's fine'", "it's fine", true),
+        ("description: a # c", "a", false),
+        ("description: # c\n  a\n  b", "a b", false),
+    ];
+    for (below, expect, warns) in rows {
+        for ends in ["\n", "\r\n"] {
+            let text = format!("\u{feff}---\nname: demo\n{below}\nmodel: x\n---\nbody\n");
+            let read = declared(&text.replace('\n', ends));
+            assert!(read.loads(), "{below:?}: {:?}", read.problems);
+            assert_eq!(read.description, *expect, "{below:?}: {:?}", read.problems);
+            assert_eq!(
+                !read.problems.is_empty(),
+                *warns,
+                "{below:?}: {:?}",
+                read.problems
+            );
+            assert_eq!(read.front.others["model"], "x", "{below:?}");
+        }
+    }
+    // What narrows is never taken for a part of a text, nor a list for a text.
+    let limited = "---\nname: demo\ndescription:\n  Use: it\n  now\nallowed_tools: [Read, Grep]\ndisallowed-tools:\n  - Bash\n---";
+    let tools = declared(limited).tools;
+    assert_eq!(tools.restricts_to.unwrap(), ["Read", "Grep"]);
+    assert_eq!(tools.excludes, ["Bash"]);
+    for hidden in [
+        "description: a\nallowed_tools:Read",
+        "description: a\n allowed_tools: Read",
+        "description: >\nb\n disallowed-tools: Bash",
+    ] {
+        let read = declared(&format!("---\nname: demo\n{hidden}\n---"));
+        assert!(!read.loads(), "{hidden:?}: {read:?}");
+    }
+}
+
 #[test]
 fn known_keys_are_taken_apart_and_others_kept() {
     let text = "---\nname: demo\ndescription: D\nlicense: MIT\ncompatibility: any\nmetadata:\n  version: 1.0\n  n: {a: b}\n\
