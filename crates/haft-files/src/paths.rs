@@ -1,6 +1,9 @@
 //! Paths as rules see them: cleaned text, and gitignore-style patterns compiled to segments.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
+
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 use super::glob::{Glob, GlobToken};
 
@@ -11,6 +14,15 @@ pub fn segments(path: &str) -> Vec<&str> {
     path.split('/')
         .filter(|s| !s.is_empty() && *s != ".")
         .collect()
+}
+
+/// Returns a text in composed form (Unicode NFC), in which patterns and paths are compared: `é` is one name, however it is stored.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_nfc(text) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.nfc().collect())
+    }
 }
 
 /// Maximum number of segments of a pattern that [`PathPattern::progress`] distinguishes.
@@ -79,6 +91,7 @@ impl PathPattern {
         if text.starts_with('!') {
             return Err(PathProblem::Negated);
         }
+        let text = &*composed(text);
         let home_path;
         let (anchor, rest) = if let Some(rest) = text.strip_prefix("//") {
             (Some(Anchor::Root), rest)
@@ -263,7 +276,7 @@ impl PathPattern {
                     .iter()
                     .zip(&self.segments)
                     .all(|(part, segment)| match segment {
-                        Segment::Name(name) => **name == **part,
+                        Segment::Name(_) => segment.matches(part),
                         _ => false,
                     })
         })
@@ -449,8 +462,9 @@ impl Segment {
     fn matches(&self, part: &str) -> bool {
         match self {
             Self::Deep => true,
-            Self::Name(name) => **name == *part,
-            Self::Wild(tokens) => match_wildcards(tokens, part),
+            Self::Name(name) if part.is_ascii() => **name == *part,
+            Self::Name(name) => **name == *composed(part),
+            Self::Wild(tokens) => match_wildcards(tokens, &composed(part)),
         }
     }
 }

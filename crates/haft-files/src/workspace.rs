@@ -3,7 +3,7 @@
 //! A path is used in two steps. [`Workspace::place`] follows it, link by link, to its real location, and
 //! refuses it if that is outside. Operations on a [`ResolvedPath`] then open that real path beneath the root's own
 //! descriptor with no links allowed ([`haft_types::beneath`]), so if a folder or link is swapped in between, the operation
-//! fails instead of escaping. Paths are literal bytes: nothing is expanded or normalized.
+//! fails instead of escaping. Paths are literal bytes: nothing is expanded, and nothing is normalized where the name exists.
 //! Its hidden paths are stated here, once: the policy, the tools and skills take them from their workspace.
 //! The rules for all paths are in `docs/reference/paths.md`; "path rule 3" refers to one of them.
 
@@ -37,12 +37,14 @@ mod put_back;
 mod read;
 mod remove;
 mod repository;
+mod spelling;
 mod view;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::paths::composed;
 pub use change::FileUpdate;
 pub use error::WorkspaceError;
 pub use folder::Folder;

@@ -17,6 +17,7 @@ mod grants;
 mod guards;
 mod http;
 mod linked;
+mod names;
 mod office;
 mod patches;
 mod pictures;

@@ -323,8 +323,15 @@ impl Workspace {
             Some((EntryKind::Directory, _)) => {}
             Some(_) => return Err(WorkspaceError::NotADirectory(path.to_owned())),
         }
-        let next = walk.real.join(&name);
-        let stat = match self.stat(&next) {
+        let mut next = walk.real.join(&name);
+        let mut found = self.stat(&next);
+        if matches!(found, Err(Errno::NOENT))
+            && let Some(same) = self.same_name(&walk.real, &name)
+        {
+            next = walk.real.join(same);
+            found = self.stat(&next);
+        }
+        let stat = match found {
             Ok(stat) => stat,
             Err(Errno::NOENT) => {
                 walk.real = next;

@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 
 use crate::paths::denials::Denials;
 use crate::paths::name_progress::protected_parts;
-use haft_files::paths::PathPattern;
+use haft_files::paths::{PathPattern, composed};
 use haft_files::texts::LowercaseTexts;
 
 /// Parts of paths, each tested once.
@@ -49,7 +49,7 @@ impl<'a> PlainParts<'a> {
     }
 
     fn may_match(&self, part: &str) -> bool {
-        self.names.contains(&part.to_ascii_lowercase())
+        self.names.contains(&composed(part).to_ascii_lowercase())
             || self.texts.are_in(part)
             || self.wild.iter().any(|pattern| pattern.concerns(part))
     }
