@@ -222,10 +222,12 @@ fn ending(bytes: &[u8]) -> &[u8] {
 mod tests {
     use super::*;
 
-    /// Bytes → the character set by all of them, whether it has a mark.
+    /// Bytes → the character set by all of them, and whether it has a mark.
+    type CharsetRow = (&'static [u8], Option<(Charset, bool)>);
+
     #[test]
     fn a_mark_decides_then_utf8_then_windows_1252() {
-        let rows: &[(&[u8], Option<(Charset, bool)>)] = &[
+        let rows: &[CharsetRow] = &[
             (b"", Some((Charset::Utf8, false))),
             (b"abc", Some((Charset::Utf8, false))),
             (b"\xef\xbb\xbfa", Some((Charset::Utf8, true))),

@@ -128,9 +128,10 @@ impl NameGlobs {
         let as_written = |entry: &FoundEntry| {
             let path = Path::new(&entry.path);
             let below = path.strip_prefix(base).unwrap_or(path);
-            let named = match below.as_os_str().is_empty() {
-                true => path.file_name().map_or(path, Path::new),
-                false => below,
+            let named = if below.as_os_str().is_empty() {
+                path.file_name().map_or(path, Path::new)
+            } else {
+                below
             };
             is_match(self.glob.as_ref(), named)
         };

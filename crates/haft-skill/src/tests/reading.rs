@@ -224,84 +224,85 @@ fn values_that_yaml_stumbles_over_are_quoted() {
 }
 
 /// What stands below the name → the description, and whether there is a warning.
+const DESCRIPTIONS: &[(&str, &str, bool)] = &[
+    (
+        "description:\n  Use when reviewed. Pairs with\n  skill: grill first",
+        "Use when reviewed. Pairs with skill: grill first",
+        true,
+    ),
+    (
+        "description:\n  Use when: reviewed.\n  Pairs with skills.",
+        "Use when: reviewed. Pairs with skills.",
+        true,
+    ),
+    (
+        "description:\n  Use when: reviewed.",
+        "Use when: reviewed.",
+        true,
+    ),
+    (
+        "description:\n  Use when: reviewed.\n  Pairs: with it.",
+        "Use when: reviewed. Pairs: with it.",
+        true,
+    ),
+    (
+        "description: Use when\n  it rains.\n  Note: umbrella\ntags: [a, b]",
+        "Use when it rains. Note: umbrella",
+        true,
+    ),
+    (
+        "description:\n  One.\n\n  Two: three.\n  four",
+        "One.\nTwo: three. four",
+        true,
+    ),
+    (
+        "description:\n  One\n  # not said\n  two: three\n  four",
+        "One two: three four",
+        true,
+    ),
+    (
+        "description:\n\tUse when: it\n\trains",
+        "Use when: it rains",
+        true,
+    ),
+    ("description:\tUse it", "Use it", true),
+    (
+        "description: Use: when a plan\nis reviewed.",
+        "Use: when a plan is reviewed.",
+        true,
+    ),
+    ("description: >\n  a: b\n  c\n\n  d", "a: b c\nd", false),
+    ("description: >-\n  a: b\n  c", "a: b c", false),
+    ("description: >+ # c\n  a\n  b\n\n", "a b", false),
+    ("description: >2-\n  a\n   b", "a\n b", false),
+    ("description: |\n  a: b\n  c", "a: b\nc", false),
+    ("description: |-\n  a\n  b", "a\nb", false),
+    ("description: |+\n  a\n\n", "a", false),
+    ("description: |\n\ta: b\n\tc", "a: b\nc", true),
+    ("description: >\nUse it\nwell", "Use it well", true),
+    (
+        "description: \"Use when: it\n  rains: often\"",
+        "Use when: it rains: often",
+        false,
+    ),
+    (
+        "description: 'it''s: so\n  and: so'",
+        "it's: so and: so",
+        false,
+    ),
+    (
+        "description: \"Plan\" reviews: do it",
+        "\"Plan\" reviews: do it",
+        true,
+    ),
+    ("description: 'it's fine'", "it's fine", true),
+    ("description: a # c", "a", false),
+    ("description: # c\n  a\n  b", "a b", false),
+];
+
 #[test]
 fn descriptions_over_several_lines_load_however_they_are_written() {
-    let rows: &[(&str, &str, bool)] = &[
-        (
-            "description:\n  Use when reviewed. Pairs with\n  skill: grill first",
-            "Use when reviewed. Pairs with skill: grill first",
-            true,
-        ),
-        (
-            "description:\n  Use when: reviewed.\n  Pairs with skills.",
-            "Use when: reviewed. Pairs with skills.",
-            true,
-        ),
-        (
-            "description:\n  Use when: reviewed.",
-            "Use when: reviewed.",
-            true,
-        ),
-        (
-            "description:\n  Use when: reviewed.\n  Pairs: with it.",
-            "Use when: reviewed. Pairs: with it.",
-            true,
-        ),
-        (
-            "description: Use when\n  it rains.\n  Note: umbrella\ntags: [a, b]",
-            "Use when it rains. Note: umbrella",
-            true,
-        ),
-        (
-            "description:\n  One.\n\n  Two: three.\n  four",
-            "One.\nTwo: three. four",
-            true,
-        ),
-        (
-            "description:\n  One\n  # not said\n  two: three\n  four",
-            "One two: three four",
-            true,
-        ),
-        (
-            "description:\n\tUse when: it\n\trains",
-            "Use when: it rains",
-            true,
-        ),
-        ("description:\tUse it", "Use it", true),
-        (
-            "description: Use: when a plan\nis reviewed.",
-            "Use: when a plan is reviewed.",
-            true,
-        ),
-        ("description: >\n  a: b\n  c\n\n  d", "a: b c\nd", false),
-        ("description: >-\n  a: b\n  c", "a: b c", false),
-        ("description: >+ # c\n  a\n  b\n\n", "a b", false),
-        ("description: >2-\n  a\n   b", "a\n b", false),
-        ("description: |\n  a: b\n  c", "a: b\nc", false),
-        ("description: |-\n  a\n  b", "a\nb", false),
-        ("description: |+\n  a\n\n", "a", false),
-        ("description: |\n\ta: b\n\tc", "a: b\nc", true),
-        ("description: >\nUse it\nwell", "Use it well", true),
-        (
-            "description: \"Use when: it\n  rains: often\"",
-            "Use when: it rains: often",
-            false,
-        ),
-        (
-            "description: 'it''s: so\n  and: so'",
-            "it's: so and: so",
-            false,
-        ),
-        (
-            "description: \"Plan\" reviews: do it",
-            "\"Plan\" reviews: do it",
-            true,
-        ),
-        ("description: 'it's fine'", "it's fine", true),
-        ("description: a # c", "a", false),
-        ("description: # c\n  a\n  b", "a b", false),
-    ];
-    for (below, expect, warns) in rows {
+    for (below, expect, warns) in DESCRIPTIONS {
         for ends in ["\n", "\r\n"] {
             let text = format!("\u{feff}---\nname: demo\n{below}\nmodel: x\n---\nbody\n");
             let read = declared(&text.replace('\n', ends));

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::files::lines::{MAX_LINES, TextLine, join, split, usual};
 use crate::files::patch::claimed::{ClaimedLines, LineOverlap};
 use crate::files::patch::indent::added_lines;
-use crate::files::patch::section::{Hunk, HunkLine, HunkLineKind};
+use crate::files::patch::section::{Hunk, HunkLength, HunkLine, HunkLineKind};
 use crate::files::patch::seek::{HashedText, MatchLevel};
 
 /// Maximum number of notes per file.
@@ -299,7 +299,7 @@ fn find<'f, 'h, 'a>(
     let mut found = text.find(pattern, start);
     // A blank line before the next header may not belong to the hunk.
     while found.1.is_empty()
-        && !hunk.counted
+        && hunk.length == HunkLength::Unstated
         && let [rest @ .., last] = ops
         && last.kind == HunkLineKind::Keep
         && last.text.is_empty()

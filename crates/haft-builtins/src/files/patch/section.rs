@@ -41,14 +41,21 @@ pub(super) struct Hunk<'a> {
     pub(super) anchors: Vec<&'a str>,
     /// The number of file lines before the hunk, if stated.
     pub(super) stated: Option<usize>,
-    /// True if the header states how many lines the hunk has.
-    pub(super) counted: bool,
+    pub(super) length: HunkLength,
     /// True if the hunk's last line is the file's last.
     pub(super) at_end: bool,
     /// For each side, true if the file's last line has no ending; both false if the patch does not say.
     pub(super) old_open: bool,
     pub(super) new_open: bool,
     pub(super) ops: Vec<HunkLine<'a>>,
+}
+
+/// Whether a hunk's header states how many lines it has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum HunkLength {
+    #[default]
+    Unstated,
+    Stated,
 }
 
 /// One line of a hunk.

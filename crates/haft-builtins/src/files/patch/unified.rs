@@ -3,7 +3,8 @@
 use crate::files::patch::body::{self, HunkNumbers, HunkRange};
 use crate::files::patch::names::{self, SectionNames};
 use crate::files::patch::section::{
-    Hunk, HunkLine, HunkLineKind, PatchError, PatchReader, Section, SectionAction, clipped,
+    Hunk, HunkLength, HunkLine, HunkLineKind, PatchError, PatchReader, Section, SectionAction,
+    clipped,
 };
 
 const NULL: &str = "/dev/null";
@@ -178,15 +179,14 @@ fn section<'a>(
     head: SectionHeader,
 ) -> Result<Section<'a>, PatchError> {
     let mut hunks = Vec::new();
+    // The first hunk may have no header at all.
+    let headless = |reader: &PatchReader<'_, '_>, line: &str| {
+        line.starts_with([' ', '+', '-']) && has_names(&head) && !begins_file(reader)
+    };
     loop {
         match reader.peek() {
-            Some(line) if line.starts_with("@@") => hunks.push(hunk(reader)?),
-            // The first hunk may have no header at all.
             Some(line)
-                if hunks.is_empty()
-                    && line.starts_with([' ', '+', '-'])
-                    && has_names(&head)
-                    && !begins_file(reader) =>
+                if line.starts_with("@@") || (hunks.is_empty() && headless(reader, line)) =>
             {
                 hunks.push(hunk(reader)?);
             }
@@ -211,9 +211,7 @@ fn section<'a>(
                 added(hunks)?
             } else if head.deleted {
                 SectionAction::Delete { hunks }
-            } else if hunks.iter().any(Hunk::changes) {
-                SectionAction::Update { hunks, to: None }
-            } else if head.mode_only && hunks.is_empty() {
+            } else if hunks.iter().any(Hunk::changes) || (head.mode_only && hunks.is_empty()) {
                 SectionAction::Update { hunks, to: None }
             } else {
                 return Err(fault(NO_CHANGE.to_owned()));
@@ -239,7 +237,7 @@ fn added(hunks: Vec<Hunk<'_>>) -> Result<SectionAction<'_>, PatchError> {
     let mut lines = Vec::new();
     for mut hunk in hunks {
         // Blank lines before the next header may not belong to the hunk.
-        while !hunk.counted
+        while hunk.length == HunkLength::Unstated
             && let Some(last) = hunk.ops.last()
             && last.kind == HunkLineKind::Keep
             && last.text.is_empty()
@@ -304,7 +302,7 @@ fn counted<'a>(
     let mut hunk = Hunk {
         line,
         stated: Some(old.before()),
-        counted: true,
+        length: HunkLength::Stated,
         ..Hunk::default()
     };
     let body = *reader;
