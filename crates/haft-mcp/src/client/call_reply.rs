@@ -93,6 +93,7 @@ mod tests {
     use crate::client::speech::result;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn whatever_a_tool_says_is_delivered() {
         let text = r#"{"type":"text","text":"a"}"#;
         let rows = [

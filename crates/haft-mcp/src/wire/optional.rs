@@ -64,11 +64,10 @@ impl Part {
         match self {
             Self::Protocol if is(&SCHEMAS) => Self::Schema,
             Self::Protocol if is(&TYPES) || is_prompt => Self::Protocol,
-            Self::Protocol => Self::Data,
             Self::Schema if is(&VALUES) || member.key().starts_with("\"x-") => Self::Data,
             Self::Schema if is(&SCHEMAS_BY_NAME) => Self::Schemas,
             Self::Schema | Self::Schemas => Self::Schema,
-            Self::Data => Self::Data,
+            Self::Protocol | Self::Data => Self::Data,
         }
     }
 }

@@ -204,6 +204,7 @@ fn saying(method: &'static str, text: &'static str) -> LooseServer {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn a_result_that_is_not_as_the_protocol_says_is_delivered_with_a_note() {
     let rows = [
         (
