@@ -7,6 +7,9 @@ use haft::json::members::{Member, members};
 use memchr::memmem;
 use serde_json::value::RawValue;
 
+/// Maximum depth to which members are looked at: each level is read anew, and no type of the protocol is deeper.
+const MAX_DEPTH: usize = 24;
+
 /// What a value belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -75,20 +78,20 @@ impl Part {
 /// Returns a result without members that are null; `None` if it has none.
 pub(crate) fn without_nulls(result: &RawValue) -> Option<Box<RawValue>> {
     let mut out = Vec::new();
-    if !amend(Part::Protocol, result, &mut out) {
+    if !amend(Part::Protocol, result, MAX_DEPTH, &mut out) {
         return None;
     }
     RawValue::from_string(String::from_utf8(out).ok()?).ok()
 }
 
-/// Writes a value without members that are null; returns whether it had any.
-fn amend(part: Part, value: &RawValue, out: &mut Vec<u8>) -> bool {
+/// Writes a value without members that are null, down to this depth; returns whether it had any.
+fn amend(part: Part, value: &RawValue, depth: usize, out: &mut Vec<u8>) -> bool {
     let text = value.get().as_bytes();
     let begin = out.len();
-    let may_change = part != Part::Data && memmem::find(text, b"null").is_some();
+    let may_change = depth > 0 && part != Part::Data && memmem::find(text, b"null").is_some();
     let is_changed = match text.first() {
-        Some(b'{') if may_change => object(part, value, out),
-        Some(b'[') if may_change => list(part, value, out),
+        Some(b'{') if may_change => object(part, value, depth - 1, out),
+        Some(b'[') if may_change => list(part, value, depth - 1, out),
         _ => false,
     };
     if !is_changed {
@@ -99,7 +102,7 @@ fn amend(part: Part, value: &RawValue, out: &mut Vec<u8>) -> bool {
     is_changed
 }
 
-fn object(part: Part, value: &RawValue, out: &mut Vec<u8>) -> bool {
+fn object(part: Part, value: &RawValue, depth: usize, out: &mut Vec<u8>) -> bool {
     let (mut is_changed, mut is_first) = (false, true);
     out.push(b'{');
     for member in members(value.get()).unwrap_or_default() {
@@ -120,14 +123,14 @@ fn object(part: Part, value: &RawValue, out: &mut Vec<u8>) -> bool {
             // An argument that is described by nothing may be anything.
             out.extend_from_slice(b"{}");
         } else {
-            is_changed |= amend(inner, member.value(), out);
+            is_changed |= amend(inner, member.value(), depth, out);
         }
     }
     out.push(b'}');
     is_changed
 }
 
-fn list(part: Part, value: &RawValue, out: &mut Vec<u8>) -> bool {
+fn list(part: Part, value: &RawValue, depth: usize, out: &mut Vec<u8>) -> bool {
     let (mut is_changed, mut is_first) = (false, true);
     out.push(b'[');
     for one in serde_json::from_str::<Vec<&RawValue>>(value.get()).unwrap_or_default() {
@@ -138,7 +141,7 @@ fn list(part: Part, value: &RawValue, out: &mut Vec<u8>) -> bool {
         if !std::mem::take(&mut is_first) {
             out.push(b',');
         }
-        is_changed |= amend(part, one, out);
+        is_changed |= amend(part, one, depth, out);
     }
     out.push(b']');
     is_changed

@@ -15,6 +15,8 @@ pub(crate) struct ChatArguments {
     grows: bool,
     /// Whether the last piece is a complete object by itself, and `grows` holds.
     is_snapshot: bool,
+    /// Whether the pieces of a snapshot are JSON when they are joined, too.
+    is_joined_json: bool,
 }
 
 /// The error for a second object of arguments after the first one has ended.
@@ -38,12 +40,12 @@ impl ChatArguments {
 
     /// Returns whether they are the empty object, which some servers send at first and replace later.
     pub(crate) fn is_placeholder(&self) -> bool {
-        self.text.trim() == "{}"
+        self.text == "{}"
     }
 
     /// Returns whether a piece says everything again.
     pub(crate) fn is_repeated_by(&self, piece: &str) -> bool {
-        self.is_complete() && piece.trim() == self.whole().trim()
+        self.is_complete() && piece.trim() == self.whole()
     }
 
     /// Adds a piece; returns whether it changed anything.
@@ -74,7 +76,16 @@ impl ChatArguments {
         self.text.push_str(piece);
     }
 
+    /// Appends a piece. Blanks around the object are dropped, so that looking at its ends costs nothing, however many pieces follow.
     fn append(&mut self, piece: &str) {
+        let piece = if self.text.is_empty() {
+            piece.trim_start()
+        } else {
+            piece
+        };
+        if piece.is_empty() {
+            return;
+        }
         let before = &self.text[self.last..];
         self.grows = match self.pieces {
             0 => piece.starts_with('{'),
@@ -89,12 +100,17 @@ impl ChatArguments {
         self.last = self.text.len();
         self.text.push_str(piece);
         self.scan.read(piece);
+        if self.is_complete() {
+            self.text.truncate(self.text.trim_end().len());
+        }
+        // A snapshot ends the growth: this happens once.
+        self.is_joined_json =
+            self.is_snapshot && serde_json::from_str::<IgnoredAny>(&self.text).is_ok();
     }
 
     /// Returns the arguments as text.
     pub(crate) fn whole(&self) -> &str {
-        let is_joined = || serde_json::from_str::<IgnoredAny>(&self.text).is_ok();
-        if self.is_snapshot && !is_joined() {
+        if self.is_snapshot && !self.is_joined_json {
             return &self.text[self.last..];
         }
         &self.text
@@ -182,7 +198,7 @@ mod tests {
                 true,
             ),
             (&["{\"a\":[1", "]"], Some("{\"a\":[1]"), false),
-            (&[" ", "{", "}", "\n"], Some(" {}"), true),
+            (&[" ", "{", "}", "\n"], Some("{}"), true),
             (&["{}", "{\"a\"", ":1}"], Some("{\"a\":1}"), true),
             (&["{}", "{}"], Some("{}"), true),
             (&["{\"a\":1}", "{\"a\":1}"], Some("{\"a\":1}"), true),
