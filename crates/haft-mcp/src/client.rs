@@ -20,8 +20,10 @@ use tokio::sync::{broadcast, watch};
 
 use crate::era::{Era, Revision};
 
+mod call_reply;
 mod changes;
 mod courier;
+mod cursor;
 mod endpoint;
 mod error;
 mod greeting;
@@ -42,18 +44,21 @@ mod tasks;
 mod tools;
 mod wire;
 
+pub use call_reply::CallReply;
 pub use error::ClientError;
 pub use haft_http::dial::{Dial, Io};
 pub use offers::OwnCapabilities;
 pub use respond::{Respond, Responder, default_values};
 pub use server_change::ServerChange;
-pub use tools::{CallReply, ToolRecord};
+pub use tools::ToolRecord;
 pub use wire::Wire;
 
 pub(crate) use changes::{ChangeFilter as WantedNews, ChangeStream};
+pub(crate) use cursor::{ListCursor, PageEnd};
 
 use marks::HeaderArgument;
 use respond::Inquiry;
+use speech::ServerResult;
 use wire::WireRequest;
 
 /// Limits on what a client waits for and takes.
@@ -93,6 +98,9 @@ pub struct ServerRecord {
     pub instructions: Option<String>,
     /// Whether it has tools.
     pub has_tools: bool,
+    /// Whether it does not say if it has tools: it names none of the capabilities of which haft makes use, or null for tools. Then it is
+    /// asked for them all the same.
+    pub is_silent: bool,
     /// Whether it has resources.
     pub has_resources: bool,
     /// Whether it has prompts.
@@ -136,7 +144,7 @@ pub struct Client {
 struct ToolListExtras {
     /// The arguments that are repeated in headers, by tool name.
     marks: HashMap<String, Arc<[HeaderArgument]>>,
-    /// Tools that were left out, each with the reason.
+    /// Tools that were left out, each with the reason, and what was odd about the list.
     left_out: Vec<String>,
 }
 
@@ -278,6 +286,14 @@ impl Client {
         &self,
         question: ClientRequest<'_>,
     ) -> Result<Box<RawValue>, ClientError> {
+        Ok(self.ask_noted(question).await?.raw)
+    }
+
+    /// Like [`ask`](Self::ask), with what had to be replaced in the answer.
+    pub(crate) async fn ask_noted(
+        &self,
+        question: ClientRequest<'_>,
+    ) -> Result<ServerResult, ClientError> {
         self.ask_as(Some(self.era), question).await
     }
 
@@ -286,7 +302,7 @@ impl Client {
         &self,
         era: Option<Era>,
         question: ClientRequest<'_>,
-    ) -> Result<Box<RawValue>, ClientError> {
+    ) -> Result<ServerResult, ClientError> {
         let id = self.next_id();
         let message = speech::request(id, era, &question);
         let ClientRequest { method, limit, .. } = question;

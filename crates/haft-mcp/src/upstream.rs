@@ -76,6 +76,8 @@ pub struct UpstreamTerms {
     pub limits: ClientLimits,
     /// Whether to believe what its tools say about themselves (`readOnlyHint` and the like).
     pub trusted: bool,
+    /// Whether a result that does not match its tool's output schema is refused, instead of delivered with a note.
+    pub strict: bool,
     /// Whether it is a process in a jail without a network: its input stays on this machine, and its output comes from this machine.
     pub is_confined: bool,
     /// Maximum number of concurrent calls; more of them wait.
@@ -104,6 +106,7 @@ impl Default for UpstreamTerms {
         Self {
             limits: ClientLimits::default(),
             trusted: false,
+            strict: false,
             is_confined: false,
             concurrency: 16,
             idle: Duration::from_secs(300),

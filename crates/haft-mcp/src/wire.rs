@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+pub(crate) mod mended;
+pub(crate) mod optional;
 pub(crate) mod params;
 pub(crate) mod reply;
 
@@ -26,6 +28,14 @@ impl RequestId {
     /// Returns the raw JSON.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the number of a request of haft's that this names. Some servers send numbers back as texts, or with a fraction of zero.
+    pub(crate) fn number(&self) -> Option<u64> {
+        let digits = self.0.trim_matches('"');
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_whole = fraction.bytes().all(|digit| digit == b'0');
+        whole.parse().ok().filter(|_| is_whole)
     }
 
     /// Parses an id from raw JSON; `None` for anything but a string or an integer.
@@ -185,12 +195,63 @@ struct RawMessage<'a> {
     error: Option<&'a RawValue>,
 }
 
+impl<'a> RawMessage<'a> {
+    /// Returns whether it can only be an answer.
+    fn is_answer(&self) -> bool {
+        self.method.is_none()
+            && self.id.is_some()
+            && (self.result.is_some() || self.error.is_some())
+    }
+
+    /// Drops members that are null. A null result without an error stays, since it answers a request.
+    fn without_nulls(self) -> Self {
+        let some = |raw: Option<&'a RawValue>| raw.filter(|raw| raw.get() != "null");
+        let (error, method) = (some(self.error), some(self.method));
+        let may_be_null = error.is_none() && method.is_none();
+        Self {
+            jsonrpc: self.jsonrpc,
+            id: some(self.id),
+            method,
+            params: some(self.params),
+            result: self.result.filter(|raw| may_be_null || raw.get() != "null"),
+            error,
+        }
+    }
+
+    /// Returns the id of a message. A server's answer may name its request by a number with a fraction of zero.
+    fn request_id(&self, raw: &RawValue, sender: Sender) -> Option<RequestId> {
+        let loose = || {
+            let is_answer = sender == Sender::Server && self.is_answer();
+            let id = RequestId(raw.get().into());
+            (is_answer && id.number().is_some()).then_some(id)
+        };
+        RequestId::parse(raw.get()).or_else(loose)
+    }
+}
+
 fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(d).map(Some)
 }
 
-/// Parses one message. Never panics and never recurses, whatever the bytes are.
+/// Who sent a message: a client must keep to the protocol, since haft judges by what it sends; what a server sends is taken as far as it
+/// can be understood, since the call has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Client,
+    Server,
+}
+
+/// Parses one message of a client. Never panics and never recurses, whatever the bytes are.
 pub(crate) fn parse(bytes: &[u8]) -> Result<RpcMessage<'_>, InvalidMessage> {
+    parse_as(Sender::Client, bytes)
+}
+
+/// Parses one message of a server: members that are null count as absent, and a response needs no version.
+pub(crate) fn parse_from_server(bytes: &[u8]) -> Result<RpcMessage<'_>, InvalidMessage> {
+    parse_as(Sender::Server, bytes)
+}
+
+fn parse_as(sender: Sender, bytes: &[u8]) -> Result<RpcMessage<'_>, InvalidMessage> {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return Err(InvalidMessage::new(RpcError::new(
             RpcError::PARSE,
@@ -206,10 +267,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<RpcMessage<'_>, InvalidMessage> {
     }
     let deep = depth::exceeds(text.as_bytes(), MAX_DEPTH);
     let envelope = match serde_json::from_str::<RawMessage<'_>>(text) {
+        Ok(envelope) if sender == Sender::Server => envelope.without_nulls(),
         Ok(envelope) => envelope,
         Err(e) => return Err(InvalidMessage::new(parse_error(&e))),
     };
-    let id = match envelope.id.map(|raw| RequestId::parse(raw.get())) {
+    let id = match envelope.id.map(|raw| envelope.request_id(raw, sender)) {
         Some(None) => {
             return Err(InvalidMessage::new(RpcError::invalid_request(
                 "the request's id is neither a string nor an integer",
@@ -223,7 +285,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<RpcMessage<'_>, InvalidMessage> {
         let message = format!("the message is nested over {MAX_DEPTH} levels deep");
         return refuse(id, RpcError::invalid_request(message));
     }
-    match classify(&envelope, id) {
+    match classify(&envelope, id, sender) {
         Ok(message) => Ok(message),
         Err((id, error)) => refuse(id, error),
     }
@@ -233,8 +295,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<RpcMessage<'_>, InvalidMessage> {
 fn classify<'a>(
     envelope: &RawMessage<'a>,
     id: Option<RequestId>,
+    sender: Sender,
 ) -> Result<RpcMessage<'a>, (Option<RequestId>, RpcError)> {
-    if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
+    let is_server_answer = sender == Sender::Server && envelope.is_answer();
+    if envelope.jsonrpc.map(RawValue::get) != Some("\"2.0\"") && !is_server_answer {
         let error = RpcError::invalid_request("the member jsonrpc is not \"2.0\"");
         return Err((id, error));
     }

@@ -315,6 +315,9 @@ pub struct ToolSpec {
     pub input_schema: Arc<Value>,
     /// JSON Schema of the structured result, checked after each call.
     pub output_schema: Option<Arc<Value>>,
+    /// Whether a result that does not match `output_schema` is delivered with a note, instead of an error: for the tools of servers, whose
+    /// calls have run by then.
+    pub is_output_advisory: bool,
     /// The minimum risk of any call; a call's permissions may raise it.
     pub risk: Risk,
     /// Hints for users and models, which decide nothing.
@@ -367,6 +370,7 @@ impl ToolSpec {
             i18n: BTreeMap::new(),
             input_schema: Arc::new(input_schema),
             output_schema: None,
+            is_output_advisory: false,
             risk: Risk::Safe,
             annotations: Annotations::default(),
             concurrency_safe: false,

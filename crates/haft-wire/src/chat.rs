@@ -1,11 +1,14 @@
 //! OpenAI Chat Completions, with the variants of the many providers that use it.
 
+mod arguments;
 mod calls;
 mod choice;
 mod content;
 mod declare;
 mod echo;
 mod gather;
+mod partial;
+mod piece;
 mod read;
 mod write;
 

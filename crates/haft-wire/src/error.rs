@@ -32,6 +32,16 @@ pub enum WireError {
         "the provider's last event says otherwise about call {0} than the stream did; the reply is refused whole: send the request again"
     )]
     Contradiction(String),
+    /// A piece of a call belongs to no call of the stream, or to more than one.
+    #[error(
+        "the stream has {what} for call {call}; the reply is refused whole: send the request again"
+    )]
+    UnassignedCall {
+        /// The call's id, name or index, bounded.
+        call: String,
+        /// What the stream has for it.
+        what: &'static str,
+    },
     /// A stream ended before the provider marked the reply as complete.
     #[error(
         "the stream ended in the middle of a reply, after {0} bytes; nothing of it was run: send the request again"

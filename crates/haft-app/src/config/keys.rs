@@ -186,6 +186,7 @@ pub const KEYS: &[SettingKey] = &[
     key("mcp.servers.*.oauth.issuer", Text, "", Ignored, "the only authorization server that haft signs in with, by its issuer URL; required with a client secret, which is sent to no other server"),
     key("mcp.servers.*.oauth.scopes", Items, "", Ignored, "scopes that `haft mcp login` requests in addition to those the server asks for"),
     key("mcp.servers.*.enabled", Flag, "", Only("false"), "whether the tools of this server are offered; default: true"),
+    key("mcp.servers.*.strict", Flag, "", Ignored, "whether a result that does not match its tool's output schema is refused; by default it is delivered with a note, since the call has run"),
     key("mcp.servers.*.trusted", Flag, "", Ignored, "whether to believe the hints of this server's tools; tools marked read-only then run like haft's own read-only tools"),
     key("mcp.servers.*.connect_timeout_s", Seconds, "", Ignored, "the longest the server may take to start and initialize; default: 20"),
     key("mcp.servers.*.list_timeout_s", Seconds, "", Ignored, "the longest the server may take to list its tools; default: 60"),

@@ -197,6 +197,7 @@ impl ServerBuilder<'_> {
                 ..usual
             },
             trusted: self.flag("trusted").unwrap_or(false),
+            strict: self.flag("strict").unwrap_or(false),
             is_confined: self.text("command").is_some() && self.is_jailed() && !self.has_network(),
             concurrency: at_once.unwrap_or(terms.concurrency),
             prefix: self.prefix()?,

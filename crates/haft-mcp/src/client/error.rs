@@ -166,6 +166,8 @@ impl ClientError {
             }
             Self::Closed { .. } | Self::Late { .. } => ToolError::failed(message)
                 .with_advice("the call may have run anyway: check before you make it again"),
+            Self::Malformed(_) | Self::TooLong(_) => ToolError::failed(message)
+                .with_advice("the server answered, so the call may have run: check before you make it again"),
             _ => ToolError::failed(message),
         }
     }

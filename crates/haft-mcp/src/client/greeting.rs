@@ -3,6 +3,7 @@
 //! The client first sends `server/discover`. A server that does not know that method is of the handshake era, and gets an
 //! `initialize` (2026-07-28, basic/versioning).
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use haft::json::members::members;
@@ -20,42 +21,27 @@ use crate::wire::reply;
 /// Maximum time that a starting server may leave `server/discover` unanswered before it is treated as an older one.
 const DISCOVER_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// The member of `_meta` that names the responding server.
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
+/// The capabilities of which haft makes use.
+const USED: [&str; 4] = ["tools", "resources", "prompts", "completions"];
+
 /// The parts of a response to `initialize` and `server/discover` that a client uses.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct GreetingParts<'a> {
     #[serde(borrow)]
     protocol_version: Option<&'a RawValue>,
-    #[serde(default)]
-    supported_versions: Vec<String>,
+    #[serde(borrow, default)]
+    supported_versions: Vec<&'a RawValue>,
     #[serde(borrow)]
     server_info: Option<&'a RawValue>,
     #[serde(borrow)]
     instructions: Option<&'a RawValue>,
-    #[serde(default)]
-    capabilities: ServerCapabilities<'a>,
-    #[serde(borrow, rename = "_meta", default)]
-    meta: GreetingMeta<'a>,
-}
-
-#[derive(Default, Deserialize)]
-struct ServerCapabilities<'a> {
     #[serde(borrow)]
-    tools: Option<&'a RawValue>,
-    #[serde(borrow)]
-    resources: Option<&'a RawValue>,
-    #[serde(borrow)]
-    prompts: Option<&'a RawValue>,
-    #[serde(borrow)]
-    completions: Option<&'a RawValue>,
-    #[serde(borrow)]
-    logging: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-struct GreetingMeta<'a> {
-    #[serde(borrow, rename = "io.modelcontextprotocol/serverInfo")]
-    server: Option<&'a RawValue>,
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_meta")]
+    meta: Option<&'a RawValue>,
 }
 
 impl GreetingParts<'_> {
@@ -66,40 +52,41 @@ impl GreetingParts<'_> {
 
     /// Returns the server's description of itself, truncated to lengths that can be kept.
     fn record(&self) -> ServerRecord {
-        #[derive(Default, Deserialize)]
-        #[serde(default)]
-        struct ServerImplementation {
-            name: String,
-            version: String,
-        }
-        let info = self.server_info.or(self.meta.server);
-        let info =
-            info.and_then(|raw| serde_json::from_str::<ServerImplementation>(raw.get()).ok());
-        let info = info.unwrap_or_default();
+        let info = self.server_info;
+        let info = info.or_else(|| member(self.meta, SERVER_INFO_KEY));
+        let word = |name| member(info, name).and_then(text).unwrap_or_default();
         let cut = |said: &str, most| haft::text::clip(said, most).into_owned();
         let instructions = self.instructions.and_then(text);
+        let is_null = |one: &RawValue| one.get() == "null";
+        let of = |name: &str| {
+            let found = member(self.capabilities, name);
+            found.filter(|one| one.get() != "false" && !is_null(one))
+        };
+        let is_true = |name, inner| member(of(name), inner).is_some_and(|one| one.get() == "true");
         ServerRecord {
-            name: cut(&info.name, 200),
-            version: cut(&info.version, 100),
+            name: cut(&word("name"), 200),
+            version: cut(&word("version"), 100),
             instructions: instructions.map(|said| cut(&said, 8000)),
-            has_tools: self.capabilities.tools.is_some(),
-            has_resources: self.capabilities.resources.is_some(),
-            has_prompts: self.capabilities.prompts.is_some(),
-            has_completions: self.capabilities.completions.is_some(),
-            has_logging: self.capabilities.logging.is_some(),
-            has_subscriptions: has_true_member(self.capabilities.resources, "subscribe"),
-            tells_tools: has_true_member(self.capabilities.tools, "listChanged"),
-            tells_prompts: has_true_member(self.capabilities.prompts, "listChanged"),
-            tells_resources: has_true_member(self.capabilities.resources, "listChanged"),
+            has_tools: of("tools").is_some(),
+            is_silent: USED.iter().all(|name| of(name).is_none())
+                || member(self.capabilities, "tools").is_some_and(is_null),
+            has_resources: of("resources").is_some(),
+            has_prompts: of("prompts").is_some(),
+            has_completions: of("completions").is_some(),
+            has_logging: of("logging").is_some(),
+            has_subscriptions: is_true("resources", "subscribe"),
+            tells_tools: is_true("tools", "listChanged"),
+            tells_prompts: is_true("prompts", "listChanged"),
+            tells_resources: is_true("resources", "listChanged"),
         }
     }
 }
 
-/// Returns whether a capability has this member set to true.
-fn has_true_member(capability: Option<&RawValue>, name: &str) -> bool {
-    let found = capability.and_then(|raw| members(raw.get()).ok());
-    let mut found = found.unwrap_or_default().into_iter();
-    found.any(|member| member.is(name) && member.value().get() == "true")
+/// Returns the member of an object, if that is one.
+fn member<'a>(object: Option<&'a RawValue>, name: &str) -> Option<&'a RawValue> {
+    let all = members(object?.get()).ok()?;
+    let found = all.iter().find(|member| member.is(name))?;
+    Some(found.value())
 }
 
 impl Client {
@@ -141,8 +128,9 @@ impl Client {
             Ok(raw) => raw,
             Err(error) => return is_older(error, self.wire.may_ignore_discover()).map(|()| false),
         };
-        let greeted = GreetingParts::read(&raw)?;
-        if !greeted.supported_versions.iter().any(|v| v == MODERN) {
+        let greeted = GreetingParts::read(&raw.raw)?;
+        let mut versions = greeted.supported_versions.iter();
+        if !versions.any(|one| text(one).is_some_and(|one| one == MODERN)) {
             // It knows the method, but no stateless revision that haft supports.
             return Ok(false);
         }
@@ -161,10 +149,11 @@ impl Client {
         let params = String::from_utf8_lossy(&params);
         let question = ClientRequest::new("initialize", &params, self.limits.connect);
         let raw = self.ask_as(None, question).await?;
-        let greeted = GreetingParts::read(&raw)?;
-        let version = greeted.protocol_version.and_then(text).unwrap_or_default();
-        let revision = Revision::parse(&version);
-        let revision = revision.ok_or_else(|| {
+        let greeted = GreetingParts::read(&raw.raw)?;
+        // A server that names no revision accepted the request as it was.
+        let version = greeted.protocol_version.and_then(text);
+        let version = version.map_or_else(|| OFFERED_REVISION.as_str().to_owned(), Cow::into_owned);
+        let revision = Revision::parse(&version).ok_or_else(|| {
             ClientError::Revision(format!("{:?}", haft::text::clip(&version, 100)))
         })?;
         self.era = Era::Legacy(revision);

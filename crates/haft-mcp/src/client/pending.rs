@@ -139,7 +139,7 @@ impl AwaitedResponses {
     /// Fails the request that an overlong message answers, or all requests if the message does not say which.
     pub(crate) fn fail_overlong(&self, begin: &[u8], longest: usize) {
         let mut entries = self.entries.lock();
-        let failed = match id_in(begin).and_then(|id| entries.remove(&id)) {
+        let failed = match speech::id_in(begin).and_then(|id| entries.remove(&id)) {
             Some(one) => vec![one],
             None => entries.drain().map(|(_, entry)| entry).collect(),
         };
@@ -147,14 +147,4 @@ impl AwaitedResponses {
             let _gone = entry.answer.send(Err(ClientError::TooLong(longest)));
         }
     }
-}
-
-/// Returns the number of the request that a message answers, if it precedes the result.
-fn id_in(begin: &[u8]) -> Option<u64> {
-    let text = String::from_utf8_lossy(begin);
-    let head = text.split(['{', '[']).nth(1)?;
-    let (_, rest) = head.split_once("\"id\"")?;
-    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit())?;
-    rest[..end].parse().ok()
 }

@@ -13,12 +13,16 @@ use crate::client::error::ClientError;
 use crate::client::offers::OwnCapabilities;
 use crate::client::server_change::ServerChange;
 use crate::era::{Era, MODERN};
+use crate::wire::mended::MendedMessage;
+use crate::wire::optional::without_nulls;
 use crate::wire::params::text;
 use crate::wire::reply;
 use crate::wire::{self, RequestId, RpcMessage};
 
 /// Length of the part of an unreadable message in which to look for a sign that it is a message and not a line of a log.
 const EXAMINED_BYTES: usize = 256;
+/// Length of the part of an unreadable message that its error quotes: the call has run, and this is all that is left of its result.
+const QUOTED: usize = 2000;
 
 /// haft's `clientInfo`.
 pub(crate) const CLIENT_INFO: &str = concat!(
@@ -104,9 +108,10 @@ pub(crate) enum ServerMessage {
 
 /// Reads a message.
 pub(crate) fn hear(bytes: &[u8]) -> ServerMessage {
-    match wire::parse(bytes) {
+    let mended = MendedMessage::read(bytes);
+    match wire::parse_from_server(&mended.bytes) {
         Ok(RpcMessage::Response(response)) => {
-            let id = response.id.and_then(|id| id.as_str().parse().ok());
+            let id = response.id.and_then(|id| id.number());
             id.map_or(ServerMessage::Nothing, ServerMessage::Answer)
         }
         Ok(RpcMessage::Request(request)) => ServerMessage::Request(ServerRequest {
@@ -129,21 +134,34 @@ pub(crate) fn hear(bytes: &[u8]) -> ServerMessage {
         Err(refused) => {
             let begin = &bytes[..bytes.len().min(EXAMINED_BYTES)];
             let is_message = memmem::find(begin, b"\"jsonrpc\"").is_some();
-            let id = refused.id.filter(|_| is_message);
-            let id = id.and_then(|id| id.as_str().parse().ok());
+            let id = refused.id.and_then(|id| id.number());
+            let id = id.or_else(|| id_in(begin)).filter(|_| is_message);
             let why = refused.error.message;
             id.map_or(ServerMessage::Garbage, |id| {
-                ServerMessage::Unread(id, why.into_owned())
+                let text = String::from_utf8_lossy(bytes);
+                ServerMessage::Unread(id, format!("{why}; it sent {}", clip(&text, QUOTED)))
             })
         }
     }
+}
+
+/// Returns the number of the request that a message answers, from the beginning of the message, if it precedes the result.
+pub(crate) fn id_in(begin: &[u8]) -> Option<u64> {
+    let text = String::from_utf8_lossy(begin);
+    let head = text.split(['{', '[']).nth(1)?;
+    let (_, rest) = head.split_once("\"id\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let rest = rest.strip_prefix('"').unwrap_or(rest);
+    let end = rest.find(|c: char| !c.is_ascii_digit())?;
+    rest[..end].parse().ok()
 }
 
 fn progress(params: Option<&RawValue>) -> Option<ServerMessage> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct ProgressParams<'a> {
-        progress_token: u64,
+        #[serde(borrow)]
+        progress_token: &'a RawValue,
         #[serde(borrow)]
         progress: Option<&'a RawValue>,
         #[serde(borrow)]
@@ -159,7 +177,8 @@ fn progress(params: Option<&RawValue>) -> Option<ServerMessage> {
         Some(status) => clip(&status, 1000).into_owned(),
         None => clip(&far.join(" of "), 100).into_owned(),
     };
-    Some(ServerMessage::Progress(params.progress_token, line))
+    let token = RequestId::parse(params.progress_token.get())?;
+    Some(ServerMessage::Progress(token.number()?, line))
 }
 
 /// Passes on a line of progress.
@@ -169,12 +188,25 @@ pub(crate) fn pass_on(progress: Option<&Progress>, line: String) {
     }
 }
 
+/// What a server answered to a request.
+#[derive(Debug)]
+pub(crate) struct ServerResult {
+    /// The result, without members that are null where the protocol lets them be absent.
+    pub(crate) raw: Box<RawValue>,
+    /// What was replaced in it so that it could be read.
+    pub(crate) notes: Vec<&'static str>,
+}
+
 /// Returns the result in a message that answers a request.
-pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
+pub(crate) fn result(message: &[u8]) -> Result<ServerResult, ClientError> {
     let malformed = |why: String| Err(ClientError::Malformed(why));
-    match wire::parse(message) {
+    let MendedMessage { bytes, notes } = MendedMessage::read(message);
+    match wire::parse_from_server(&bytes) {
         Ok(RpcMessage::Response(response)) => match (response.result, response.error) {
-            (Some(result), _) => Ok(result.to_owned()),
+            (Some(result), _) => Ok(ServerResult {
+                raw: without_nulls(result).unwrap_or_else(|| result.to_owned()),
+                notes,
+            }),
             (None, Some(error)) => Err(refusal(error)),
             (None, None) => malformed("neither a result nor an error".into()),
         },
@@ -187,8 +219,7 @@ pub(crate) fn result(message: &[u8]) -> Result<Box<RawValue>, ClientError> {
 pub(crate) fn refusal(error: &RawValue) -> ClientError {
     #[derive(Deserialize)]
     struct ErrorMembers<'a> {
-        #[serde(default)]
-        code: i64,
+        code: Option<i64>,
         #[serde(borrow)]
         message: Option<&'a RawValue>,
         #[serde(borrow)]
@@ -197,7 +228,11 @@ pub(crate) fn refusal(error: &RawValue) -> ClientError {
     match serde_json::from_str::<ErrorMembers<'_>>(error.get()) {
         Ok(error) => {
             let message = error.message.and_then(text).unwrap_or_default();
-            ClientError::refused(error.code, &message, error.data.map(RawValue::get))
+            ClientError::refused(
+                error.code.unwrap_or_default(),
+                &message,
+                error.data.map(RawValue::get),
+            )
         }
         Err(e) => ClientError::Malformed(format!("its error: {e}")),
     }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::client::error::ClientError;
 use crate::client::respond::Inquiry;
+use crate::client::speech::ServerResult;
 use crate::client::wire::{Wire, WireRequest};
 use crate::client::{Client, ClientRequest, input, speech};
 use crate::era::Era;
@@ -32,7 +33,8 @@ struct ServerTask<'a> {
     id: String,
     status: String,
     status_message: Option<String>,
-    poll_interval_ms: Option<u64>,
+    /// Milliseconds; some servers write a fraction.
+    poll_interval_ms: Option<f64>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -48,7 +50,10 @@ impl ServerTask<'_> {
     }
 
     fn pause(&self) -> Duration {
-        let interval = self.poll_interval_ms.map(Duration::from_millis);
+        let seconds = self
+            .poll_interval_ms
+            .map(|milliseconds| milliseconds / 1000.0);
+        let interval = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         interval
             .unwrap_or(DEFAULT_INTERVAL)
             .clamp(INTERVAL_BOUNDS[0], INTERVAL_BOUNDS[1])
@@ -109,7 +114,7 @@ impl Client {
         &self,
         begun: &RawValue,
         question: &ClientRequest<'_>,
-    ) -> Result<Box<RawValue>, ClientError> {
+    ) -> Result<ServerResult, ClientError> {
         let task = ServerTask::read(begun)?;
         let (id, mut pause) = (task.id.clone(), task.pause());
         let mut waiting = TaskCancelGuard {
@@ -123,7 +128,8 @@ impl Client {
         let mut until = Instant::now() + question.limit;
         while Instant::now() < until {
             sleep(pause).await;
-            let raw = self.ask(self.about_task("tasks/get", &id, &params)).await?;
+            let about = self.about_task("tasks/get", &id, &params);
+            let ServerResult { raw, notes } = self.ask_noted(about).await?;
             let task = ServerTask::read(&raw)?;
             pause = task.pause();
             if task.status_message.is_some() && task.status_message != said {
@@ -140,7 +146,7 @@ impl Client {
                 "working" => {}
                 _ => {
                     waiting.ended = true;
-                    return ended(&task);
+                    return ended(&task).map(|raw| ServerResult { raw, notes });
                 }
             }
         }

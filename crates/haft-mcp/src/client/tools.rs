@@ -3,19 +3,19 @@
 use std::collections::HashSet;
 
 use haft::json::depth;
+use haft::json::members::members;
 use haft::progress::Progress;
 use haft::text::clip;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::client::call_reply::CallReply;
+use crate::client::cursor::{ListCursor, PageEnd};
 use crate::client::error::ClientError;
 use crate::client::marks::{marks, mirrored_headers};
 use crate::client::respond::Responder;
 use crate::client::{Client, ClientRequest, ToolListExtras};
+use crate::wire::params::text;
 use crate::wire::{MAX_DEPTH, reply};
-
-/// Maximum number of pages to read of a list.
-const MAX_PAGES: usize = 1000;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone)]
@@ -26,107 +26,48 @@ pub struct ToolRecord {
     pub raw: Box<RawValue>,
 }
 
-/// The result of calling a server's tool.
-#[derive(Debug, Clone)]
-pub struct CallReply {
-    /// The content blocks, byte for byte.
-    pub content: Vec<Box<RawValue>>,
-    /// The structured content, byte for byte.
-    pub structured: Option<Box<RawValue>>,
-    /// Whether the tool reports failure.
-    pub is_error: bool,
-    /// The whole result, byte for byte.
-    pub result: Box<RawValue>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolListPage<'a> {
-    #[serde(borrow)]
-    tools: Vec<&'a RawValue>,
-    next_cursor: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct ToolNameMember {
-    name: String,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct CallToolResult {
-    #[serde(default)]
-    content: Vec<Box<RawValue>>,
-    structured_content: Option<Box<RawValue>>,
-    #[serde(default)]
-    is_error: bool,
-}
-
 impl Client {
     /// Returns all tools in the server's order; a repeated name counts once.
     ///
     /// # Errors
     /// The server does not respond, or has more tools than [`ClientLimits::tools`](crate::client::ClientLimits::tools).
     pub async fn tools(&self) -> Result<Vec<ToolRecord>, ClientError> {
-        if !self.server.has_tools {
+        if !self.server.has_tools && !self.server.is_silent {
             return Ok(Vec::new());
         }
-        let (mut found, mut names, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
-        let mut listed = ToolListExtras::default();
-        let mut cursor: Option<String> = None;
-        for _ in 0..MAX_PAGES {
-            let params = cursor
-                .as_deref()
-                .map_or_else(String::new, |cursor| member("cursor", cursor));
-            let raw = self
-                .ask(ClientRequest::new("tools/list", &params, self.limits.list))
-                .await?;
-            let page: ToolListPage<'_> = serde_json::from_str(raw.get())
-                .map_err(|e| ClientError::Malformed(format!("its list of tools: {e}")))?;
-            for tool in page.tools {
-                let named: ToolNameMember = serde_json::from_str(tool.get())
-                    .map_err(|e| ClientError::Malformed(format!("a tool in its list: {e}")))?;
-                if !names.insert(named.name.clone()) {
-                    continue;
-                }
-                match marks(tool) {
-                    Ok(marks) => {
-                        listed.marks.insert(named.name.clone(), marks.into());
-                        found.push(ToolRecord {
-                            name: named.name,
-                            raw: tool.to_owned(),
-                        });
-                    }
-                    Err(why) => listed
-                        .left_out
-                        .push(format!("{}: {why}", clip(&named.name, 100))),
-                }
-            }
-            if names.len() > self.limits.tools {
+        let mut list = ToolListReader::default();
+        let mut cursor = ListCursor::default();
+        loop {
+            let params = cursor.params();
+            let question = ClientRequest::new("tools/list", &params, self.limits.list);
+            let page = match self.ask(question).await {
+                // A server that does not say what it has is asked for tools, and need not have any.
+                Err(ClientError::Refused { .. }) if !self.server.has_tools => return Ok(Vec::new()),
+                answer => answer?,
+            };
+            let before = list.names.len();
+            list.read(&page)?;
+            if list.names.len() > self.limits.tools {
                 let most = self.limits.tools;
                 return Err(ClientError::Malformed(format!(
                     "it lists over {most} tools"
                 )));
             }
-            match page.next_cursor {
-                Some(next) if cursors.insert(next.clone()) => cursor = Some(next),
-                Some(_) => {
-                    return Err(ClientError::Malformed(
-                        "its list of tools has no end".into(),
-                    ));
-                }
-                None => {
-                    *self.listed.lock() = listed;
-                    return Ok(found);
+            match cursor.follow(&page, list.names.len() - before) {
+                PageEnd::More => {}
+                PageEnd::End => break,
+                PageEnd::Odd(why) => {
+                    let why = format!("what follows in its list of tools: {why}");
+                    list.listed.left_out.push(why);
+                    break;
                 }
             }
         }
-        Err(ClientError::Malformed(format!(
-            "its list of tools is over {MAX_PAGES} pages"
-        )))
+        *self.listed.lock() = list.listed;
+        Ok(list.found)
     }
 
-    /// Returns the reasons for the tools of the last list that were left out.
+    /// Returns what was left out of the last list of tools, each with the reason.
     pub fn left_out(&self) -> Vec<String> {
         self.listed.lock().left_out.clone()
     }
@@ -168,15 +109,65 @@ impl Client {
             tasks: true,
             ..ClientRequest::new("tools/call", &params, self.limits.call)
         };
-        let raw = self.ask_in_rounds(&question).await?;
-        let called: CallToolResult = serde_json::from_str(raw.get())
-            .map_err(|e| ClientError::Malformed(format!("the result of {name}: {e}")))?;
-        Ok(CallReply {
-            content: called.content,
-            structured: called.structured_content,
-            is_error: called.is_error,
-            result: raw,
-        })
+        let answer = self.ask_in_rounds(&question).await?;
+        Ok(CallReply::read(answer))
+    }
+}
+
+/// The tools of a list, from its pages.
+#[derive(Default)]
+struct ToolListReader {
+    found: Vec<ToolRecord>,
+    names: HashSet<String>,
+    listed: ToolListExtras,
+}
+
+impl ToolListReader {
+    /// Reads a page. A tool that cannot be read is left out alone, with the reason.
+    ///
+    /// # Errors
+    /// It has no list of tools.
+    fn read(&mut self, page: &RawValue) -> Result<(), ClientError> {
+        let malformed = |why: String| ClientError::Malformed(format!("its list of tools: {why}"));
+        let all = members(page.get()).map_err(|e| malformed(e.to_string()))?;
+        let Some(tools) = all.iter().find(|member| member.is("tools")) else {
+            return Ok(());
+        };
+        let tools: Vec<&RawValue> =
+            serde_json::from_str(tools.value().get()).map_err(|e| malformed(e.to_string()))?;
+        for (nth, tool) in tools.into_iter().enumerate() {
+            let read = self.tool(tool);
+            if let Err((name, why)) = read {
+                let name = name.unwrap_or_else(|| format!("entry {} of its page", nth + 1));
+                self.listed.left_out.push(format!("{name}: {why}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a tool.
+    ///
+    /// # Errors
+    /// It is not one: its name, if it has one, and why.
+    fn tool(&mut self, tool: &RawValue) -> Result<(), (Option<String>, String)> {
+        let all = members(tool.get()).map_err(|_| (None, "it is no object".to_owned()))?;
+        let name = all.iter().find(|member| member.is("name"));
+        let name = name.and_then(|member| text(member.value()));
+        let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
+            return Err((None, "it has no name".to_owned()));
+        };
+        if !self.names.insert(name.clone().into_owned()) {
+            return Ok(());
+        }
+        let marks = marks(tool).map_err(|why| (Some(clip(&name, 100).into_owned()), why))?;
+        self.listed
+            .marks
+            .insert(name.clone().into_owned(), marks.into());
+        self.found.push(ToolRecord {
+            name: name.into_owned(),
+            raw: tool.to_owned(),
+        });
+        Ok(())
     }
 }
 

@@ -16,6 +16,7 @@ const MAX_REASON: usize = 2000;
 #[serde(tag = "type", rename_all = "snake_case")]
 enum UpstreamContentBlock {
     Text {
+        #[serde(default)]
         text: String,
     },
     #[serde(rename_all = "camelCase")]
@@ -66,7 +67,8 @@ pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
         content,
         data: reply.structured,
         error,
-        original: Some(OriginalResult::new(reply.result)),
+        notes: reply.notes,
+        original: reply.result.map(OriginalResult::new),
         ..ToolResult::default()
     }
 }
@@ -130,7 +132,8 @@ mod tests {
             ],
             structured: Some(raw(r#"{"n":12345678901234567890123}"#)),
             is_error: false,
-            result: raw("{}"),
+            result: Some(raw("{}")),
+            notes: Vec::new(),
         };
         let result = result(reply, "t");
         let texts = ["a", odd, blob].map(Content::text);
@@ -154,7 +157,8 @@ mod tests {
                 content,
                 structured: None,
                 is_error: true,
-                result: raw("{}"),
+                result: Some(raw("{}")),
+                notes: Vec::new(),
             };
             let error = result(reply, "t").error.unwrap();
             assert_eq!(error.message(), expect);

@@ -124,6 +124,9 @@ impl LiveConnection {
         // A change that is announced meanwhile counts as a further one.
         self.listed.lock().changes.mark_unchanged();
         let tools = self.client.tools().await?;
+        for what in self.client.left_out() {
+            tracing::warn!(server = %self.client.server().name, what, "left out of a server's list of tools");
+        }
         self.listed.lock().by_name = tools
             .into_iter()
             .map(|tool| (tool.name, digest(&tool.raw)))

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::client::{Client, ToolRecord};
 use crate::upstream::pages::{ListKind, ListedEntry};
+use crate::wire::optional::without_nulls;
 
 /// Version of the file format.
 const VERSION: u32 = 1;
@@ -253,7 +254,7 @@ impl Manifest {
         let tools = file.tools.into_iter().map(|tool| {
             PinnedTool::from(ToolRecord {
                 name: tool.name,
-                raw: tool.raw,
+                raw: without_nulls(&tool.raw).unwrap_or(tool.raw),
             })
         });
         Ok(Self {
@@ -302,6 +303,9 @@ impl Manifest {
 
 /// Returns the digest of a tool's meaning. The exact text of its description counts; the order of members and white space do not.
 pub(crate) fn digest(raw: &RawValue) -> String {
+    // What was pinned before haft dropped members that are null has the digest of the same tool without them.
+    let tidy = without_nulls(raw);
+    let raw = tidy.as_deref().unwrap_or(raw);
     let members: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(raw.get()).unwrap_or_default();
     let mut hasher = Sha256::new();

@@ -3,15 +3,10 @@
 use std::collections::HashSet;
 
 use haft::json::members::members;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::{Client, ClientError, ClientRequest};
+use crate::client::{Client, ClientError, ClientRequest, ListCursor, PageEnd};
 use crate::wire::params::text;
-use crate::wire::reply;
-
-/// Maximum number of pages to read of a list.
-const MAX_PAGES: usize = 1000;
 
 /// An entry of a server's list.
 #[derive(Debug, Clone)]
@@ -57,12 +52,6 @@ impl ListKind {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct NextCursorMember {
-    next_cursor: Option<String>,
-}
-
 impl ListedEntry {
     /// Reads an entry of a list or a file.
     pub(crate) fn read(kind: ListKind, raw: &RawValue) -> Option<Self> {
@@ -75,24 +64,27 @@ impl ListedEntry {
     }
 }
 
-/// Returns a whole list, in the server's order; a repeated key counts once, an entry without a key not at all.
+/// Returns a whole list, in the server's order; a repeated key counts once, an entry without a key not at all. Of a list without an end,
+/// what was listed is kept.
 ///
 /// # Errors
-/// The server does not respond, or its list does not end.
+/// The server does not respond, or has too many entries.
 pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEntry>, ClientError> {
     let limits = client.limits();
     let malformed = |why: &str| ClientError::Malformed(format!("its {}: {why}", kind.method()));
-    let (mut found, mut keys, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
-    let mut params = String::new();
-    for _ in 0..MAX_PAGES {
+    let (mut found, mut keys) = (Vec::new(), HashSet::new());
+    let mut cursor = ListCursor::default();
+    loop {
+        let params = cursor.params();
         let raw = client
             .ask(ClientRequest::new(kind.method(), &params, limits.list))
             .await?;
         let page = members(raw.get()).map_err(|e| malformed(&e.to_string()))?;
         let entries = page.iter().find(|member| member.is(kind.member()));
-        let entries = entries.ok_or_else(|| malformed("it has no list"))?;
+        let entries = entries.map_or("[]", |entries| entries.value().get());
         let entries: Vec<&RawValue> =
-            serde_json::from_str(entries.value().get()).map_err(|e| malformed(&e.to_string()))?;
+            serde_json::from_str(entries).map_err(|e| malformed(&e.to_string()))?;
+        let before = found.len();
         for entry in entries {
             if let Some(entry) = ListedEntry::read(kind, entry)
                 && keys.insert(entry.key.clone())
@@ -103,17 +95,14 @@ pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEn
         if found.len() > limits.tools {
             return Err(malformed(&format!("over {} entries", limits.tools)));
         }
-        let rest: NextCursorMember =
-            serde_json::from_str(raw.get()).map_err(|e| malformed(&e.to_string()))?;
-        match rest.next_cursor {
-            None => return Ok(found),
-            Some(next) if cursors.insert(next.clone()) => {
-                let mut member = b"\"cursor\":".to_vec();
-                reply::json(&mut member, &next);
-                params = String::from_utf8_lossy(&member).into_owned();
+        match cursor.follow(&raw, found.len() - before) {
+            PageEnd::More => {}
+            PageEnd::End => return Ok(found),
+            PageEnd::Odd(why) => {
+                let (server, list) = (&client.server().name, kind.method());
+                tracing::warn!(server, list, why, "the rest of a server's list is left out");
+                return Ok(found);
             }
-            Some(_) => return Err(malformed("it has no end")),
         }
     }
-    Err(malformed(&format!("it is over {MAX_PAGES} pages")))
 }

@@ -54,6 +54,7 @@ impl RemoteTool {
         let spec = ToolSpec {
             title: described.title,
             output_schema: described.output_schema.map(Arc::new),
+            is_output_advisory: !server.terms.strict,
             risk: risk(hints, believed),
             annotations: hints,
             idempotent: believed && is_repeatable(hints),

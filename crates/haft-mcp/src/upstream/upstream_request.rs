@@ -29,6 +29,6 @@ impl UpstreamRequest<'_> {
             log: bridge.log(),
             ..ClientRequest::new(self.method, self.params, client.limits().call)
         };
-        client.ask_in_rounds(&question).await
+        Ok(client.ask_in_rounds(&question).await?.raw)
     }
 }

@@ -23,6 +23,7 @@ mod http_bounds;
 mod http_legacy;
 mod http_modern;
 mod http_streams;
+mod loose_servers;
 mod offers;
 mod older;
 mod pages;

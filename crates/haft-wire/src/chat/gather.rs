@@ -6,25 +6,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::chat::calls::ChatCalls;
+use crate::chat::piece::PieceError;
 use crate::limits::ReplyLimits;
 use crate::loose::{LooseText, Members, list};
 use crate::reply::TurnItem;
 use crate::stream::Delta;
-
-/// The reason why a piece is refused.
-#[derive(Debug)]
-pub(crate) enum PieceError {
-    /// It is not what a provider of Chat sends.
-    Json(serde_json::Error),
-    /// There are more calls than allowed.
-    Calls(usize),
-}
-
-impl From<serde_json::Error> for PieceError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Json(error)
-    }
-}
 
 /// A piece of content from a list (Mistral sends thinking this way).
 #[derive(Debug)]
@@ -44,6 +30,8 @@ pub(crate) struct ChatReplyBuilder {
     reasoning_content: String,
     refusal: String,
     calls: ChatCalls,
+    /// A call in the format before there were tools (`function_call`). Some servers send it beside the same one in `tool_calls`.
+    old_call: ChatCalls,
     /// Members that this crate does not read, such as `reasoning_details`, merged from their pieces.
     rest: Vec<(String, Value)>,
 }
@@ -103,17 +91,77 @@ impl ChatReplyBuilder {
                     }
                 }
                 "tool_calls" => {
-                    for one in list(value)? {
-                        self.calls.take(&Members::of(one)?, deltas)?;
-                    }
-                    if self.calls.len() > limits.calls {
-                        return Err(PieceError::Calls(limits.calls));
+                    if value.get() != "null" {
+                        self.calls.take_event(value, limits.calls, deltas)?;
                     }
                 }
+                "function_call" => self.old_call(value, deltas)?,
                 name => self.rest(name, value)?,
             }
         }
         Ok(())
+    }
+
+    /// Adds a piece of a call in the old format, which has neither id nor index.
+    fn old_call(&mut self, value: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), PieceError> {
+        let members = Members::of(value)?;
+        let is_blank = |name| {
+            members
+                .loose(name)
+                .is_ok_and(|loose| loose.words().is_empty())
+        };
+        if is_blank("name") && is_blank("arguments") {
+            return Ok(());
+        }
+        let mut own = Vec::new();
+        self.old_call.take_event(value, 1, &mut own)?;
+        if self.calls.is_empty() {
+            deltas.append(&mut own);
+        }
+        Ok(())
+    }
+
+    /// Adds a whole message that came in a stream: everything if nothing else came, else the same calls again.
+    pub(crate) fn take_message(
+        &mut self,
+        members: &Members<'_>,
+        limits: ReplyLimits,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), PieceError> {
+        if self.is_empty() {
+            return self.take(members, limits, deltas);
+        }
+        let mut again = Self::whole();
+        again.take(members, limits, &mut Vec::new())?;
+        self.calls().check_repeats(again.calls())
+    }
+
+    fn is_empty(&self) -> bool {
+        let texts = [&self.reasoning, &self.reasoning_content, &self.refusal];
+        self.content.is_empty() && !self.has_calls() && texts.iter().all(|text| text.is_empty())
+    }
+
+    /// Fails if a call is incomplete in a way that leaves open what was called.
+    pub(crate) fn check(&self) -> Result<(), PieceError> {
+        self.calls.check()?;
+        self.old_call.check()?;
+        if self.calls.is_empty() {
+            return Ok(());
+        }
+        self.calls.check_repeats(&self.old_call)
+    }
+
+    /// Returns the calls, in whichever format they came.
+    fn calls(&self) -> &ChatCalls {
+        if self.calls.is_empty() {
+            return &self.old_call;
+        }
+        &self.calls
+    }
+
+    /// Returns whether the calls cannot go back as they came: results need an id, and one of their own.
+    pub(crate) fn is_rewritten(&self) -> bool {
+        self.calls.is_empty() && !self.old_call.is_empty() || self.calls.shares_ids()
     }
 
     fn content(&mut self, value: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), PieceError> {
@@ -174,7 +222,7 @@ impl ChatReplyBuilder {
 
     /// Returns whether the message contains a call.
     pub(crate) fn has_calls(&self) -> bool {
-        self.calls.len() > 0
+        !self.calls().is_empty()
     }
 
     /// Returns the message's items in the model's order: thinking, tools that the provider ran, text, calls.
@@ -196,7 +244,7 @@ impl ChatReplyBuilder {
         if !self.refusal.is_empty() {
             items.push(TurnItem::Refusal(self.refusal.clone()));
         }
-        items.extend(self.calls.calls().map(TurnItem::Call));
+        items.extend(self.calls().calls().map(TurnItem::Call));
         items
     }
 
@@ -230,7 +278,7 @@ impl ChatReplyBuilder {
             }
         }
         if self.has_calls() {
-            self.calls.write(body.key("tool_calls"));
+            self.calls().write(body.key("tool_calls"));
         }
         body.end();
         out
@@ -298,8 +346,6 @@ fn carried(name: &str, value: &Value) -> Vec<TurnItem> {
             };
             all.filter_map(hosted).collect()
         }
-        // A function call in the format before there were tools: haft declares none in that format.
-        "function_call" if word(value, "name").is_some() => unknown(name, raw(value)),
         "audio" if word(value, "id").is_some() => unknown(name, raw(value)),
         _ => Vec::new(),
     }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat::gather::{ChatReplyBuilder, PieceError};
+use crate::chat::gather::ChatReplyBuilder;
 use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::events::SseParser;
@@ -63,14 +63,27 @@ pub(crate) fn read(body: &[u8], limits: ReplyLimits) -> Result<Reply, WireError>
     let mut gather = ChatReplyBuilder::whole();
     let members = Members::of(message).map_err(&failed)?;
     let taken = gather.take(&members, limits, &mut Vec::new());
-    taken.map_err(|refused| error(refused, "a reply", message.get()))?;
+    taken
+        .and_then(|()| gather.check())
+        .map_err(|refused| refused.wire(malformed(CHAT, "a reply", message.get())))?;
+    let raw = if gather.is_rewritten() {
+        gathered(&gather)?
+    } else {
+        owned(message)
+    };
     let head = ReplyHead {
         id: chunk.id.some(),
         model: chunk.model.some(),
         finish: choice.finish_reason.some(),
         usage: usage(&chunk).map_err(&failed)?.unwrap_or_default(),
     };
-    Ok(head.reply(&gather, owned(message)))
+    Ok(head.reply(&gather, raw))
+}
+
+/// Returns a message as put together of its pieces.
+fn gathered(gather: &ChatReplyBuilder) -> Result<Box<RawValue>, WireError> {
+    let message = String::from_utf8(gather.message()).unwrap_or_default();
+    RawValue::from_string(message).map_err(malformed(CHAT, "a stream", ""))
 }
 
 /// Returns the answer of a reply or an event: only the first one if a request asked for several.
@@ -102,13 +115,6 @@ fn no_answer(chunk: &ChatChunk<'_>, text: &str) -> WireError {
             "there is no choice with a message in it; it begins with {:?}",
             crate::error::quote(text)
         ),
-    }
-}
-
-fn error(refused: PieceError, what: &'static str, text: &str) -> WireError {
-    match refused {
-        PieceError::Calls(most) => WireError::TooManyCalls(most),
-        PieceError::Json(error) => malformed(CHAT, what, text)(error),
     }
 }
 
@@ -239,9 +245,9 @@ impl ChatStream {
         if !is_whole || !state.has_answer {
             return Err(WireError::Cut(state.bytes));
         }
-        let message = String::from_utf8(state.gather.message()).unwrap_or_default();
-        let failed = malformed(CHAT, "a stream", "");
-        let raw = RawValue::from_string(message).map_err(failed)?;
+        let checked = state.gather.check();
+        checked.map_err(|refused| refused.wire(malformed(CHAT, "a stream", "")))?;
+        let raw = gathered(&state.gather)?;
         Ok(state.head.reply(&state.gather, raw))
     }
 }
@@ -273,7 +279,13 @@ impl ChatStreamState {
         self.has_answer = true;
         if let Some(delta) = &choice.delta {
             let taken = self.gather.take(delta, self.limits, deltas);
-            taken.map_err(|refused| error(refused, "an event", text))?;
+            taken.map_err(|refused| refused.wire(&failed))?;
+        }
+        // Some servers send a whole message, alone or after its pieces.
+        if let Some(message) = choice.message {
+            let members = Members::of(message).map_err(&failed)?;
+            let taken = self.gather.take_message(&members, self.limits, deltas);
+            taken.map_err(|refused| refused.wire(&failed))?;
         }
         if let Some(finish) = choice.finish_reason.some() {
             self.head.finish = Some(finish);

@@ -7,7 +7,7 @@ use super::part::{FunctionCall, GeminiPart, is_hosted, kind};
 use super::partial::PartialArgs;
 use crate::borrowed::BorrowedText;
 use crate::dialect::Dialect;
-use crate::error::WireError;
+use crate::error::{WireError, quote};
 use crate::reply::{Call, CallKind, TurnItem};
 use crate::stream::Delta;
 
@@ -39,6 +39,8 @@ struct GeminiPartialCall {
     signature: Option<Box<RawValue>>,
     has_id: bool,
     arguments: PartialArgs,
+    /// Whether the last piece said that there are more.
+    expects_more: bool,
 }
 
 impl PartCollector {
@@ -68,7 +70,7 @@ impl PartCollector {
             return self.function_call(call, part.thought_signature, raw, deltas);
         }
         let Some(text) = part.text else {
-            self.settle();
+            self.settle()?;
             self.add_raw(raw.get());
             let kind = kind(raw);
             let raw = raw.to_owned();
@@ -87,7 +89,7 @@ impl PartCollector {
         let text = text.0;
         // A signature belongs to its part, so a part with one is not merged.
         if part.thought_signature.is_some() {
-            self.settle();
+            self.settle()?;
             self.add_raw(raw.get());
             if !text.is_empty() {
                 deltas.push(delta(is_thought, &text));
@@ -102,7 +104,7 @@ impl PartCollector {
         match &mut self.text {
             Some(run) if run.is_thought == is_thought => run.text.push_str(&text),
             _ => {
-                self.settle();
+                self.settle()?;
                 let text = text.into_owned();
                 self.text = Some(TextRun { is_thought, text });
             }
@@ -119,25 +121,14 @@ impl PartCollector {
     ) -> Result<(), PartError> {
         let goes_on = call.will_continue == Some(true) || call.partial_args.is_some();
         // A part without a name continues the call before it, or ends it.
-        if call.name.is_none() {
-            let Some(growing) = &mut self.call else {
-                return Err(PartError::Malformed(
-                    "a `functionCall` without a `name`".to_owned(),
-                ));
-            };
-            growing
-                .arguments
-                .add(call.partial_args.unwrap_or_default())
-                .map_err(PartError::Malformed)?;
-            if growing.signature.is_none() {
-                growing.signature = signature.map(RawValue::to_owned);
-            }
-            if call.will_continue != Some(true) {
-                self.end_call(deltas);
-            }
-            return Ok(());
+        if call
+            .name
+            .as_ref()
+            .is_none_or(|name| name.0.trim().is_empty())
+        {
+            return self.continue_call(call, signature, deltas);
         }
-        self.settle();
+        self.settle()?;
         let index = self.begin_call()?;
         let has_id = call.id.is_some();
         let own = Call {
@@ -164,9 +155,10 @@ impl PartCollector {
                 signature: signature.map(RawValue::to_owned),
                 has_id,
                 arguments,
+                expects_more: call.will_continue == Some(true),
             });
             if call.will_continue == Some(false) {
-                self.end_call(deltas);
+                self.end_call(deltas)?;
             }
             return Ok(());
         }
@@ -179,6 +171,39 @@ impl PartCollector {
         Ok(())
     }
 
+    fn continue_call(
+        &mut self,
+        call: FunctionCall<'_>,
+        signature: Option<&RawValue>,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), PartError> {
+        let malformed = |reason: &str| PartError::Malformed(reason.to_owned());
+        let Some(growing) = &mut self.call else {
+            return Err(malformed("a `functionCall` without a `name`"));
+        };
+        let whole = call
+            .args
+            .filter(|args| !matches!(args.get(), "null" | "{}"));
+        if let Some(args) = whole {
+            if !growing.arguments.is_empty() {
+                return Err(malformed("arguments as a whole after pieces of them"));
+            }
+            args.get().clone_into(&mut growing.call.arguments);
+        }
+        growing
+            .arguments
+            .add(call.partial_args.unwrap_or_default())
+            .map_err(PartError::Malformed)?;
+        if growing.signature.is_none() {
+            growing.signature = signature.map(RawValue::to_owned);
+        }
+        if call.will_continue != Some(true) {
+            growing.expects_more = false;
+            self.end_call(deltas)?;
+        }
+        Ok(())
+    }
+
     fn begin_call(&mut self) -> Result<usize, PartError> {
         if self.calls == self.most_calls {
             return Err(PartError::TooManyCalls);
@@ -188,16 +213,23 @@ impl PartCollector {
     }
 
     /// Ends a call whose arguments arrived in pieces: it is sent back to the provider as if it had arrived complete.
-    fn end_call(&mut self, deltas: &mut Vec<Delta>) {
+    ///
+    /// # Errors
+    /// If its last piece said that there are more: what came would run as another call than the model made.
+    fn end_call(&mut self, deltas: &mut Vec<Delta>) -> Result<(), PartError> {
         let Some(GeminiPartialCall {
             mut call,
             signature,
             has_id,
             arguments,
+            expects_more,
         }) = self.call.take()
         else {
-            return;
+            return Ok(());
         };
+        if expects_more {
+            return Err(PartError::Unended(call.name));
+        }
         if !arguments.is_empty() {
             call.arguments = arguments.json();
         }
@@ -221,13 +253,14 @@ impl PartCollector {
             text: call.arguments.clone(),
         });
         self.items.push(TurnItem::Call(call));
+        Ok(())
     }
 
     /// Ends the text and the call that could have been continued.
-    fn settle(&mut self) {
-        self.end_call(&mut Vec::new());
+    fn settle(&mut self) -> Result<(), PartError> {
+        self.end_call(&mut Vec::new())?;
         let Some(TextRun { is_thought, text }) = self.text.take() else {
-            return;
+            return Ok(());
         };
         let mut raw = b"{\"text\":".to_vec();
         string(&mut raw, &text);
@@ -238,6 +271,7 @@ impl PartCollector {
         });
         self.add_raw(&String::from_utf8_lossy(&raw));
         self.items.push(item(is_thought, text));
+        Ok(())
     }
 
     fn add_raw(&mut self, part: &str) {
@@ -247,10 +281,18 @@ impl PartCollector {
         self.raw.extend_from_slice(part.as_bytes());
     }
 
-    /// Returns the items, and the parts to send back to the provider, separated by commas.
-    pub(crate) fn finish(mut self) -> (Vec<TurnItem>, String) {
-        self.settle();
-        (self.items, String::from_utf8(self.raw).unwrap_or_default())
+    /// Returns the items, and the parts to send back to the provider, separated by commas. `is_cut` is for a reply that ended at its
+    /// limit: a reader expects its last call to be incomplete.
+    ///
+    /// # Errors
+    /// If the arguments of the last call go on, and the reply does not.
+    pub(crate) fn finish(mut self, is_cut: bool) -> Result<(Vec<TurnItem>, String), PartError> {
+        if let Some(call) = self.call.as_mut().filter(|_| is_cut) {
+            call.expects_more = false;
+        }
+        self.settle()?;
+        let raw = String::from_utf8(self.raw).unwrap_or_default();
+        Ok((self.items, raw))
     }
 }
 
@@ -276,6 +318,8 @@ fn delta(is_thought: bool, text: &str) -> Delta {
 pub(crate) enum PartError {
     Malformed(String),
     TooManyCalls,
+    /// The arguments of this call did not end.
+    Unended(String),
 }
 
 impl PartError {
@@ -285,6 +329,10 @@ impl PartError {
                 WireError::malformed(Dialect::Gemini, "a part", reason, raw.as_bytes())
             }
             Self::TooManyCalls => WireError::TooManyCalls(most_calls),
+            Self::Unended(name) => WireError::UnassignedCall {
+                call: quote(&name),
+                what: "no end of the arguments",
+            },
         }
     }
 }

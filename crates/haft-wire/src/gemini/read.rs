@@ -170,12 +170,14 @@ pub(crate) fn read(body: &[u8], limits: ReplyLimits) -> Result<Reply, WireError>
             pushed.map_err(|fault| fault.error(limits.calls, part.get()))?;
         }
     }
-    let (items, joined) = parts.finish();
+    let word = first.and_then(|first| first.finish_reason);
+    let is_cut = word.as_ref().is_some_and(|word| word.0 == "MAX_TOKENS");
+    let finished = parts.finish(is_cut);
+    let (items, joined) = finished.map_err(|fault| fault.error(limits.calls, ""))?;
     let raw = match content.filter(|_| has_role) {
         Some(content) => content.to_owned(),
         None => message(&joined)?,
     };
-    let word = first.and_then(|first| first.finish_reason);
     let stop = match (&word, blocked) {
         (None, Some(_)) => StopReason::Filter,
         _ => stop(word.as_ref().map(|word| word.0.as_ref()), &items),

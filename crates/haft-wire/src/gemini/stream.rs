@@ -108,7 +108,9 @@ impl GeminiReplyBuilder {
     }
 
     fn finish(self) -> Result<Reply, WireError> {
-        let (items, parts) = self.parts.finish();
+        let is_cut = self.stop.as_deref() == Some("MAX_TOKENS");
+        let finished = self.parts.finish(is_cut);
+        let (items, parts) = finished.map_err(|fault| fault.error(self.most_calls, ""))?;
         let stop = match self.stop {
             None => StopReason::Filter,
             Some(word) => stop(Some(&word), &items),

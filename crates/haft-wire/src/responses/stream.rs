@@ -31,6 +31,8 @@ struct ResponsesEvent<'a> {
     #[serde(borrow, default)]
     delta: LooseText<'a>,
     #[serde(borrow, default)]
+    item_id: LooseText<'a>,
+    #[serde(borrow, default)]
     item: Option<&'a RawValue>,
     #[serde(borrow, default)]
     response: Option<&'a RawValue>,
@@ -38,10 +40,15 @@ struct ResponsesEvent<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// A call whose arguments arrive in pieces.
+/// A call that has started.
 #[derive(Debug)]
 struct ResponsesPartialCall {
-    output: u64,
+    /// Its position in the output; some servers send none, or the same one for all.
+    output: Option<u64>,
+    id: String,
+    /// The second id, which pieces name.
+    item: Option<String>,
+    is_done: bool,
     /// Whether a piece of its arguments was received.
     has_pieces: bool,
 }
@@ -61,7 +68,7 @@ struct ResponsesStreamState {
     last: i64,
     /// Calls by their position in the output, in order of arrival.
     calls: Vec<ResponsesPartialCall>,
-    /// Completed items, by their position.
+    /// Completed items, by their position, or the order of their arrival.
     done: Vec<(u64, Box<RawValue>)>,
     /// The usage that the provider reports, even for a reply that failed.
     usage: Usage,
@@ -139,7 +146,9 @@ impl ResponsesStreamState {
             {
                 self.arguments(&event, deltas);
             }
-            "response.output_item.added" => self.added(&event, deltas).map_err(&failed)?,
+            "response.output_item.added" => {
+                self.added(&event, deltas).map_err(&failed)?;
+            }
             "response.output_item.done" => self.done(&event, deltas).map_err(&failed)?,
             "response.completed"
             | "response.incomplete"
@@ -162,10 +171,11 @@ impl ResponsesStreamState {
     }
 
     fn arguments(&mut self, event: &ResponsesEvent<'_>, deltas: &mut Vec<Delta>) {
-        let at = self
-            .calls
-            .iter()
-            .position(|one| Some(one.output) == event.output_index);
+        let item = event.item_id.some();
+        let mut all = self.calls.iter();
+        let at = all.rposition(|one| {
+            one.output == event.output_index && (item.is_none() || one.item == item)
+        });
         if let (Some(index), Some(text)) = (at, event.delta.some()) {
             self.calls[index].has_pieces = true;
             deltas.push(Delta::Arguments { index, text });
@@ -177,24 +187,30 @@ impl ResponsesStreamState {
         &mut self,
         event: &ResponsesEvent<'_>,
         deltas: &mut Vec<Delta>,
-    ) -> Result<(), serde_json::Error> {
-        let (Some(raw), Some(output)) = (event.item, event.output_index) else {
-            return Ok(());
+    ) -> Result<Option<usize>, serde_json::Error> {
+        let Some(raw) = event.item else {
+            return Ok(None);
         };
-        if self.calls.iter().any(|one| one.output == output) {
-            return Ok(());
+        let Some(call) = call(raw, &Members::of(raw)?)? else {
+            return Ok(None);
+        };
+        let mut all = self.calls.iter();
+        let known = all.position(|one| one.output == event.output_index && one.id == call.id);
+        if known.is_some() {
+            return Ok(known);
         }
-        if let Some(call) = call(raw, &Members::of(raw)?)? {
-            deltas.push(Delta::Call {
-                index: self.calls.len(),
-                name: call.name,
-            });
-            self.calls.push(ResponsesPartialCall {
-                output,
-                has_pieces: false,
-            });
-        }
-        Ok(())
+        deltas.push(Delta::Call {
+            index: self.calls.len(),
+            name: call.name,
+        });
+        self.calls.push(ResponsesPartialCall {
+            output: event.output_index,
+            id: call.id,
+            item: call.item,
+            is_done: false,
+            has_pieces: false,
+        });
+        Ok(Some(self.calls.len() - 1))
     }
 
     /// Handles a complete item. Arguments that did not arrive in pieces are passed on now.
@@ -203,14 +219,19 @@ impl ResponsesStreamState {
         event: &ResponsesEvent<'_>,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), serde_json::Error> {
-        let (Some(raw), Some(output)) = (event.item, event.output_index) else {
+        let Some(raw) = event.item else {
             return Ok(());
         };
-        if self.done.iter().any(|(known, _)| *known == output) {
+        let at = self.added(event, deltas)?;
+        let is_known = match at {
+            Some(at) => std::mem::replace(&mut self.calls[at].is_done, true),
+            None => self.done.iter().any(|(known, other)| {
+                Some(*known) == event.output_index && other.get() == owned(raw).get()
+            }),
+        };
+        if is_known {
             return Ok(());
         }
-        self.added(event, deltas)?;
-        let at = self.calls.iter().position(|one| one.output == output);
         if let (Some(index), Some(call)) = (at, call(raw, &Members::of(raw)?)?)
             && !std::mem::replace(&mut self.calls[index].has_pieces, true)
         {
@@ -219,6 +240,8 @@ impl ResponsesStreamState {
                 text: call.arguments,
             });
         }
+        let arrival = self.done.len() as u64;
+        let output = event.output_index.unwrap_or(arrival);
         self.done.push((output, owned(raw)));
         Ok(())
     }
@@ -235,12 +258,14 @@ impl ResponsesStreamState {
         let output = response
             .output
             .filter(|output| list(output).is_ok_and(|all| !all.is_empty()));
-        let output = match output {
-            Some(output) => {
-                self.check_calls(output, &failed)?;
-                owned(output)
+        let output = if let Some(output) = output {
+            self.check_calls(output, &failed)?;
+            owned(output)
+        } else {
+            if event.kind.text() == "response.completed" {
+                self.check_ends()?;
             }
-            None => self.collected().map_err(&failed)?,
+            self.collected().map_err(&failed)?
         };
         self.reply = Some(response.reply(output, self.limits)?);
         Ok(())
@@ -268,6 +293,17 @@ impl ResponsesStreamState {
         let differs = |one: &&Call| !last.iter().any(|other| is_same(one, other));
         match shown.iter().find(differs) {
             Some(one) => Err(WireError::Contradiction(quote(&one.id))),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if a call started that no event ends, where the last event has no items.
+    fn check_ends(&self) -> Result<(), WireError> {
+        match self.calls.iter().find(|call| !call.is_done) {
+            Some(call) => Err(WireError::UnassignedCall {
+                call: quote(&call.id),
+                what: "a start and no end",
+            }),
             None => Ok(()),
         }
     }

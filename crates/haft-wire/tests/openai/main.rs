@@ -10,5 +10,7 @@ mod declared;
 mod read;
 mod recorded;
 mod requests;
+mod shaped_arguments;
+mod shapes;
 mod streamed;
 mod written;

@@ -508,3 +508,78 @@ fn a_call_that_the_last_event_of_responses_has_otherwise_refuses_the_reply() {
         }
     }
 }
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn calls_of_responses_are_found_whatever_positions_a_server_gives() {
+    let item = |id: &str, name: &str| {
+        format!(
+            r#"{{"type":"function_call","id":"i{id}","call_id":"{id}","name":"{name}","arguments":"{{}}"}}"#
+        )
+    };
+    let event = |kind: &str, place: &str, item: &str| {
+        format!("data: {{\"type\":\"response.output_item.{kind}\",{place}\"item\":{item}}}\n\n")
+    };
+    let end = |output: &str, kind: &str| {
+        format!(
+            "data: {{\"type\":\"response.{kind}\",\"response\":{{\"status\":\"{kind}\",\"output\":[{output}]}}}}\n\n"
+        )
+    };
+    let (a, b) = (item("a", "f"), item("b", "g"));
+    let zero = "\"output_index\":0,";
+    let done = |place: &str| event("done", place, &a) + &event("done", place, &b);
+    let started = event("added", zero, &a) + &event("done", zero, &b);
+    let rows = [
+        (
+            "one position for all",
+            done(zero) + &end("", "completed"),
+            "a f, b g",
+        ),
+        ("no position", done("") + &end("", "completed"), "a f, b g"),
+        (
+            "position null",
+            done("\"output_index\":null,") + &end("", "completed"),
+            "a f, b g",
+        ),
+        (
+            "each twice",
+            done(zero) + &done(zero) + &end("", "completed"),
+            "a f, b g",
+        ),
+        (
+            "only in the last event",
+            end(&format!("{a},{b}"), "completed"),
+            "a f, b g",
+        ),
+        (
+            "a start alone, and the last event",
+            started.clone() + &end(&format!("{a},{b}"), "completed"),
+            "a f, b g",
+        ),
+        (
+            "a start alone",
+            started.clone() + &end("", "completed"),
+            "a start and no end for call a",
+        ),
+        (
+            "a start alone, at the limit",
+            started + &end("", "incomplete"),
+            "b g",
+        ),
+    ];
+    for (name, sse, expect) in rows {
+        let mut reader = Dialect::OpenAiResponses.reader(ReplyLimits::default());
+        let read = reader.push(sse.as_bytes(), &mut Vec::new());
+        let found = match read.and_then(|()| reader.finish()) {
+            Ok(reply) => {
+                let calls = reply.turn.calls();
+                let calls: Vec<String> = calls
+                    .map(|call| format!("{} {}", call.id, call.name))
+                    .collect();
+                calls.join(", ")
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(found.contains(expect), "{name}: {found}");
+    }
+}

@@ -49,10 +49,18 @@ pub(super) fn shape(
     if entry.spec().listing.is_none() {
         result.data = result.data.map(fit::object);
     }
-    let violation = match &result.error {
-        None => violation(&entry, &result),
+    let mismatch = match &result.error {
+        None => mismatch(&entry, &result),
         Some(_) => None,
     };
+    let mut violation = None;
+    match mismatch {
+        Some(what) if entry.spec().is_output_advisory => {
+            result.notes.push(format!("{what}; it is shown as it came"));
+        }
+        Some(what) => violation = Some(EarlyEnd::failed(ErrorKind::Failed, what)),
+        None => {}
+    }
     result.data = result.data.map(fit::object);
     let bounds = bounds(parts, session, entry.spec());
     bound_original(&mut result, &bounds);
@@ -175,18 +183,17 @@ fn bounds<'a>(parts: &'a ExecutorParts, session: &'a Session, spec: &ToolSpec) -
     }
 }
 
-/// Returns the error of a result that violates the tool's output schema.
-fn violation(entry: &ToolEntry, result: &ToolResult) -> Option<EarlyEnd> {
+/// Returns what is wrong with a result that violates the tool's output schema.
+fn mismatch(entry: &ToolEntry, result: &ToolResult) -> Option<String> {
     let schema = entry.output.as_ref()?;
     let text = result.data.as_ref().map_or("null", |raw| raw.get());
     let violations = schema.check_value(text).err()?;
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let name = &entry.spec().name;
-    let message = format!(
+    Some(format!(
         "the result of {name} does not match its output schema: {}",
         lines.join("; ")
-    );
-    Some(EarlyEnd::failed(ErrorKind::Failed, message))
+    ))
 }
 
 /// Stores the result as it came, and names the artifact in the error.

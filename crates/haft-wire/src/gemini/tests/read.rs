@@ -261,3 +261,58 @@ proptest! {
         prop_assert_eq!(deltas, others);
     }
 }
+
+#[test]
+fn a_call_whose_arguments_do_not_end_refuses_the_reply_unless_it_is_cut() {
+    let begun = r#"{"functionCall":{"name":"f","willContinue":true}}"#;
+    let piece = r#"{"functionCall":{"name":"","partialArgs":[{"jsonPath":"$.a","numberValue":1}],"willContinue":true}}"#;
+    let last = r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.b","numberValue":2}]}}"#;
+    let whole = r#"{"functionCall":{"args":{"a":1}}}"#;
+    let other = r#"{"functionCall":{"name":"g","args":{}}}"#;
+    let rows: [(&[&str], &str, &str); 8] = [
+        (&[begun, piece, last], "STOP", r#"f {"a":1,"b":2}"#),
+        (
+            &[begun, piece, last, other],
+            "STOP",
+            r#"f {"a":1,"b":2} g {}"#,
+        ),
+        (&[begun, whole], "STOP", r#"f {"a":1}"#),
+        (
+            &[begun, piece],
+            "STOP",
+            "no end of the arguments for call f",
+        ),
+        (
+            &[begun, piece, other],
+            "STOP",
+            "no end of the arguments for call f",
+        ),
+        (&[begun, piece], "MAX_TOKENS", r#"f {"a":1}"#),
+        (
+            &[begun, piece, whole],
+            "STOP",
+            "arguments as a whole after pieces of them",
+        ),
+        (&[piece], "STOP", "a `functionCall` without a `name`"),
+    ];
+    for (parts, word, expect) in rows {
+        let last = format!("\"{word}\"");
+        let chunks: Vec<String> = parts
+            .iter()
+            .map(|parts| candidate(parts, "null"))
+            .chain([candidate("", &last)])
+            .collect();
+        let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
+        let found = match streamed(&stream(&chunks), std::iter::empty()) {
+            Ok((reply, _)) => {
+                let calls = reply.turn.calls();
+                let calls: Vec<String> = calls
+                    .map(|call| format!("{} {}", call.name, call.arguments))
+                    .collect();
+                calls.join(" ")
+            }
+            Err(error) => error.to_string(),
+        };
+        assert!(found.contains(expect), "{parts:?}: {found}");
+    }
+}
