@@ -151,7 +151,7 @@ impl StoredText {
     }
 
     /// Says what was kept that is not what a new file would have; `None` if nothing was.
-    pub(crate) fn kept(&self) -> Option<String> {
+    pub(crate) fn encoding_note(&self) -> Option<String> {
         let mut kept = Vec::new();
         if self.charset != Charset::Utf8 {
             kept.push(self.charset.name());

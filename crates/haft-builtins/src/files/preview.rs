@@ -44,11 +44,11 @@ pub(crate) fn write(files: &Files, input: &WriteFileInput) -> FilePreview {
     );
     let change = change.leading_to(place.claim()?.target);
     let before = before.as_ref().map(StoredText::text);
-    Ok(shown(change, before, after.text()))
+    Ok(preview_of(change, before, after.text()))
 }
 
 /// Returns the preview of one change, with the texts of both sides in UTF-8.
-fn shown(change: FileChange, before: Option<&[u8]>, after: &[u8]) -> Vec<FileChange> {
+fn preview_of(change: FileChange, before: Option<&[u8]>, after: &[u8]) -> Vec<FileChange> {
     let mut preview = Preview::default();
     preview.add(change, before.into(), Some(after).into());
     preview.into_changes()
@@ -61,7 +61,7 @@ pub(crate) fn edit(files: &Files, input: &EditFileInput) -> FilePreview {
     let (after, _) = edited(&path, &before, &input.edits)?;
     let change = FileChange::hashed(path, Some(&before.bytes), Some(&after.bytes));
     let change = change.leading_to(place.claim()?.target);
-    Ok(shown(change, Some(before.text()), after.text()))
+    Ok(preview_of(change, Some(before.text()), after.text()))
 }
 
 pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> FilePreview {

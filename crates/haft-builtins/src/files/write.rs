@@ -118,7 +118,7 @@ pub fn write_file(
         bytes: written.stamp.bytes(),
         sha256,
         created: written.created,
-        kept: new.kept().filter(|_| !written.created),
+        kept: new.encoding_note().filter(|_| !written.created),
         check: syntax(&path, new.parsed()).map(|(_, check)| check),
         path,
     };

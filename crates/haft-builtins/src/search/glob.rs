@@ -160,7 +160,7 @@ fn is_match(glob: Option<&GlobMatcher>, path: &Path) -> bool {
     }
 }
 
-/// Returns a pattern with its brackets escaped; `None` if it has none.
+/// Returns a pattern with its brackets escaped; `None` if it has no pair of them.
 fn with_literal_brackets(pattern: &str) -> Option<String> {
     let mut literal = String::with_capacity(pattern.len() + 8);
     let mut escaped = false;
@@ -168,7 +168,7 @@ fn with_literal_brackets(pattern: &str) -> Option<String> {
     for c in pattern.chars() {
         if !escaped && matches!(c, '[' | ']') {
             literal.push('\\');
-            found = true;
+            found |= c == ']' && literal.contains('[');
         }
         escaped = c == '\\' && !escaped;
         literal.push(c);

@@ -22,40 +22,43 @@ fn be(text: &str) -> Vec<u8> {
     utf16(text, u16::to_be_bytes)
 }
 
-fn find(find: &str, replace: &str) -> (&'static str, Value) {
+/// A tool and its arguments.
+struct FileCall(&'static str, Value);
+
+fn find(find: &str, replace: &str) -> FileCall {
     let edits = json!([{"find": find, "replace": replace}]);
-    ("edit_file", json!({"path": "f", "edits": edits}))
+    FileCall("edit_file", json!({"path": "f", "edits": edits}))
 }
 
-fn lines(start: u64, end: u64, replace: &str) -> (&'static str, Value) {
+fn lines(start: u64, end: u64, replace: &str) -> FileCall {
     let edits = json!([{"start_line": start, "end_line": end, "replace": replace}]);
-    ("edit_file", json!({"path": "f", "edits": edits}))
+    FileCall("edit_file", json!({"path": "f", "edits": edits}))
 }
 
-fn patch(hunks: &str) -> (&'static str, Value) {
+fn patch(hunks: &str) -> FileCall {
     let patch = format!("*** Begin Patch\n*** Update File: f\n{hunks}\n*** End Patch");
-    ("apply_patch", json!({"patch": patch}))
+    FileCall("apply_patch", json!({"patch": patch}))
 }
 
-fn write(content: &str) -> (&'static str, Value) {
-    ("write_file", json!({"path": "f", "content": content}))
+fn write(content: &str) -> FileCall {
+    FileCall("write_file", json!({"path": "f", "content": content}))
 }
 
-fn append(content: &str) -> (&'static str, Value) {
+fn append(content: &str) -> FileCall {
     let args = json!({"path": "f", "content": content, "mode": "append"});
-    ("write_file", args)
+    FileCall("write_file", args)
 }
 
 /// The file, the call, the file afterwards.
-type Row = (Vec<u8>, (&'static str, Value), Vec<u8>);
+type Row = (Vec<u8>, FileCall, Vec<u8>);
 
-fn row(old: impl AsRef<[u8]>, call: (&'static str, Value), new: impl AsRef<[u8]>) -> Row {
+fn row(old: impl AsRef<[u8]>, call: FileCall, new: impl AsRef<[u8]>) -> Row {
     (old.as_ref().to_vec(), call, new.as_ref().to_vec())
 }
 
 async fn check(rows: Vec<Row>) {
     let scene = Scene::new();
-    for (old, (tool, args), new) in rows {
+    for (old, FileCall(tool, args), new) in rows {
         scene.put("f", &old);
         scene.data(tool, args.clone()).await;
         let got = fs::read(scene.at("f")).unwrap();
@@ -149,7 +152,7 @@ async fn the_character_set_stays() {
 async fn a_character_that_the_file_cannot_hold_is_named_and_nothing_is_written() {
     let scene = Scene::new();
     let latin = b"caf\xe9\nb\n";
-    for (tool, args) in [
+    for FileCall(tool, args) in [
         find("b", "x\n日"),
         lines(2, 2, "日"),
         patch("@@\n-b\n+日"),
@@ -169,7 +172,7 @@ async fn a_character_that_the_file_cannot_hold_is_named_and_nothing_is_written()
     ]
     .concat();
     scene.put("f", &torn);
-    let (tool, args) = find("a", "b");
+    let FileCall(tool, args) = find("a", "b");
     scene
         .fails(tool, args, Failed, "not characters in it")
         .await;
