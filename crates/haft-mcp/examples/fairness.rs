@@ -1,10 +1,15 @@
-//! Measures what one hostile principal does to the others: `fairness HOST:PORT SECONDS HOSTILE_TOKEN TOKEN…`.
+//! Measures what one hostile principal does to the others: `taskset --cpu-list 1 fairness HAFT SECONDS`.
 //!
-//! Each other token has 50 clients, each with a connection of its own, that call `read_file` with the path `hello.txt` about five times
-//! a second. Their times are measured alone, then while 50 clients of the hostile token pipeline requests without reading the answers,
-//! open streams and sessions, hold bodies and call as fast as they can. The other clients' calls must all succeed.
+//! `HAFT` serves on processor 0, with four principals. Three of them have 50 clients each, each with a connection of its own, that
+//! call `read_file` about five times a second. Their times are measured alone, then while 50 clients of the fourth pipeline requests
+//! without reading the answers, open streams and sessions, hold bodies and call as fast as they can. The others' calls must all
+//! succeed. The attackers are a process of their own (`fairness attack ADDRESS TOKEN`) that gets what the measured clients leave of
+//! processor 1, so what is measured is the server and not who shares a processor with it.
 #![expect(clippy::print_stdout, reason = "its output is the result")]
 
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -12,8 +17,9 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -36,25 +42,43 @@ struct Client {
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [address, seconds, hostile, others @ ..] = &words[..] else {
-        return Err("fairness HOST:PORT SECONDS HOSTILE_TOKEN TOKEN…".into());
-    };
-    let time = Duration::from_secs_f64(seconds.parse()?);
-    let client = |token: &String| Client {
+    match &words[..] {
+        [attack, address, token] if attack == "attack" => {
+            let hostile = Client {
+                address: address.clone(),
+                token: token.clone(),
+            };
+            hostile.attackers().join_all().await;
+            Ok(())
+        }
+        [haft, seconds] => compare(haft, Duration::from_secs_f64(seconds.parse()?)).await,
+        _ => Err("fairness HAFT SECONDS".into()),
+    }
+}
+
+/// Measures in turns, alone and beside the attack.
+async fn compare(haft: &str, time: Duration) -> Result<(), Failure> {
+    let home = Home::new(haft)?;
+    let mut tokens = Vec::new();
+    for name in ["eve", "ann", "bob", "cid"] {
+        tokens.push(home.token(name).await?);
+    }
+    let (_serving, address) = home.serve().await?;
+    let mut others = tokens.into_iter().map(|token| Client {
         address: address.clone(),
-        token: token.clone(),
-    };
-    let others: Vec<Client> = others.iter().map(client).collect();
+        token,
+    });
+    let hostile = others.next().ok_or("no principals")?;
+    let others: Vec<Client> = others.collect();
     // The first round opens the runs and fills the caches.
     measure(&others, Duration::from_secs(2)).await?;
-    let hostile = client(hostile);
     let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
         let alone = measure(&others, time).await?;
-        let mut attackers = hostile.attackers();
+        let attack = hostile.attack_process()?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let beside = measure(&others, time).await?;
-        attackers.shutdown().await;
+        drop(attack);
         for (name, times) in [("alone", &alone), ("beside", &beside)] {
             println!(
                 "{name:<7} p50={:.1}ms p99={:.1}ms max={:.1}ms n={}",
@@ -71,6 +95,53 @@ async fn main() -> Result<(), Failure> {
     ratios.sort_unstable_by(f64::total_cmp);
     println!("p99 beside/alone, median: {:.2}", ratios[ROUNDS / 2]);
     Ok(())
+}
+
+/// haft, and a folder that is its home; the workspace is in it.
+struct Home {
+    haft: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new(haft: &str) -> Result<Self, Failure> {
+        let haft = std::path::absolute(haft)?;
+        let folder = tempfile::tempdir()?;
+        std::fs::create_dir(folder.path().join("work"))?;
+        std::fs::write(folder.path().join("work/hello.txt"), "hello there\n")?;
+        Ok(Self { haft, folder })
+    }
+
+    /// Returns the token of a new principal.
+    async fn token(&self, name: &str) -> Result<String, Failure> {
+        let mut add = self.command(&[]);
+        let output = add.args(["token", "add", name, "--json"]).output().await?;
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        Ok(told["token"].as_str().ok_or("no token")?.to_owned())
+    }
+
+    /// Serves on processor 0; returns the server and its address.
+    async fn serve(&self) -> Result<(Child, String), Failure> {
+        let mut serve = self.command(&["taskset", "--cpu-list", "0"]);
+        serve.args(["serve", "--http", "127.0.0.1:0", "--json"]);
+        serve.args(["-c", "limits.max_calls=100000000"]);
+        let mut serving = serve.stdout(Stdio::piped()).spawn()?;
+        let lines = serving.stdout.take().ok_or("no output")?;
+        let line = BufReader::new(lines).lines().next_line().await?;
+        let told: serde_json::Value = serde_json::from_str(&line.ok_or("haft did not start")?)?;
+        let address = told["address"].as_str().ok_or("no address")?.to_owned();
+        Ok((serving, address))
+    }
+
+    /// Returns a command of haft behind these words, which is ended with its handle.
+    fn command(&self, before: &[&str]) -> Command {
+        let mut words = before.iter().map(OsStr::new).chain([self.haft.as_os_str()]);
+        let mut command = Command::new(words.next().unwrap_or_default());
+        command.args(words).kill_on_drop(true);
+        let folder = self.folder.path();
+        command.current_dir(folder.join("work")).env("HOME", folder);
+        command
+    }
 }
 
 /// Returns a percentile in milliseconds.
@@ -99,6 +170,25 @@ async fn measure(principals: &[Client], time: Duration) -> Result<Vec<Duration>,
 }
 
 impl Client {
+    /// Starts the attackers as a process that runs when nothing else needs its processor.
+    fn attack_process(&self) -> Result<Child, Failure> {
+        let mut attack = Command::new("taskset");
+        attack.args([
+            "--cpu-list",
+            "1",
+            "chrt",
+            "--other",
+            "0",
+            "nice",
+            "-n",
+            "19",
+        ]);
+        attack
+            .arg(std::env::current_exe()?)
+            .args(["attack", &self.address, &self.token]);
+        Ok(attack.kill_on_drop(true).spawn()?)
+    }
+
     /// Starts the clients that attack until they are stopped.
     fn attackers(&self) -> JoinSet<()> {
         let mut attackers = JoinSet::new();

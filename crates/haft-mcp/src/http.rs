@@ -31,6 +31,7 @@ mod exchange;
 mod legacy;
 mod mirrored;
 mod modern;
+mod pace;
 mod reply_body;
 mod resume;
 mod route;
@@ -42,6 +43,7 @@ pub use reply_body::McpBody;
 
 use callers::StatelessRuns;
 use exchange::{HttpResponder, ResponseOptions};
+use pace::Pace;
 use session::SessionLease;
 use sessions::ClientSessions;
 
@@ -67,6 +69,7 @@ pub(crate) struct HttpState {
     reads: ConcurrencyLimit,
     /// Open streams of changes.
     streams: ConcurrencyLimit,
+    pace: Pace,
 }
 
 /// A POST that has been read: the message's bytes and its headers.
@@ -106,6 +109,7 @@ impl McpService {
             calls: ConcurrencyLimit::new(&shares(limits.calls)),
             reads: ConcurrencyLimit::new(&shares(limits.reads)),
             streams: ConcurrencyLimit::new(&shares(limits.streams)),
+            pace: Pace::new(threads()),
             access,
             core,
         }))
@@ -192,7 +196,10 @@ impl HttpState {
     {
         match *request.method() {
             Method::POST => match self.read(request, caller).await {
-                Ok((post, charge)) => self.post(post, charge).await,
+                Ok((post, charge)) => {
+                    let share = post.caller.share();
+                    self.pace.run(&share, self.post(post, charge)).await
+                }
                 Err(response) => response,
             },
             Method::GET => legacy::watch(self, request.headers(), &caller),
@@ -310,6 +317,11 @@ impl fmt::Debug for PostRequest {
             .field("bytes", &self.body.len())
             .finish_non_exhaustive()
     }
+}
+
+/// Returns how many threads the runtime works with.
+fn threads() -> usize {
+    tokio::runtime::Handle::try_current().map_or(1, |runtime| runtime.metrics().num_workers())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
