@@ -1,10 +1,13 @@
 //! Paths as rules see them: cleaned text, and gitignore-style patterns compiled to segments.
 
+mod shape;
+
 use std::cell::OnceCell;
 
 use super::glob::{Glob, GlobToken};
 
 pub use haft_shell::clean;
+pub use shape::{NameToken, PathShape, PathStart, PathStep};
 
 /// Returns the segments of a cleaned path; empty for `.` and `/`.
 pub fn segments(path: &str) -> Vec<&str> {
