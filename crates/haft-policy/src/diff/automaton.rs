@@ -1,5 +1,9 @@
 //! `Automaton`: the texts that patterns match, as a nondeterministic automaton over characters.
 
+use std::cell::OnceCell;
+
+use hashbrown::HashSet;
+
 /// Separates the parts of an encoded effect. No command line, path, host or name contains it.
 pub(super) const SEPARATOR: char = '\u{10ffff}';
 
@@ -61,6 +65,8 @@ pub(super) struct State {
     pub(super) accepts: bool,
     /// Whether every text may follow.
     pub(super) accepts_all: bool,
+    /// The states that are reached from here without a character, computed on first use.
+    reached: OnceCell<Box<[StateId]>>,
 }
 
 /// The texts that patterns match. State 0 is the start.
@@ -85,6 +91,30 @@ impl Automaton {
     pub(super) fn add(&mut self) -> StateId {
         self.states.push(State::default());
         StateId::try_from(self.states.len() - 1).unwrap_or(StateId::MAX)
+    }
+
+    /// Returns the states that a walk is in where it is in this one: those reached without a character that lead or accept anything.
+    /// The automaton must not change any more.
+    pub(super) fn reached(&self, state: StateId) -> &[StateId] {
+        let reach = || {
+            let mut reached = vec![state];
+            let mut known: HashSet<StateId> = HashSet::from_iter([state]);
+            let mut at = 0;
+            while let Some(state) = reached.get(at) {
+                for to in &self.states[*state as usize].skips {
+                    if known.insert(*to) {
+                        reached.push(*to);
+                    }
+                }
+                at += 1;
+            }
+            reached.retain(|state| {
+                let state = &self.states[*state as usize];
+                state.accepts || !state.steps.is_empty()
+            });
+            reached.into_boxed_slice()
+        };
+        self.states[state as usize].reached.get_or_init(reach)
     }
 
     fn at(&mut self, state: StateId) -> &mut State {

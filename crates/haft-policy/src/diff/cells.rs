@@ -290,11 +290,13 @@ impl<'r> CellList<'r> {
         } else {
             ALL_CLASSES
         };
+        let calls = Kind::OF_CALLS.into_iter();
+        let calls: Vec<Kind> = calls.filter(|kind| *kind != Kind::BareRun).collect();
         match &self.rule.specifier {
             Specifier::All => {
-                let others = Kind::OF_CALLS.into_iter();
+                let others = calls.iter().copied();
                 let others = others.filter(|kind| !Kind::CHANGES.contains(kind));
-                let others: Vec<Kind> = others.filter(|kind| *kind != Kind::BareRun).collect();
+                let others: Vec<Kind> = others.collect();
                 self.add(&others, ALL_CLASSES, Value::All);
                 self.add(&Kind::CHANGES, changing, Value::All);
                 self.add(&[Kind::Run], ALL_CLASSES, Value::All);
@@ -313,11 +315,24 @@ impl<'r> CellList<'r> {
                 }
             }
             Specifier::Param(pattern) => {
-                self.add(&Kind::OF_CALLS, ALL_CLASSES, Value::Param(pattern));
-                let runs = [Kind::Run, Kind::OtherRun];
-                self.add(&runs, ALL_CLASSES, Value::Param(pattern));
+                let value = Value::Param(pattern);
+                self.add(&calls, ALL_CLASSES, value);
+                self.add(&[Kind::Run], ALL_CLASSES, value);
+                // The tool of a server states no command: for it, every call that a rule on an argument allows is one that its name does.
+                if !self.is_of_server() {
+                    self.add(&[Kind::OtherRun], ALL_CLASSES, value);
+                }
             }
             specifier => self.tool_common(specifier, RuleList::Allow),
+        }
+    }
+
+    /// Whether it names tools of servers alone, `server.tool`.
+    fn is_of_server(&self) -> bool {
+        match &self.rule.selector {
+            Selector::Named(names) => names.iter().all(|name| name.contains('.')),
+            Selector::Glob(glob) => glob.to_text().contains('.'),
+            Selector::Any | Selector::Class(_) => false,
         }
     }
 

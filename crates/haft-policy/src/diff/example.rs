@@ -109,6 +109,7 @@ impl Example {
         if argument.is_some() {
             permissions.extend(any_effect(kind));
         }
+        let shows_nothing = value.is_empty() && argument.is_none();
         let tool = match (effect.tool.as_str(), class) {
             ("", Some(class)) => policy.places.classes.tool_of(class).unwrap_or_default(),
             (tool, _) => tool,
@@ -139,7 +140,11 @@ impl Example {
                 Some(path) => format!("{path}: {value}"),
                 None => value,
             },
-            tool: tool.to_owned(),
+            // Of a rule for tools of any name, the tool says something only where nothing else does.
+            tool: match effect.tool.as_str() {
+                "" if !shows_nothing => String::new(),
+                _ => tool.to_owned(),
+            },
             call: call.filter(|_| can_be_called(kind)),
         }
     }

@@ -10,8 +10,16 @@ pub(super) fn write_glob(
     pieces: &[GlobToken],
     without: &[char],
 ) -> StateId {
-    pieces.iter().fold(from, |at, piece| match piece {
-        GlobToken::Literal(c) => automaton.step(at, Symbol::Char(*c)),
-        GlobToken::Star => automaton.repeat(at, Symbol::but(without)),
-    })
+    let mut at = from;
+    let mut last = None;
+    for piece in pieces {
+        at = match piece {
+            GlobToken::Literal(c) => automaton.step(at, Symbol::Char(*c)),
+            // A star after a star matches nothing more.
+            GlobToken::Star if last == Some(piece) => at,
+            GlobToken::Star => automaton.repeat(at, Symbol::but(without)),
+        };
+        last = Some(piece);
+    }
+    at
 }

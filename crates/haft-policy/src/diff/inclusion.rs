@@ -87,7 +87,7 @@ pub(super) fn includes(
         most: effort.0.get().min(MAX_STEPS),
     };
     let starts = (0..right.len()).filter_map(|at| Some((u8::try_from(at).ok()?, 0)));
-    let start = walk.close(starts.collect());
+    let start = walk.close(&starts.collect::<Vec<_>>());
     walk.enter(0, 0, &start, None);
     let answer = walk.run();
     effort.0.set(effort.0.get().saturating_sub(walk.steps));
@@ -186,49 +186,26 @@ impl Walk<'_> {
             let taken = steps.iter().filter(|(symbol, _)| symbol.contains(c));
             next.extend(taken.map(|(_, to)| (state.0, *to)));
         }
-        self.close(next)
+        self.close(&next)
     }
 
     /// Adds the states that are reached without a character.
-    fn close(&mut self, mut states: Vec<(u8, StateId)>) -> StateSet {
-        states.sort_unstable();
-        states.dedup();
-        let mut at = 0;
-        let mut known: hashbrown::HashSet<(u8, StateId)> = states.iter().copied().collect();
-        while let Some(&state) = states.get(at) {
-            let skips = self.right(state).skips.clone();
-            self.steps += skips.len();
-            for to in skips {
-                if known.insert((state.0, to)) {
-                    states.push((state.0, to));
-                }
-            }
-            at += 1;
+    fn close(&mut self, states: &[(u8, StateId)]) -> StateSet {
+        let mut all = Vec::with_capacity(states.len());
+        for (automaton, state) in states {
+            let reached = self.right[usize::from(*automaton)].reached(*state);
+            all.extend(reached.iter().map(|state| (*automaton, *state)));
         }
-        // A state without steps that accepts nothing is the same as none.
-        states.retain(|state| {
-            let state = self.right(*state);
-            state.accepts || !state.steps.is_empty()
-        });
-        states.sort_unstable();
-        states.into_boxed_slice()
+        self.steps += all.len();
+        all.sort_unstable();
+        all.dedup();
+        all.into_boxed_slice()
     }
 
     /// Adds the pairs of this left state, and of those that it reaches without a character, unless they were followed with fewer others.
     fn enter(&mut self, left: StateId, filter: u8, right: &StateSet, from: Option<(usize, char)>) {
-        let mut open = vec![left];
-        let mut known = vec![left];
-        while let Some(state) = open.pop() {
-            for to in &self.left.states[state as usize].skips {
-                if !known.contains(to) {
-                    known.push(*to);
-                    open.push(*to);
-                }
-            }
-            let own = &self.left.states[state as usize];
-            if !own.accepts && own.steps.is_empty() {
-                continue;
-            }
+        for state in self.left.reached(left) {
+            let state = *state;
             let seen = self.seen.entry((state, filter)).or_default();
             self.steps += seen.len();
             let pairs = &self.pairs;

@@ -328,3 +328,28 @@ fn stricter_changes_are_named_and_are_not_looser() {
         ]
     );
 }
+
+#[test]
+fn patterns_of_absurd_size_are_compared_within_bounds() {
+    let stars = "*".repeat(1_000);
+    let deep = "**/".repeat(1_000);
+    let pairs = "a*".repeat(700);
+    let names = "[!a]".repeat(900);
+    for (old, new) in [
+        (format!("Bash({stars}a)"), format!("Bash({stars})")),
+        (format!("Edit(/{deep}a)"), format!("Edit(/{deep}b)")),
+        (format!("Bash({pairs}b)"), format!("Bash({pairs})")),
+        (format!("Edit(/{names})"), format!("Edit(/{names}a)")),
+        (
+            format!("Edit(/{{a,{{b,c}}}}{deep})"),
+            "Edit(/{a,b}/**)".to_owned(),
+        ),
+        ("Bash(grüße *)".to_owned(), "Bash(\u{1f600} *)".to_owned()),
+    ] {
+        let found = differences(allow(&[&old]), allow(&[&new]));
+        assert!(
+            found.iter().any(|one| one.change.is_looser()),
+            "{old:.40} {new:.40}"
+        );
+    }
+}

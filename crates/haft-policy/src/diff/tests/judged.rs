@@ -271,7 +271,7 @@ impl std::fmt::Debug for BriefScene {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 4_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 3, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
     #[test]
     fn a_call_that_is_judged_more_loosely_has_a_cause_among_the_differences(
         profile in profile(), old in set(), new in set(), shared in set(), scenes in prop::collection::vec(scene().prop_map(BriefScene), 12),
