@@ -38,7 +38,9 @@ impl PolicyDiff {
         let rules = old.rule_differences(new);
         let calls = recorded::judge(app, old, new).await;
         let looser = rules.iter().any(|one| one.change.is_looser())
-            || settings.iter().any(|one| one.shift != SettingShift::Tightened)
+            || settings
+                .iter()
+                .any(|one| one.shift != SettingShift::Tightened)
             || calls.groups.iter().any(CallGroup::is_looser);
         Self {
             looser,

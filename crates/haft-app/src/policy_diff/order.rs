@@ -42,7 +42,10 @@ const ORDERS: &[(&str, ValueOrder)] = &[
         "approval.mode",
         Words(&[&["auto:high"], &["auto:safe"], &["ask"], &["deny"]]),
     ),
-    ("policy.on_approval_timeout", Words(&[&["suspend"], &["deny"]])),
+    (
+        "policy.on_approval_timeout",
+        Words(&[&["suspend"], &["deny"]]),
+    ),
     ("policy.build_outputs", Names),
     ("policy.secret_names", Secrets),
     (
@@ -267,8 +270,14 @@ fn of_items(order: ValueOrder, old: Option<&Value>, new: Option<&Value>) -> Opti
     if negates && keeps(&old, &new) != keeps(&new, &old) {
         return Some(SettingShift::NotJudged);
     }
-    let added = new.iter().filter(|one| !old.contains(one)).map(|one| (one, true));
-    let removed = old.iter().filter(|one| !new.contains(one)).map(|one| (one, false));
+    let added = new
+        .iter()
+        .filter(|one| !old.contains(one))
+        .map(|one| (one, true));
+    let removed = old
+        .iter()
+        .filter(|one| !new.contains(one))
+        .map(|one| (one, false));
     let loosens = |(item, came): (&Value, bool)| {
         let negated = negates && item.as_str().is_some_and(|name| name.starts_with('!'));
         let more_is_looser = matches!(order, Adds | Names);

@@ -41,7 +41,10 @@ impl RecordedCalls {
         if let Some(fault) = &self.fault {
             return format!("recorded calls cannot be read: {fault}");
         }
-        let mut line = format!("of the last {} that were judged again", counted(self.judged, "call"));
+        let mut line = format!(
+            "of the last {} that were judged again",
+            counted(self.judged, "call")
+        );
         let changed: usize = self.groups.iter().map(|group| group.count).sum();
         line.push_str(&format!(", {changed} would be judged differently"));
         if self.not_judged > 0 {
@@ -185,6 +188,8 @@ fn histories(lines: &[Value]) -> Vec<RunHistory> {
 fn verdict(app: &App, line: &Value, policy: &Policy, run: &RunHistory) -> Option<Verdict> {
     let tools = app.all().snapshot();
     let entry = tools.entry(text(line, "tool"))?;
-    let judged = app.executor().verdict_under(policy, entry, text(line, "arguments"), run);
+    let judged = app
+        .executor()
+        .verdict_under(policy, entry, text(line, "arguments"), run);
     judged.ok()
 }

@@ -303,7 +303,9 @@ async fn diff(at: &Invocation, app: &App, named: &PolicyDiffArguments) -> ExitRe
         at.screen.document(&found)?;
     } else {
         let lines = found.to_lines();
-        let lines = lines.iter().map(|line| visible::line(&app.redactor().redact(line)) + "\n");
+        let lines = lines
+            .iter()
+            .map(|line| visible::line(&app.redactor().redact(line)) + "\n");
         at.screen.out(&lines.collect::<String>())?;
     }
     Ok(if found.looser {

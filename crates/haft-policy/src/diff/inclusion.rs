@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use hashbrown::HashMap;
 
-use super::automaton::{Automaton, StateId, Symbol};
+use super::automaton::{Automaton, State, StateId, Symbol};
 
 /// Maximum number of pairs that are followed.
 pub(super) const MAX_PAIRS: usize = 10_000;
@@ -59,15 +59,28 @@ impl Filter for AnyText {
     }
 }
 
-/// States of several automata at once, each with the number of its automaton; sorted.
-type StateSet = Box<[(u8, StateId)]>;
+/// A state of one of several automata.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RightState {
+    automaton: u8,
+    state: StateId,
+}
+
+/// States of several automata at once, sorted.
+type StateSet = Box<[RightState]>;
+
+/// The pair before another, and the character that leads from it.
+#[derive(Debug, Clone, Copy)]
+struct PairOrigin {
+    pair: usize,
+    by: char,
+}
 
 struct Pair {
     left: StateId,
     filter: u8,
     right: StateSet,
-    /// The pair before it, and the character that led here.
-    from: Option<(usize, char)>,
+    from: Option<PairOrigin>,
 }
 
 /// Follows the texts of `left` that `filter` wants, and returns whether `right` has all of them.
@@ -86,7 +99,12 @@ pub(super) fn includes(
         steps: 0,
         most: effort.0.get().min(MAX_STEPS),
     };
-    let starts = (0..right.len()).filter_map(|at| Some((u8::try_from(at).ok()?, 0)));
+    let starts = (0..right.len()).filter_map(|at| {
+        Some(RightState {
+            automaton: u8::try_from(at).ok()?,
+            state: 0,
+        })
+    });
     let start = walk.close(&starts.collect::<Vec<_>>());
     walk.enter(0, 0, &start, None);
     let answer = walk.run();
@@ -122,8 +140,8 @@ impl Walk<'_> {
         Inclusion::Holds
     }
 
-    fn right(&self, state: (u8, StateId)) -> &super::automaton::State {
-        &self.right[usize::from(state.0)].states[state.1 as usize]
+    fn right(&self, at: RightState) -> &State {
+        &self.right[usize::from(at.automaton)].states[at.state as usize]
     }
 
     fn fails(&self, at: usize) -> bool {
@@ -145,7 +163,7 @@ impl Walk<'_> {
                     continue;
                 };
                 let next = self.after(&set, c);
-                self.enter(*to, filter, &next, Some((at, c)));
+                self.enter(*to, filter, &next, Some(PairOrigin { pair: at, by: c }));
                 if self.pairs.len() > MAX_PAIRS || self.steps > self.most {
                     return;
                 }
@@ -161,7 +179,8 @@ impl Walk<'_> {
         let mut borders = vec![0, u32::from(char::MAX) + 1];
         symbol.borders(&mut borders);
         for state in set {
-            let steps = &self.right[usize::from(state.0)].states[state.1 as usize].steps;
+            let steps =
+                &self.right[usize::from(state.automaton)].states[state.state as usize].steps;
             self.steps += steps.len();
             for (own, _) in steps {
                 own.borders(&mut borders);
@@ -181,20 +200,27 @@ impl Walk<'_> {
     fn after(&mut self, set: &StateSet, c: char) -> StateSet {
         let mut next = Vec::new();
         for state in set {
-            let steps = &self.right[usize::from(state.0)].states[state.1 as usize].steps;
+            let steps =
+                &self.right[usize::from(state.automaton)].states[state.state as usize].steps;
             self.steps += steps.len();
             let taken = steps.iter().filter(|(symbol, _)| symbol.contains(c));
-            next.extend(taken.map(|(_, to)| (state.0, *to)));
+            next.extend(taken.map(|(_, to)| RightState {
+                state: *to,
+                ..*state
+            }));
         }
         self.close(&next)
     }
 
     /// Adds the states that are reached without a character.
-    fn close(&mut self, states: &[(u8, StateId)]) -> StateSet {
+    fn close(&mut self, states: &[RightState]) -> StateSet {
         let mut all = Vec::with_capacity(states.len());
-        for (automaton, state) in states {
-            let reached = self.right[usize::from(*automaton)].reached(*state);
-            all.extend(reached.iter().map(|state| (*automaton, *state)));
+        for one in states {
+            let reached = self.right[usize::from(one.automaton)].reached(one.state);
+            all.extend(reached.iter().map(|state| RightState {
+                state: *state,
+                ..*one
+            }));
         }
         self.steps += all.len();
         all.sort_unstable();
@@ -203,7 +229,7 @@ impl Walk<'_> {
     }
 
     /// Adds the pairs of this left state, and of those that it reaches without a character, unless they were followed with fewer others.
-    fn enter(&mut self, left: StateId, filter: u8, right: &StateSet, from: Option<(usize, char)>) {
+    fn enter(&mut self, left: StateId, filter: u8, right: &StateSet, from: Option<PairOrigin>) {
         for state in self.left.reached(left) {
             let state = *state;
             let seen = self.seen.entry((state, filter)).or_default();
@@ -225,16 +251,16 @@ impl Walk<'_> {
     fn text(&self, at: usize) -> String {
         let mut text = Vec::new();
         let mut pair = &self.pairs[at];
-        while let Some((before, c)) = pair.from {
-            text.push(c);
-            pair = &self.pairs[before];
+        while let Some(from) = pair.from {
+            text.push(from.by);
+            pair = &self.pairs[from.pair];
         }
         text.iter().rev().collect()
     }
 }
 
 /// Whether all states of one sorted set are in the other.
-fn is_subset(small: &[(u8, StateId)], large: &[(u8, StateId)]) -> bool {
+fn is_subset(small: &[RightState], large: &[RightState]) -> bool {
     let mut rest = large.iter();
     small.len() <= large.len() && small.iter().all(|one| rest.any(|other| other == one))
 }

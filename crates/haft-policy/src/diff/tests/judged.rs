@@ -88,6 +88,42 @@ fn set() -> impl Strategy<Value = [Vec<(String, bool)>; 3]> {
     (list(3), list(3), list(4)).prop_map(|(deny, ask, allow)| [deny, ask, allow])
 }
 
+/// A change of one rule.
+#[derive(Debug, Clone)]
+struct Edit {
+    list: usize,
+    at: prop::sample::Index,
+    /// Whether a rule goes.
+    removes: bool,
+    /// The rule that comes, and where.
+    adds: Option<(usize, (String, bool))>,
+}
+
+impl Edit {
+    fn apply(self, set: &mut [Vec<(String, bool)>; 3]) {
+        if self.removes && !set[self.list].is_empty() {
+            let at = self.at.index(set[self.list].len());
+            set[self.list].remove(at);
+        }
+        if let Some((list, rule)) = self.adds {
+            set[list].push(rule);
+        }
+    }
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let kept = prop::bool::weighted(0.15);
+    let adds = prop::option::weighted(0.8, (0..3usize, (rule(), kept)));
+    (0..3usize, any::<prop::sample::Index>(), any::<bool>(), adds).prop_map(
+        |(list, at, removes, adds)| Edit {
+            list,
+            at,
+            removes,
+            adds,
+        },
+    )
+}
+
 fn loads(profile: Profile, set: &RuleSet) -> bool {
     builder(profile, set.clone()).build().is_ok()
 }
@@ -274,16 +310,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 3, max_shrink_iters: 4_000, ..ProptestConfig::default() })]
     #[test]
     fn a_call_that_is_judged_more_loosely_has_a_cause_among_the_differences(
-        profile in profile(), old in set(), new in set(), shared in set(), scenes in prop::collection::vec(scene().prop_map(BriefScene), 12),
+        profile in profile(), old in set(), edits in prop::collection::vec(edit(), 1..3), scenes in prop::collection::vec(scene().prop_map(BriefScene), 16),
     ) {
-        // Rules of both policies make changes small.
-        let with = |mut own: [Vec<(String, bool)>; 3], first: bool| {
-            for (list, more) in own.iter_mut().zip(&shared) {
-                if first { list.splice(0..0, more.iter().cloned()); } else { list.extend(more.iter().cloned()); }
-            }
-            of_set(profile, &own)
-        };
-        let (old, new) = (with(old, true), with(new, false));
+        // Small changes: of large ones, something is always named.
+        let mut new = old.clone();
+        edits.into_iter().for_each(|edit| edit.apply(&mut new));
+        let (old, new) = (of_set(profile, &old), of_set(profile, &new));
         let looser = old.looser_rules(&new);
         for scene in &scenes {
             let [before, after] = [&old, &new].map(|policy| policy.judge(&scene.0.call()).verdict);
@@ -304,5 +336,106 @@ proptest! {
             let view = CommandView::new(&line, None);
             prop_assert!(!pattern.allows(&view) || pattern.forbids(&view), "{} {}", text, line);
         }
+    }
+}
+
+/// Changes that one kind of effect alone shows: for all others, the new rules cover the old.
+#[test]
+fn each_kind_of_effect_counts_on_its_own() {
+    let remove = |path: &str| {
+        let permission = Permission::remove(PathClaim::plain(path)).at(Risk::High);
+        tool("move_file", Risk::High, &json!({}), vec![permission])
+    };
+    let deny = |rules: &[&str]| [rules.join("\n"), String::new(), String::new()];
+    let allow = |rules: &[&str]| [String::new(), String::new(), rules.join("\n")];
+    for (old, new, scene) in [
+        (deny(&["Read(/src/**)"]), deny(&["Read"]), run("grep -r x")),
+        (
+            deny(&["Read(/src/**)"]),
+            deny(&["Read"]),
+            run("sha256sum -c sums"),
+        ),
+        (
+            deny(&["Read(/src/**)"]),
+            deny(&["*(x:1)", "Read"]),
+            write("src/a"),
+        ),
+        (
+            deny(&["Edit(/src/**)"]),
+            deny(&["write_file(/src/**)"]),
+            run("sed -i d src/a"),
+        ),
+        (
+            deny(&["Edit(/a/b/c)"]),
+            deny(&["Edit(/*/b/c)"]),
+            remove("a"),
+        ),
+        (
+            deny(&["run_command"]),
+            deny(&["run_command(**)"]),
+            of_whole_line("A=1"),
+        ),
+        (
+            allow(&["Read(**)"]),
+            allow(&["Read(**)", "Read(.env)"]),
+            read(".env"),
+        ),
+        (
+            allow(&["Edit(**)"]),
+            allow(&["Edit(**)", "Edit(.env)"]),
+            write(".env"),
+        ),
+        (
+            allow(&["Edit(/b/**)"]),
+            allow(&["Edit(/b/**)", "delete_file(/b/**)"]),
+            {
+                let permission = Permission::remove(PathClaim::plain("b/c")).at(Risk::Critical);
+                tool("delete_file", Risk::High, &json!({}), vec![permission])
+            },
+        ),
+        (
+            allow(&["run_command"]),
+            allow(&["run_command", "run_command(cwd:x)"]),
+            of_whole_line("sh -c 'rm a'"),
+        ),
+        (
+            allow(&["Bash(find *)"]),
+            allow(&["Bash(find *)", "Bash(find . -delete)"]),
+            run("find . -delete"),
+        ),
+        (
+            allow(&["Bash(ls)", "Bash(ls **)"]),
+            allow(&["Bash(ls)", "Bash(ls **)", "Bash(ls *)"]),
+            of_whole_line("ls; ls /x"),
+        ),
+        (
+            allow(&["WebFetch(domain:a.org)"]),
+            allow(&["WebFetch(domain:a.org)", "WebFetch(domain:a.org:8443)"]),
+            fetch("a.org:8443"),
+        ),
+        (
+            allow(&["Network(*)"]),
+            allow(&["Network(*)", "Network(10.0.0.7:443)"]),
+            connection("10.0.0.7:443"),
+        ),
+        (
+            allow(&["Network(*)"]),
+            allow(&["Network(*)", "Network(unix:/run/x.sock)"]),
+            connection("unix:/run/x.sock"),
+        ),
+    ] {
+        let [before, after] = [&old, &new].map(|lists| {
+            let [deny, ask, allow] = lists;
+            let each = |text: &String| text.lines().map(|rule| (rule.to_owned(), false)).collect();
+            of_set(Profile::Workspace, &[each(deny), each(ask), each(allow)])
+        });
+        let verdicts = [&before, &after].map(|policy| policy.judge(&scene.call()).verdict);
+        assert!(
+            verdicts[1] < verdicts[0],
+            "{old:?} {new:?} {verdicts:?} {:?}",
+            BriefScene(scene)
+        );
+        let found = before.looser_rules(&after);
+        assert!(!found.is_empty(), "{old:?} {new:?}");
     }
 }
