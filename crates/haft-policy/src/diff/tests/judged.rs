@@ -349,12 +349,7 @@ fn each_kind_of_effect_counts_on_its_own() {
     let deny = |rules: &[&str]| [rules.join("\n"), String::new(), String::new()];
     let allow = |rules: &[&str]| [String::new(), String::new(), rules.join("\n")];
     for (old, new, scene) in [
-        (deny(&["Read(/src/**)"]), deny(&["Read"]), run("grep -r x")),
-        (
-            deny(&["Read(/src/**)"]),
-            deny(&["Read"]),
-            run("sha256sum -c sums"),
-        ),
+        (deny(&["Read(/src/**)"]), deny(&["Read"]), run("git show")),
         (
             deny(&["Read(/src/**)"]),
             deny(&["*(x:1)", "Read"]),
