@@ -1,4 +1,5 @@
-//! Command lines of about 200 characters, parsed, and judged under 20 rules: the CPU time of each, in microseconds.
+//! Command lines of about 200 characters, parsed, and judged under 20 rules: the CPU time of each, in microseconds. And two policies of
+//! 200 rules each, compared.
 
 use std::hint::black_box;
 
@@ -65,6 +66,34 @@ fn policy() -> Policy {
     built.expect("the rules are fine")
 }
 
+/// Returns a policy of 200 rules of every kind. Those of another `seed` differ.
+fn large_policy(seed: usize) -> Policy {
+    let rule = |at: usize| {
+        let own = at + seed;
+        RuleText::new(match at % 6 {
+            0 => format!("Bash(git sub{own} --flag *)"),
+            1 => format!("Bash(npm run task{own} *)"),
+            2 => format!("Bash(cargo * -p crate{own})"),
+            3 => format!("Edit(/src/m{own}/**/*.rs)"),
+            4 => format!("Network(*.h{own}.example.com:443)"),
+            _ => format!("server{}.tool{own}(name:v{own}*)", at % 7),
+        })
+    };
+    let rules = RuleSet {
+        allow: (0..120).map(rule).collect(),
+        ask: (120..160).map(rule).collect(),
+        deny: (160..200).map(rule).collect(),
+    };
+    let built = Policy::builder(Profile::Workspace).rules(rules).build();
+    built.expect("the rules are fine")
+}
+
+/// Measures how long it takes to say what the rules of one policy let through that those of another do not.
+fn compared<'a>(name: &str, old: &'a Policy, new: &'a Policy) -> Step<'a> {
+    let measured = move || cpu_ms(|| drop(black_box(old.looser_rules(new)))).0;
+    (Row::new(format!("haft/diff/{name}"), "ms"), Box::new(measured))
+}
+
 /// Measures the reader alone.
 fn alone<'a>(name: String, read: impl Fn() + 'a) -> Step<'a> {
     let measured = move || {
@@ -77,6 +106,7 @@ fn alone<'a>(name: String, read: impl Fn() + 'a) -> Step<'a> {
 fn main() {
     let (policy, rounds) = (policy(), rounds(9));
     let policy = &policy;
+    let (large, shifted, other) = (large_policy(0), large_policy(6), large_policy(1_000));
     let mut steps: Vec<Step<'_>> = Vec::new();
     for (name, line, expect) in LINES {
         assert_eq!(line_verdict(policy, line), *expect, "{name}");
@@ -106,5 +136,7 @@ fn main() {
             },
         ));
     }
+    steps.push(compared("200 rules, a few differ", &large, &shifted));
+    steps.push(compared("200 rules, all differ", &large, &other));
     interleave(rounds, steps);
 }

@@ -148,6 +148,24 @@ impl Settings {
         Some((others?, unread_warning(problem)))
     }
 
+    /// Returns the settings that one file alone gives, over the built-in values.
+    ///
+    /// # Errors
+    /// A [`Problem`] that names the file, the position and the values that the key takes.
+    pub fn of_file(
+        environment: &Environment,
+        workspace: &Path,
+        file: &Path,
+    ) -> Result<Self, Problem> {
+        let alone = ProgramSettings::default();
+        Self::resolve(&LayerInputs {
+            trusted: true,
+            config: Some(file),
+            program: Some(&alone),
+            ..LayerInputs::new(environment, workspace)
+        })
+    }
+
     /// Merges the layers, with or without the file of the workspace.
     fn of_layers(inputs: &LayerInputs<'_>, with_workspace: bool) -> Result<Self, Problem> {
         let mut settings = Self::built_in();

@@ -71,6 +71,7 @@ pub mod imports;
 pub mod listening;
 pub mod notices;
 pub mod oauth;
+pub mod policy_diff;
 pub mod project;
 pub mod reload;
 pub mod requests;

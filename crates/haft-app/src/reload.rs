@@ -13,6 +13,7 @@ use haft_builtins::skills::SKILL_TOOLS;
 use crate::app::App;
 use crate::config::{FILE_NAME, Settings, user_file};
 use crate::home::rule_file;
+use crate::policy_diff;
 use crate::problem::Problem;
 use crate::servers::Servers;
 use crate::site::Site;
@@ -302,6 +303,7 @@ impl Reloader {
         self.report_restart_keys(&later);
         let settings = loaded.with_others_of(&self.settings, is_live);
         let before = rules_of(&self.app);
+        let old = self.app.executor().policy();
         if now.is_empty() && !self.app.have_servers_changed(&settings)? {
             return Ok(Vec::new());
         }
@@ -319,6 +321,12 @@ impl Reloader {
         }
         for warning in &settings.warnings {
             self.app.warn(warning);
+        }
+        let new = self.app.executor().policy();
+        let policies = [&*old, &*new];
+        for line in policy_diff::of_reload(policies, [&self.settings, &settings], is_live) {
+            let line = self.app.redactor().redact(&line).into_owned();
+            self.app.warn(&format!("policy: {line}"));
         }
         self.settings = settings;
         let keys = now.iter().map(|path| path.join("."));

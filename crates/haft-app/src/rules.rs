@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft::approval::{ApprovalRequest, RuleStore, SavedRules};
 use haft::clock;
-use haft::policy::{Policy, RuleSet, RuleText};
+use haft::policy::{Policy, RuleDifference, RuleSet, RuleText};
 use haft::toolset::Toolset;
 use toml::Value;
 
@@ -60,6 +60,21 @@ impl RuleCheck {
             rule.rule,
             unknown.finding()
         ))
+    }
+
+    /// Returns what these rules would newly let through under the policy in force, one line each with an example; says so if it is
+    /// nothing.
+    pub fn newly_allowed(&self, rules: &[RuleText]) -> Vec<String> {
+        let old = self.policy.now();
+        let new = match old.allowing(rules.iter().cloned()) {
+            Ok(new) => new,
+            Err(error) => return vec![error.to_string()],
+        };
+        let found = old.looser_rules(&new);
+        if found.is_empty() {
+            return vec!["newly allowed: nothing beyond what the rules in force allow".to_owned()];
+        }
+        found.iter().map(RuleDifference::to_line).collect()
     }
 
     /// Returns why an approval of the request for good cannot save this rule, or the suggested ones if it is `None`; returns `None` if it

@@ -272,11 +272,27 @@ pub(crate) enum PolicyAction {
     },
     /// Test the examples of the rules
     Check,
+    /// Show what a change lets through: of two settings files, or of a rule that an approval added
+    Diff(PolicyDiffArguments),
     /// List, edit and remove the rules that approvals added in this workspace
     Rules {
         #[command(subcommand)]
         action: Option<RulesAction>,
     },
+}
+
+/// `haft policy diff`.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyDiffArguments {
+    /// The old settings file; it counts alone, over the built-in values
+    #[arg(required_unless_present = "kept")]
+    pub(crate) old: Option<PathBuf>,
+    /// The new settings file
+    #[arg(required_unless_present = "kept")]
+    pub(crate) new: Option<PathBuf>,
+    /// The id of a rule that an approval added (`haft policy rules`): what it lets through beyond all others
+    #[arg(long, value_name = "ID", conflicts_with_all = ["old", "new"])]
+    pub(crate) kept: Option<String>,
 }
 
 /// What to do with the rules kept with approvals.

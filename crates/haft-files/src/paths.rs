@@ -1,5 +1,7 @@
 //! Paths as rules see them: cleaned text, and gitignore-style patterns compiled to segments.
 
+mod shape;
+
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
@@ -8,6 +10,7 @@ use unicode_normalization::{UnicodeNormalization, is_nfc};
 use super::glob::{Glob, GlobToken};
 
 pub use haft_shell::clean;
+pub use shape::{NameToken, PathShape, PathStart, PathStep};
 
 /// Returns the segments of a cleaned path; empty for `.` and `/`.
 pub fn segments(path: &str) -> Vec<&str> {

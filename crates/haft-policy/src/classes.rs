@@ -15,6 +15,13 @@ impl Classes {
         self.0.get(tool).copied()
     }
 
+    /// Returns the first tool of a class, by name.
+    pub(crate) fn tool_of(&self, class: ToolClass) -> Option<&str> {
+        let mut tools = self.0.iter();
+        let (name, _) = tools.find(|(_, own)| **own == class)?;
+        Some(name)
+    }
+
     /// Adds the classes that these tools declare.
     pub(crate) fn learn(&mut self, specs: &[Arc<ToolSpec>]) {
         let declared = specs

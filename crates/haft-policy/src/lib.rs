@@ -6,6 +6,7 @@
 //!     guards/    what no rule overrides: own files and commands, private addresses, budgets, untrusted content
 //!     commands/  the parts of a command line; what a command does says `haft-command`
 //!     paths/     protected and denied files, and the further names by which links reach them
+//!     diff/      what a change of rules lets through, decided from the rules
 //!     explain/   why, what would let a call run, which rules can be offered
 //! ```
 //!
@@ -18,6 +19,7 @@ pub mod untrusted;
 
 mod builder;
 mod commands;
+mod diff;
 mod explain;
 mod guards;
 mod judge;
@@ -57,6 +59,7 @@ pub use crate::cause::{Cause, CauseKind};
 pub use crate::classes::Classes;
 pub use crate::commands::parts::{CommandLine, CommandPart, RedirectTarget, line_risk};
 pub use crate::commands::risk::command_risk;
+pub use crate::diff::{RuleDifference, VerdictChange};
 pub use crate::explain::dead::{DeadCause, DeadRule};
 pub use crate::explain::proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal, rule_coverage};
 pub use crate::explain::{

@@ -46,7 +46,7 @@ use haft_types::spec::{Risk, ToolClass, ToolName, ToolSpec};
 const WORKSPACE: &str = "/home/dev/app";
 const HOME: &str = "/home/dev";
 /// The digest of the arguments that the permissions do not state, in every scene.
-const UNSTATED: &str = "rest";
+pub(crate) const UNSTATED: &str = "rest";
 
 /// Tools with a class, as the standard tools declare it.
 pub(crate) const CLASSES: [(&str, ToolClass); 11] = [
@@ -96,7 +96,7 @@ impl Lists<'_> {
 pub(crate) static NO_RUN: LazyLock<RunHistory> = LazyLock::new(RunHistory::none);
 
 /// A call to judge.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Scene {
     pub(crate) spec: ToolSpec,
     pub(crate) arguments: String,

@@ -32,6 +32,18 @@ impl App {
         Ok(saved)
     }
 
+    /// Returns the policy in force without a rule that was saved with an approval.
+    ///
+    /// # Errors
+    /// No rule has the id (any unique prefix is accepted), it does not load, or its file cannot be read.
+    pub(crate) fn policy_without(&self, id: &str) -> Result<Policy, Problem> {
+        let rule = edit::text_of(&self.rule_file(), id)?;
+        let policy = self.executor().policy();
+        let rules = edit::with_change(policy.rule_set(), &rule, RuleChange::Remove);
+        let policy = Policy::clone(&policy).with_rules(rules);
+        policy.map_err(|error| Problem::settings(error.to_string()))
+    }
+
     fn rule_file(&self) -> RuleFile {
         RuleFile::of(self.home(), self.workspace())
     }

@@ -101,6 +101,16 @@ pub(crate) fn list(file: &RuleFile, check: &RuleCheck) -> Result<Vec<SavedRule>,
     Ok(entries.iter().map(rule).collect())
 }
 
+/// Returns a saved rule's text.
+///
+/// # Errors
+/// No rule has the id (any unique prefix is accepted), the entry is not a rule, or the file cannot be read.
+pub(crate) fn text_of(file: &RuleFile, id: &str) -> Result<RuleText, Problem> {
+    let entry = find(&file.entries()?, id)?.clone();
+    let read: Result<RuleText, _> = entry.try_into();
+    read.map_err(|_| Problem::usage(format!("the entry {id} is not a rule, and covers nothing")))
+}
+
 /// Edits or removes a rule in its file. Returns its previous content, also as the text of a rule if it is one.
 ///
 /// # Errors

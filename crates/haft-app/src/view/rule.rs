@@ -26,6 +26,9 @@ pub struct RuleTrial {
     error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     covers: Option<bool>,
+    /// What it would newly let through, decided from the rules: one line each, with an example.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    newly: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     matched: Vec<MatchedCall>,
     /// How many of the recent calls it would have covered.
@@ -54,9 +57,10 @@ pub async fn past(app: &App, entry: &StoredApproval) -> Vec<String> {
         tried.covered,
         counted(tried.looked_at, "call")
     );
+    let newly = tried.newly.iter().cloned();
     let few = tried.matched.iter().take(MAX_PRINTED);
     let lines = few.map(|call| format!("  {} {} {}", call.at, call.tool, call.text));
-    std::iter::once(head).chain(lines).collect()
+    newly.chain([head]).chain(lines).collect()
 }
 
 /// Tries a rule on the request itself and on recent calls.
@@ -65,6 +69,7 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> RuleTria
         ok: true,
         error: None,
         covers: None,
+        newly: Vec::new(),
         matched: Vec::new(),
         covered: 0,
         looked_at: 0,
@@ -74,8 +79,12 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> RuleTria
         tried.error = Some(problem);
         return tried;
     }
+    let check = app.rule_check();
+    let kept = entry.request.kept_rules(Some(rule));
+    let lines = check.newly_allowed(&kept).into_iter();
+    let lines = lines.map(|line| app.redactor().redact(&line).into_owned());
+    tried.newly = lines.collect();
     if entry.request.proposal().is_none() {
-        let check = app.rule_check();
         tried.covers = Some(check.problem(&entry.request, Some(rule)).is_none());
     }
     let Ok(recent) = runs::recent_calls(app, MAX_TRIED).await else {

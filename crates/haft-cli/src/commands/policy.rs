@@ -6,11 +6,13 @@ use haft::permission::Verdict;
 use haft::policy::{CheckReport, Explanation, LayerVerdict};
 use haft_app::app::App;
 use haft_app::config::Settings;
+use haft_app::policy_diff;
+use haft_app::problem::Problem;
 use haft_app::rules::RuleChange;
 use haft_app::view::policy;
 use haft_app::view::policy::rules::{RuleMark, RuleMarkCause, ShownRule};
 
-use crate::args::{CallArguments, PolicyAction, RulesAction};
+use crate::args::{CallArguments, PolicyAction, PolicyDiffArguments, RulesAction};
 use crate::commands::{ExitResult, arguments};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -282,10 +284,42 @@ fn list_rules(at: &Invocation, app: &App) -> ExitResult {
     Ok(Exit::Done)
 }
 
+/// Shows what a change lets through. Exits with 1 if that is anything, or may be.
+async fn diff(at: &Invocation, app: &App, named: &PolicyDiffArguments) -> ExitResult {
+    let found = match (&named.kept, &named.old, &named.new) {
+        (Some(id), ..) => policy_diff::of_kept_rule(app, id).await,
+        (None, Some(old), Some(new)) => policy_diff::of_files(app, old, new).await,
+        (None, ..) => Err(Problem::usage("name two settings files, or --kept ID")),
+    };
+    // What cannot be compared is neither looser nor not: every problem has the same exit code.
+    let found = match found {
+        Ok(found) => found,
+        Err(problem) => {
+            at.screen.problem(&problem.redacted(app.redactor()));
+            return Ok(Exit::Usage);
+        }
+    };
+    if at.screen.json {
+        at.screen.document(&found)?;
+    } else {
+        let lines = found.to_lines();
+        let lines = lines
+            .iter()
+            .map(|line| visible::line(&app.redactor().redact(line)) + "\n");
+        at.screen.out(&lines.collect::<String>())?;
+    }
+    Ok(if found.looser {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
+}
+
 /// Runs the action; `show` if none is given.
 pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&PolicyAction>) -> ExitResult {
     match action {
         Some(PolicyAction::Explain { tool, arguments }) => explain(at, app, tool, arguments),
+        Some(PolicyAction::Diff(named)) => diff(at, app, named).await,
         Some(PolicyAction::Rules { action }) => rules(at, app, action.as_ref()),
         None | Some(PolicyAction::Show | PolicyAction::Check) => show(at, app).await,
     }

@@ -83,6 +83,10 @@ impl ApprovalPrompt {
                 self.screen.err(&format!("  {}", visible::line(&covers)));
             }
         }
+        for line in self.rules.newly_allowed(&kept) {
+            let line = self.redactor.redact(&line);
+            self.screen.err(&format!("  {}", visible::line(&line)));
+        }
         let changes = request.snapshot.permissions.iter();
         let mut changes = changes.filter_map(|wanted| match &wanted.effect {
             Effect::Apply { command, .. } => Some(command),

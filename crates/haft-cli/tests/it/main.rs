@@ -69,6 +69,7 @@ mod once;
 mod outputs;
 mod own_jail;
 mod own_program;
+mod policy_diff;
 mod proposals;
 mod pty;
 mod reach;

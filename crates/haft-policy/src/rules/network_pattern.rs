@@ -162,6 +162,21 @@ impl NetworkPattern {
             || self.port.is_some() && matches!(&*self.hosts, [host] if host.is_exact())
     }
 
+    /// Returns the hosts that it names; none for a socket.
+    pub(crate) fn hosts(&self) -> &[DomainPattern] {
+        &self.hosts
+    }
+
+    /// Returns the port that it names.
+    pub(crate) fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// Returns the socket that it names, as hosts are written.
+    pub(crate) fn socket(&self) -> Option<&str> {
+        self.socket.as_deref()
+    }
+
     fn is_socket(&self, host: &str) -> bool {
         self.socket.as_deref() == Some(host)
     }

@@ -43,7 +43,8 @@ impl CommandPattern {
         })
     }
 
-    fn is_exact(&self) -> bool {
+    /// Whether it matches one command alone.
+    pub(crate) fn is_exact(&self) -> bool {
         self.more.is_none() && self.whole.is_exact()
     }
 
@@ -75,7 +76,13 @@ impl CommandPattern {
         covered.all(|covered| covered)
     }
 
-    fn spellings(&self) -> impl Iterator<Item = &Glob> {
+    /// Returns what an allow rule matches: the whole command, and the same with more words.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &Glob> {
+        std::iter::once(&self.whole).chain(&self.more)
+    }
+
+    /// Returns what deny and ask rules match.
+    pub(crate) fn spellings(&self) -> impl Iterator<Item = &Glob> {
         [&self.whole, &self.bare]
             .into_iter()
             .chain(&self.more)
@@ -126,6 +133,16 @@ impl DomainPattern {
                 .map(Glob::parse)
                 .collect(),
         })
+    }
+
+    /// Whether more labels must stand before its own.
+    pub(crate) fn is_below(&self) -> bool {
+        self.below
+    }
+
+    /// Returns the patterns of its labels.
+    pub(crate) fn labels(&self) -> &[Glob] {
+        &self.labels
     }
 
     /// Whether it names one host.
@@ -197,7 +214,7 @@ fn ends_in_a_number(host: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParamPattern {
     pub(crate) path: Box<str>,
-    value: Glob,
+    pub(crate) value: Glob,
 }
 
 impl ParamPattern {

@@ -17,8 +17,9 @@ pub(crate) struct SignPattern {
     scope: SignScope,
 }
 
+/// What a purpose is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum SignScope {
+pub(crate) enum SignScope {
     /// Of a kind that has no parts.
     Whole,
     Place(SignPlace),
@@ -26,12 +27,13 @@ enum SignScope {
     Key(Option<String>),
 }
 
+/// The server of a purpose.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct SignPlace {
-    host: DomainPattern,
-    usual: u16,
+pub(crate) struct SignPlace {
+    pub(crate) host: DomainPattern,
+    pub(crate) usual: u16,
     /// The port, if the rule names one.
-    port: Option<u16>,
+    pub(crate) port: Option<u16>,
 }
 
 impl SignPattern {
@@ -59,6 +61,16 @@ impl SignPattern {
         };
         let scope = SignScope::Place(place);
         Some(Self { kind, scope })
+    }
+
+    /// Returns the kind of purposes that it names.
+    pub(crate) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    /// Returns what its purposes are about.
+    pub(crate) fn scope(&self) -> &SignScope {
+        &self.scope
     }
 
     /// Whether an allow rule covers this purpose. A server that is not known has no host that a rule could name.

@@ -131,6 +131,8 @@ export interface RuleMatches {
   ok: boolean;
   error?: string;
   covers?: boolean;
+  /** What the rule newly lets through, one line each with an example. */
+  newly?: string[];
   matched?: { run: string; call: string; tool: string; text: string; at: string }[];
   /** Number of calls that the rule would have covered; `matched` holds the newest ones. */
   covered?: number;

@@ -6,7 +6,8 @@ use crate::budget::EffectCounts;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::Moment;
 use crate::executor::{Executor, admit, effects};
-use crate::policy::{Explanation, JudgedCall, RunHistory};
+use crate::permission::Verdict;
+use crate::policy::{Explanation, JudgedCall, Policy, RunHistory};
 use crate::result::Failure;
 use crate::tool::Depth;
 use crate::toolset::ToolEntry;
@@ -40,6 +41,35 @@ impl Executor {
         };
         // People read this, so it includes the advice for operators.
         explained().map_err(EarlyEnd::into_failure_for_people)
+    }
+
+    /// Returns the verdict of another policy, for the same workspace, on a call of a run with this history. Nothing runs and nothing is
+    /// recorded.
+    ///
+    /// # Errors
+    /// The failure that the call would have: this process cannot run the tool, or the arguments do not fit its schema or cannot be judged.
+    pub fn verdict_under(
+        &self,
+        policy: &Policy,
+        entry: &ToolEntry,
+        arguments: &str,
+        run: &RunHistory,
+    ) -> Result<Verdict, Failure> {
+        let judged = || {
+            let input = admit::admit_for_inspection(entry, arguments)?;
+            let moment = Moment {
+                policy,
+                spec: entry.spec(),
+                run,
+                known: &Arc::default(),
+            };
+            let (permissions, intent) = input.judged_intent(&moment, Depth::Permissions)?;
+            let arguments = input.arguments().as_str();
+            let unstated = effects::unstated(arguments, &permissions, intent.stated);
+            let call = JudgedCall::new(entry.spec(), arguments, &permissions, run);
+            Ok(policy.judge(&call.with_unstated(unstated.as_str())).verdict)
+        };
+        judged().map_err(EarlyEnd::into_failure_for_people)
     }
 
     /// Returns which of these rules, requested by a skill, match a call. They are shown beside its explanation and grant nothing.

@@ -1,4 +1,4 @@
-// The calls of past runs that a rule would have covered, updated while the user types the rule.
+// What a rule newly lets through, and the calls of past runs that it would have covered, updated while the user types the rule.
 
 import { useEffect, useState } from "preact/hooks";
 import { get, errorText } from "../api";
@@ -26,16 +26,18 @@ export function useRuleMatches(id: string, rule: string): RuleMatches | undefine
   return found?.rule === rule ? found.matches : undefined;
 }
 
-/** The past calls that the rule would have allowed. */
+/** What the rule newly lets through, and the past calls that it would have allowed. */
 export function PastMatches({ matches }: { matches: RuleMatches | undefined }) {
   if (!matches) return <p class="past dim" role="status">Looking through past calls …</p>;
   if (!matches.ok) return <p class="past bad-text" role="status"><SafeText text={matches.error ?? "this rule is not valid"} /></p>;
   const found = matches.matched ?? [];
   const covered = matches.covered ?? found.length;
   const looked = (matches.looked_at ?? 0).toLocaleString("en");
-  if (!matches.looked_at) return <p class="past dim" role="status">There are no past calls to try it on yet.</p>;
+  const newly = (matches.newly ?? []).map((line) => <p key={line}><SafeText text={line} /></p>);
+  if (!matches.looked_at) return <div class="past" role="status">{newly}<p class="dim">There are no past calls to try it on yet.</p></div>;
   return (
     <div class="past" role="status">
+      {newly}
       <p class="dim">{covered === 0 ? `It would have covered none of the last ${looked} calls.` : `It would have covered ${covered.toLocaleString("en")} of the last ${looked} calls:`}</p>
       {found.length > 0 && (
         <ul tabIndex={0} aria-label="calls that it would have covered">{found.slice(0, LISTED).map((call) => (

@@ -1,0 +1,456 @@
+//! `Cell`: a kind of effect, the tools and the values that a rule covers; a rule is a few of them.
+//!
+//! This file says for each rule what `rules/subject.rs` decides for one effect, so that both must change together: the property tests in
+//! `diff/tests.rs` judge random calls under random rules by the one, and compare the rules by the other.
+
+use super::path_language::PathReading;
+use crate::places::PolicyContext;
+use crate::rules::network_pattern::NetworkPattern;
+use crate::rules::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use crate::rules::rule::{Rule, RuleList, Selector, Specifier, parameters};
+use crate::rules::sign_pattern::SignPattern;
+use haft_files::paths::PathPattern;
+use haft_types::spec::ToolClass;
+
+/// What rules can match about an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// The call itself.
+    Call,
+    /// The same, of critical risk: no rule for a class allows it.
+    CriticalCall,
+    /// An effect that rules match by its tool alone.
+    Other,
+    Read,
+    Write,
+    Remove,
+    CriticalWrite,
+    CriticalRemove,
+    /// What a command runs within its wrappers, where a pattern may allow it.
+    Run,
+    /// A command that no pattern allows.
+    OtherRun,
+    /// A spelling of a command, for deny and ask.
+    Spelling,
+    /// A command without a spelling.
+    BareRun,
+    Connect,
+    Sign,
+    /// A file that a command reads or changes.
+    CommandReads,
+    CommandEdits,
+    /// A folder that a command walks, in which a file may lie that a rule on reading names.
+    Walk,
+    /// A command that could be one that a rule names, once its words are known.
+    Doubt,
+    /// A command of which it is not known what it reads or changes, if rules say what may not be.
+    UnknownReads,
+    UnknownEdits,
+    /// A redirection that reads a file that is not known.
+    UnknownRedirect,
+    /// A file that tools which walk folders leave out.
+    LeftOut,
+    /// A file that programs in the jail do not see, or cannot change.
+    Hidden,
+    Fixed,
+    /// A secret that a rule opens.
+    SecretRead,
+    SecretWrite,
+    CriticalSecretWrite,
+}
+
+impl Kind {
+    /// The effects of calls, which every rule for a tool covers.
+    const OF_CALLS: [Self; 11] = [
+        Self::Call,
+        Self::CriticalCall,
+        Self::Other,
+        Self::Read,
+        Self::Write,
+        Self::Remove,
+        Self::CriticalWrite,
+        Self::CriticalRemove,
+        Self::Connect,
+        Self::Sign,
+        Self::BareRun,
+    ];
+    const CHANGES: [Self; 4] = [
+        Self::Write,
+        Self::Remove,
+        Self::CriticalWrite,
+        Self::CriticalRemove,
+    ];
+    /// What a deny or ask rule for all commands covers beside their spellings.
+    const OF_COMMANDS: [Self; 10] = [
+        Self::Run,
+        Self::OtherRun,
+        Self::Spelling,
+        Self::BareRun,
+        Self::CommandReads,
+        Self::CommandEdits,
+        Self::Walk,
+        Self::Doubt,
+        Self::UnknownReads,
+        Self::UnknownEdits,
+    ];
+    /// Effects that only rules on paths concern, and whose tools no rule but one for a class names.
+    pub(super) fn is_path(self) -> bool {
+        Self::CHANGES.contains(&self)
+            || matches!(
+                self,
+                Self::Read
+                    | Self::CommandReads
+                    | Self::CommandEdits
+                    | Self::Walk
+                    | Self::LeftOut
+                    | Self::Hidden
+                    | Self::Fixed
+                    | Self::SecretRead
+                    | Self::SecretWrite
+                    | Self::CriticalSecretWrite
+            )
+    }
+
+    /// Whether a deny rule results in asking only, like an ask rule, since what it is about is only known at run time.
+    pub(super) fn is_doubt(self) -> bool {
+        matches!(
+            self,
+            Self::Walk
+                | Self::Doubt
+                | Self::UnknownReads
+                | Self::UnknownEdits
+                | Self::UnknownRedirect
+                | Self::LeftOut
+        )
+    }
+
+    /// Whether only deny rules count.
+    pub(super) fn is_for_programs(self) -> bool {
+        matches!(self, Self::Hidden | Self::Fixed)
+    }
+}
+
+/// Classes of tools as bits: the first for tools without one.
+pub(super) type ClassMask = u8;
+
+/// All classes, and none.
+const ALL_CLASSES: ClassMask = 0x7f;
+const CLASSES: ClassMask = 0x7e;
+
+fn bit(class: ToolClass) -> ClassMask {
+    2 << (class as u8)
+}
+
+/// Returns the class of a bit's position.
+pub(super) fn class_at(position: u8) -> Option<ToolClass> {
+    let position = usize::from(position).checked_sub(1)?;
+    ToolClass::ALL.get(position).copied()
+}
+
+/// The tools of a cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Tools<'r> {
+    Any,
+    Selected(&'r Selector),
+    One(&'r str),
+}
+
+/// The values of a cell.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Value<'r> {
+    /// All of its kind.
+    All,
+    /// What the pattern allows, written as haft joins words.
+    Line(&'r CommandPattern),
+    /// Every spelling that the pattern forbids.
+    Spelling(&'r CommandPattern),
+    Path(&'r PathPattern, PathReading),
+    Domain(&'r DomainPattern, RuleList),
+    Network(&'r NetworkPattern, RuleList),
+    Sign(&'r SignPattern, RuleList),
+    /// One argument, whatever the effect is.
+    Param(&'r ParamPattern),
+}
+
+/// A kind of effect, and the tools and values that a rule covers.
+#[derive(Debug, Clone)]
+pub(super) struct Cell<'r> {
+    pub(super) kind: Kind,
+    pub(super) classes: ClassMask,
+    pub(super) tools: Tools<'r>,
+    pub(super) value: Value<'r>,
+}
+
+/// Returns what a rule covers. `names_secrets` says whether it opens the secrets that its pattern matches.
+pub(super) fn of<'r>(rule: &'r Rule, places: &PolicyContext, names_secrets: bool) -> Vec<Cell<'r>> {
+    let mut cells = CellList {
+        rule,
+        classes: match &rule.selector {
+            Selector::Named(names) => {
+                let each = names.iter().map(|name| places.classes.of(name));
+                each.fold(0, |all, one| all | one.map_or(ALL_CLASSES, bit))
+            }
+            Selector::Any | Selector::Glob(_) | Selector::Class(_) => ALL_CLASSES,
+        },
+        cells: Vec::new(),
+    };
+    match (rule.list, &rule.selector) {
+        (RuleList::Allow, Selector::Class(class)) => cells.allow_class(*class, names_secrets),
+        (RuleList::Allow, _) => cells.allow_tool(names_secrets),
+        (_, Selector::Class(class)) => cells.forbid_class(*class),
+        _ => cells.forbid_tool(),
+    }
+    match &rule.kept_for {
+        None => cells.cells,
+        Some(kept) => kept_only(cells.cells, rule, &kept.tool),
+    }
+}
+
+/// Limits cells to the calls that a saved rule covers: `Subject::is_kept_by`.
+fn kept_only<'r>(cells: Vec<Cell<'r>>, rule: &'r Rule, tool: &'r str) -> Vec<Cell<'r>> {
+    let bare = rule.specifier == Specifier::All;
+    let covers = |kind: Kind| match kind {
+        Kind::Remove | Kind::CriticalRemove => false,
+        Kind::Call | Kind::CriticalCall | Kind::Other => true,
+        _ => !bare,
+    };
+    let selected = matches!(rule.selector, Selector::Class(_)) || rule.selector.names(tool);
+    let kept = cells
+        .into_iter()
+        .filter(|cell| selected && covers(cell.kind));
+    kept.map(|cell| Cell {
+        tools: Tools::One(tool),
+        ..cell
+    })
+    .collect()
+}
+
+struct CellList<'r> {
+    rule: &'r Rule,
+    classes: ClassMask,
+    cells: Vec<Cell<'r>>,
+}
+
+impl<'r> CellList<'r> {
+    fn add(&mut self, kinds: &[Kind], classes: ClassMask, value: Value<'r>) {
+        let tools = match &self.rule.selector {
+            Selector::Class(_) | Selector::Any => Tools::Any,
+            selector => Tools::Selected(selector),
+        };
+        let classes = classes & self.classes;
+        if classes == 0 {
+            return;
+        }
+        self.cells.extend(kinds.iter().map(|kind| Cell {
+            kind: *kind,
+            classes,
+            tools: tools.clone(),
+            value,
+        }));
+    }
+
+    /// The effects that belong to a class, and the calls of its tools.
+    fn all_of(&mut self, class: ToolClass) {
+        self.add(&[Kind::Call], bit(class), Value::All);
+        let (kinds, classes): (&[Kind], _) = match class {
+            ToolClass::Read => (&[Kind::Read], ALL_CLASSES),
+            ToolClass::Edit => (&[Kind::Write, Kind::Remove], ALL_CLASSES),
+            ToolClass::Bash => (&[Kind::Run], ALL_CLASSES),
+            ToolClass::WebFetch => (&[Kind::Connect], ALL_CLASSES & !bit(ToolClass::Network)),
+            ToolClass::Network => (&[Kind::Connect], bit(ToolClass::Network)),
+            ToolClass::Sign => (&[Kind::Sign], ALL_CLASSES),
+        };
+        self.add(kinds, classes, Value::All);
+    }
+
+    fn allow_class(&mut self, class: ToolClass, names_secrets: bool) {
+        let list = RuleList::Allow;
+        match &self.rule.specifier {
+            Specifier::All => self.all_of(class),
+            Specifier::Path(pattern) => {
+                let value = Value::Path(pattern, PathReading::Allows);
+                let (kinds, secret): (&[Kind], _) = match class {
+                    ToolClass::Read => (&[Kind::Read], Kind::SecretRead),
+                    _ => (&[Kind::Write, Kind::Remove], Kind::SecretWrite),
+                };
+                self.add(kinds, ALL_CLASSES, value);
+                if names_secrets {
+                    self.add(&[secret], ALL_CLASSES, value);
+                }
+            }
+            specifier => self.common(specifier, list, class == ToolClass::Network),
+        }
+    }
+
+    fn allow_tool(&mut self, names_secrets: bool) {
+        let named = matches!(self.rule.selector, Selector::Named(_));
+        // Clause 13: no rule for commands covers what a redirection writes.
+        let changing = if named {
+            ALL_CLASSES & !bit(ToolClass::Bash)
+        } else {
+            ALL_CLASSES
+        };
+        let calls = Kind::OF_CALLS.into_iter();
+        let calls: Vec<Kind> = calls.filter(|kind| *kind != Kind::BareRun).collect();
+        match &self.rule.specifier {
+            Specifier::All => {
+                let others = calls.iter().copied();
+                let others = others.filter(|kind| !Kind::CHANGES.contains(kind));
+                let others: Vec<Kind> = others.collect();
+                self.add(&others, ALL_CLASSES, Value::All);
+                self.add(&Kind::CHANGES, changing, Value::All);
+                self.add(&[Kind::Run], ALL_CLASSES, Value::All);
+            }
+            Specifier::Path(pattern) => {
+                let value = Value::Path(pattern, PathReading::Allows);
+                self.add(&[Kind::Read], ALL_CLASSES, value);
+                self.add(&Kind::CHANGES, ALL_CLASSES, value);
+                if names_secrets {
+                    let secrets = [
+                        Kind::SecretRead,
+                        Kind::SecretWrite,
+                        Kind::CriticalSecretWrite,
+                    ];
+                    self.add(&secrets, ALL_CLASSES, value);
+                }
+            }
+            Specifier::Param(pattern) => {
+                let value = Value::Param(pattern);
+                self.add(&calls, ALL_CLASSES, value);
+                self.add(&[Kind::Run], ALL_CLASSES, value);
+                // The tool of a server states no command: for it, every call that a rule on an argument allows is one that its name does.
+                if !self.is_of_server() {
+                    self.add(&[Kind::OtherRun], ALL_CLASSES, value);
+                }
+            }
+            specifier => self.tool_common(specifier, RuleList::Allow),
+        }
+    }
+
+    /// Whether it names tools of servers alone, `server.tool`.
+    fn is_of_server(&self) -> bool {
+        match &self.rule.selector {
+            Selector::Named(names) => names.iter().all(|name| name.contains('.')),
+            Selector::Glob(glob) => glob.to_text().contains('.'),
+            Selector::Any | Selector::Class(_) => false,
+        }
+    }
+
+    fn forbid_class(&mut self, class: ToolClass) {
+        let list = self.rule.list;
+        match &self.rule.specifier {
+            Specifier::All => {
+                self.all_of(class);
+                self.add(&[Kind::CriticalCall], bit(class), Value::All);
+                let kinds: &[Kind] = match class {
+                    ToolClass::Read => &[Kind::CommandReads, Kind::UnknownRedirect],
+                    ToolClass::Edit => &[
+                        Kind::CriticalWrite,
+                        Kind::CriticalRemove,
+                        Kind::CommandEdits,
+                    ],
+                    ToolClass::Bash => &Kind::OF_COMMANDS,
+                    ToolClass::WebFetch | ToolClass::Network | ToolClass::Sign => &[],
+                };
+                self.add(kinds, ALL_CLASSES, Value::All);
+            }
+            Specifier::Path(pattern) if class == ToolClass::Read => {
+                let forbids = Value::Path(pattern, PathReading::Forbids);
+                self.add(&[Kind::Read, Kind::CommandReads], ALL_CLASSES, forbids);
+                self.add(&[Kind::LeftOut], ALL_CLASSES, forbids);
+                let walk = Value::Path(pattern, PathReading::MayLieBelow);
+                self.add(&[Kind::Walk], ALL_CLASSES, walk);
+                let unknown = [Kind::UnknownReads, Kind::UnknownRedirect];
+                self.add(&unknown, ALL_CLASSES, Value::All);
+                if list == RuleList::Deny {
+                    self.add(&Kind::CHANGES, ALL_CLASSES, forbids);
+                    self.add(&[Kind::Hidden, Kind::Fixed], ALL_CLASSES, forbids);
+                }
+            }
+            Specifier::Path(pattern) => {
+                let above = Value::Path(pattern, PathReading::ForbidsAbove);
+                self.add(&Kind::CHANGES, ALL_CLASSES, above);
+                let forbids = Value::Path(pattern, PathReading::Forbids);
+                self.add(&[Kind::CommandEdits], ALL_CLASSES, forbids);
+                self.add(&[Kind::UnknownEdits], ALL_CLASSES, Value::All);
+                if list == RuleList::Deny {
+                    self.add(&[Kind::Fixed], ALL_CLASSES, forbids);
+                }
+            }
+            specifier => self.common(specifier, list, class == ToolClass::Network),
+        }
+    }
+
+    fn forbid_tool(&mut self) {
+        match &self.rule.specifier {
+            Specifier::All => self.everything(ALL_CLASSES),
+            Specifier::Path(pattern) => {
+                let forbids = Value::Path(pattern, PathReading::Forbids);
+                self.add(&[Kind::Read, Kind::LeftOut], ALL_CLASSES, forbids);
+                let above = Value::Path(pattern, PathReading::ForbidsAbove);
+                self.add(&Kind::CHANGES, ALL_CLASSES, above);
+            }
+            Specifier::Param(pattern) => {
+                self.add(&Kind::OF_CALLS, ALL_CLASSES, Value::Param(pattern));
+                let runs = [Kind::Run, Kind::OtherRun];
+                self.add(&runs, ALL_CLASSES, Value::Param(pattern));
+                let first = pattern.path.split('.').next().unwrap_or_default();
+                let misread = ToolClass::ALL.into_iter();
+                let misread = misread.filter(|class| !parameters(*class).contains(&first));
+                self.misread(misread.fold(0, |all, class| all | bit(class)));
+            }
+            Specifier::Nothing => self.misread(CLASSES),
+            specifier => self.tool_common(specifier, self.rule.list),
+        }
+    }
+
+    /// A rule that was read without the class of its tool forbids every call of tools with these: `Subject::is_misread`.
+    fn misread(&mut self, classes: ClassMask) {
+        if matches!(self.rule.selector, Selector::Named(_)) && self.rule.class.is_none() {
+            self.everything(classes);
+        }
+    }
+
+    fn everything(&mut self, classes: ClassMask) {
+        self.add(&Kind::OF_CALLS, classes, Value::All);
+        self.add(&Kind::OF_COMMANDS, classes, Value::All);
+        self.add(&[Kind::UnknownRedirect], classes, Value::All);
+    }
+
+    fn common(&mut self, specifier: &'r Specifier, list: RuleList, of_commands: bool) {
+        let network = bit(ToolClass::Network);
+        let classes = match specifier {
+            Specifier::Domain(_) | Specifier::Network(_) if of_commands => network,
+            Specifier::Domain(_) | Specifier::Network(_) => ALL_CLASSES & !network,
+            _ => ALL_CLASSES,
+        };
+        self.of_value(specifier, list, classes);
+    }
+
+    fn tool_common(&mut self, specifier: &'r Specifier, list: RuleList) {
+        self.of_value(specifier, list, ALL_CLASSES);
+    }
+
+    fn of_value(&mut self, specifier: &'r Specifier, list: RuleList, classes: ClassMask) {
+        match specifier {
+            Specifier::Command(pattern) => {
+                self.add(&[Kind::Run], classes, Value::Line(pattern));
+                if list != RuleList::Allow {
+                    // Every spelling of what an allow rule's pattern matches is among those that deny and ask match.
+                    let spelled = [Kind::Spelling, Kind::Doubt];
+                    self.add(&spelled, classes, Value::Spelling(pattern));
+                }
+            }
+            Specifier::Domain(pattern) => {
+                self.add(&[Kind::Connect], classes, Value::Domain(pattern, list));
+            }
+            Specifier::Network(pattern) => {
+                self.add(&[Kind::Connect], classes, Value::Network(pattern, list));
+            }
+            Specifier::Sign(pattern) => {
+                self.add(&[Kind::Sign], classes, Value::Sign(pattern, list));
+            }
+            Specifier::All | Specifier::Path(_) | Specifier::Param(_) | Specifier::Nothing => {}
+        }
+    }
+}
