@@ -72,6 +72,7 @@ pub mod listening;
 pub mod notices;
 pub mod oauth;
 pub mod project;
+pub mod record_log;
 pub mod reload;
 pub mod requests;
 pub mod resume;
