@@ -37,6 +37,7 @@ use crate::notices::Notices;
 use crate::oauth::ResourceServer;
 use crate::policy_in_force::PolicyInForce;
 use crate::problem::Problem;
+use crate::record_log::RecordLog;
 use crate::rules::RuleCheck;
 use crate::run::tally::Tally;
 use crate::run::{RunSettings, Runs};
@@ -72,6 +73,8 @@ pub(crate) struct AppParts {
 #[derive(Debug)]
 pub(crate) struct KeptState {
     pub(crate) archive: Arc<Archive>,
+    /// The log of finished runs; `None` if their records go with the state folder.
+    pub(crate) log: Option<RecordLog>,
     pub(crate) redactor: Redactor,
     pub(crate) index: Arc<dyn RunIndex>,
     pub(crate) memory: Arc<dyn MemoryStore>,
@@ -179,6 +182,7 @@ impl App {
         let runs = basis.runs(at, &executor, &offered, terms(at, settings, &asked)?);
         let kept = KeptState {
             archive: basis.archive,
+            log: basis.log,
             redactor: settings.redactor.clone(),
             index: basis.stores.index,
             memory: basis.stores.memory,
@@ -343,6 +347,15 @@ impl App {
         &self.0.kept.memory
     }
 
+    /// Returns the log of finished runs.
+    ///
+    /// # Errors
+    /// The state folder is a temporary one.
+    pub(crate) fn record_log(&self) -> Result<&RecordLog, Problem> {
+        let log = self.0.kept.log.as_ref();
+        log.ok_or_else(|| Problem::usage("a temporary state folder has no log of its runs"))
+    }
+
     /// Returns haft's state folder.
     pub fn home(&self) -> &Path {
         self.0.kept.archive.home()
@@ -432,11 +445,14 @@ impl App {
         self.0.runs.release_all().await;
         self.0.offered.code.shut_down().await;
         self.0.offered.inventory.close().await;
-        let archive = Arc::clone(&self.0.kept.archive);
-        if tokio::task::spawn_blocking(move || archive.shut_down())
-            .await
-            .is_err()
-        {
+        let (archive, log) = (Arc::clone(&self.0.kept.archive), self.0.kept.log.clone());
+        let write_rest = move || {
+            archive.shut_down();
+            if let Some(log) = log {
+                log.shut_down();
+            }
+        };
+        if tokio::task::spawn_blocking(write_rest).await.is_err() {
             self.0
                 .surroundings
                 .notices

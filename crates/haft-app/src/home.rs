@@ -22,7 +22,7 @@ const RULES: &str = "rules";
 pub struct Home {
     path: PathBuf,
     /// Removes the folder with the last clone, if it is temporary.
-    _temporary: Option<Arc<TemporaryFolder>>,
+    temporary: Option<Arc<TemporaryFolder>>,
 }
 
 /// A folder that is removed when this value is dropped.
@@ -73,7 +73,7 @@ impl Home {
         owner::check(&absolute)?;
         Ok(Self {
             path: absolute,
-            _temporary: None,
+            temporary: None,
         })
     }
 
@@ -93,7 +93,7 @@ impl Home {
                 .advise("name a permanent state folder, or set TMPDIR to a writable folder")
         })?;
         Ok(Self {
-            _temporary: Some(Arc::new(TemporaryFolder(path.clone()))),
+            temporary: Some(Arc::new(TemporaryFolder(path.clone()))),
             path,
         })
     }
@@ -101,6 +101,11 @@ impl Home {
     /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns whether the folder is removed when the application ends.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.temporary.is_some()
     }
 
     /// Returns the path of an entry of the folder.

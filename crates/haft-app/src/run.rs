@@ -34,7 +34,6 @@ use haft::shell_report::ShellReport;
 use haft::toolset::Toolset;
 use haft::toolset::view::ToolsetExt as _;
 use haft::untrusted::UntrustedSource;
-use haft_builtins::skills::SKILL_TOOLS;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
 
@@ -42,6 +41,7 @@ use crate::conversation_file;
 use crate::feed::AuditFeed;
 use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::record_log::RecordLog;
 use crate::run::ending::{ReleaseMode, end, release};
 use crate::run::live::{HeldRun, LiveRuns};
 use crate::run::phase::{PhaseEvent, RunPhase};
@@ -154,6 +154,8 @@ pub(crate) struct RunParts {
     pub(crate) feed: Arc<AuditFeed>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) notices: Notices,
+    /// The log of finished runs.
+    pub(crate) log: Option<RecordLog>,
     /// Explains why a tool is unavailable.
     pub(crate) absent: Arc<dyn UnknownToolHint>,
     pub(crate) terms: RwLock<Arc<RunSettings>>,
@@ -378,7 +380,7 @@ impl Runs {
         let tools = options.tools.or(options.served);
         let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));
         // A run that cannot load skills is shown none.
-        let without_skills = narrowed && !has_skills(&*tools);
+        let without_skills = narrowed && !narrowed::has_skills(&*tools);
         let principal = options.principal.unwrap_or_else(|| terms.principal.clone());
         let mut builder = Session::builder(tools)
             .with_wait_mode(wait_mode)
@@ -416,12 +418,6 @@ impl Runs {
         }
         builder
     }
-}
-
-/// Returns whether any of these tools depends on skills.
-fn has_skills(tools: &dyn Toolset) -> bool {
-    let tools = tools.snapshot();
-    SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }
 
 /// A run held by this process: for an MCP session, an API slot or a command. Dropping it suspends or finishes the run.
@@ -557,6 +553,9 @@ impl RunHandle {
     /// Creates the record. Its first line is on disk before anything else refers to the run.
     async fn record(&self, phase: &mut RunPhase) -> Result<(), Problem> {
         let (parts, session) = (&self.runs.parts, &self.life.session);
+        if let Some(log) = &parts.log {
+            log.admit().await?;
+        }
         parts.executor.open(session).map_err(not_started)?;
         let held = parts.archive.holds(session.run()).await;
         if held.is_err() {

@@ -4,6 +4,7 @@ pub mod approvals;
 pub mod changes;
 pub mod health;
 pub mod metrics;
+pub mod ocsf;
 pub mod overview;
 pub mod policy;
 pub mod prefix;

@@ -19,6 +19,7 @@ pub(crate) mod offer;
 pub(crate) mod paged;
 pub(crate) mod parts;
 pub(crate) mod policy;
+pub(crate) mod record;
 pub(crate) mod selection;
 pub(crate) mod skills;
 pub(crate) mod stores;

@@ -18,6 +18,7 @@ use crate::feed::AuditFeed;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::record_log::RecordLog;
 use crate::run::live::LiveRuns;
 use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, RunSettings, Runs};
@@ -28,7 +29,9 @@ use crate::wiring::parts::{self, HostResources, ToolConfig};
 use crate::wiring::policy::PolicyInputs;
 use crate::wiring::served::{ServedToolsets, ToolsetParts};
 use crate::wiring::stores::Stores;
-use crate::wiring::{absent, chain, memory, names, policy, served, servers, skills, stores};
+use crate::wiring::{
+    absent, chain, memory, names, policy, record, served, servers, skills, stores,
+};
 
 /// The tools offered to callers, and what comes with them.
 #[derive(Debug)]
@@ -59,6 +62,8 @@ pub(super) struct ToolDependencies {
     pub(super) feed: Arc<AuditFeed>,
     pub(super) tally: Arc<Tally>,
     pub(super) notices: Notices,
+    /// The log of finished runs; `None` if their records go with the state folder.
+    pub(super) log: Option<RecordLog>,
 }
 
 impl ToolDependencies {
@@ -80,6 +85,7 @@ impl ToolDependencies {
         Ok(Self {
             archive: archive(at, settings)?,
             feed: AuditFeed::new(),
+            log: record::log(at, settings, &host.notices)?,
             notices: host.notices.clone(),
             tally,
             ground,
@@ -107,6 +113,7 @@ impl ToolDependencies {
             feed: Arc::clone(&self.feed),
             tally: Arc::clone(&self.tally),
             notices: self.notices.clone(),
+            log: self.log.clone(),
             absent: Arc::clone(&offered.absent),
             terms: RwLock::new(Arc::new(terms)),
         })

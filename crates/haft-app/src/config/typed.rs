@@ -208,6 +208,8 @@ settings! {
     AGENT_TURNS: u64 = "agent.max_turns";
     /// `agent.suggest`
     AGENT_SUGGEST: bool = "agent.suggest";
+    /// `record.on_fault`
+    RECORD_ON_FAULT: String = "record.on_fault";
     /// `artifacts.max_bytes`
     ARTIFACT_BYTES: u64 = "artifacts.max_bytes";
     /// `progress.enabled`

@@ -255,7 +255,13 @@ async fn finish(parts: &RunParts, session: &Session) -> Result<(), Unrecorded> {
     if settled.is_err() {
         tracing::warn!(run = %session.run(), "a call did not end");
     }
+    if let Some(log) = &parts.log {
+        log.closing(session.run());
+    }
     let closed = parts.archive.close(session.run()).await;
+    if let (Some(log), Ok(closed)) = (&parts.log, &closed) {
+        log.closed(session.run(), closed);
+    }
     let noted = match (ended, closed) {
         (Ok(()), Ok(closed)) => {
             let noted = parts

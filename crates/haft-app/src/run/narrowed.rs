@@ -6,6 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use haft::call::RunId;
+use haft::toolset::Toolset;
+use haft_builtins::skills::SKILL_TOOLS;
 
 use crate::plain_file;
 use crate::problem::Problem;
@@ -41,4 +43,10 @@ fn names(folder: &Path) -> io::Result<Option<Vec<String>>> {
         Err(error) => return Err(error),
     };
     Ok(Some(serde_json::from_str(&text)?))
+}
+
+/// Returns whether any of these tools depends on skills.
+pub(super) fn has_skills(tools: &dyn Toolset) -> bool {
+    let tools = tools.snapshot();
+    SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }

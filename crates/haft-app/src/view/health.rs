@@ -5,6 +5,7 @@ mod agents;
 mod console;
 mod git;
 mod mounts;
+mod record;
 mod servers;
 mod system;
 mod toolchains;
@@ -38,7 +39,7 @@ use crate::wiring::{chain, parts};
 pub use agents::agents;
 
 /// Checks that may fail without breaking haft.
-const OPTIONAL: [&str; 16] = [
+const OPTIONAL: [&str; 17] = [
     "haft",
     "agent",
     "console",
@@ -55,6 +56,7 @@ const OPTIONAL: [&str; 16] = [
     "mcp server",
     "access tokens",
     "oauth",
+    "record anchor",
 ];
 
 /// A line of the report (contract §9).
@@ -141,6 +143,7 @@ pub async fn report(app: &App) -> HealthReport {
         memory(app).await,
         inbox(app).await,
     ];
+    checks.extend(record::checks(app).await);
     checks.extend(own_program(at));
     if at.has_folder() {
         checks.extend(mounts::second_names(at));

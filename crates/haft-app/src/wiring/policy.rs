@@ -18,7 +18,7 @@ use crate::own_program::OwnProgramFiles;
 use crate::policy_in_force::PolicyInForce;
 use crate::problem::{Problem, SourceLocation};
 use crate::site::Site;
-use crate::wiring::{changes, stores};
+use crate::wiring::{changes, record, stores};
 
 /// The rules as written, and the folders that their paths refer to.
 #[derive(Debug, Clone)]
@@ -219,7 +219,7 @@ fn over(
     Ok(Arc::new(policy.with_budgets(budgets(at, settings))))
 }
 
-/// Returns the paths that no tool touches: haft's state, settings, secret files and certificate key. The workspace's haft.toml may be read.
+/// Returns the paths that no tool touches: haft's state, settings, secret files, certificate key, and the key of the record's log. The workspace's haft.toml may be read.
 pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let readable = at.workspace.join(FILE_NAME);
     let home = at.home.path().to_owned();
@@ -230,6 +230,7 @@ pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
         .chain(files)
         .chain(settings.secrets.files.iter().cloned())
         .chain(stores::hidden_paths(at, settings))
+        .chain(record::hidden_paths(at, settings))
         .chain(tls_files(settings))
         .collect()
 }

@@ -96,6 +96,11 @@ fn file(at: &Site, settings: &Settings) -> Option<PathBuf> {
     (!path.is_empty()).then(|| at.home.path().join(path))
 }
 
+/// Returns whether processes of other machines may use the same index of runs.
+pub(crate) fn is_index_shared(settings: &Settings) -> bool {
+    settings.text("store.url").is_some_and(is_postgres)
+}
+
 fn is_postgres(url: &str) -> bool {
     ["postgres://", "postgresql://"]
         .iter()

@@ -106,6 +106,7 @@ pub(crate) const RUNS: &str = "\
 Examples:
   haft runs list
   haft runs verify --all            prove that no record was changed
+  haft runs verify --log            prove that none was rewritten, removed or added
   haft runs undo 20261124-1632      the id, or a unique prefix of it";
 
 /// Of `haft mcp`.

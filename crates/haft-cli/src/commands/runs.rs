@@ -11,13 +11,15 @@ use haft_app::run::verify::verify;
 use haft_app::view::runs::RunListItem;
 use haft_app::view::{runs, when};
 
-use crate::args::{ListRuns, RunSelector, RunsAction};
+use crate::args::{ListRuns, RunSelector, RunsAction, VerifyRuns};
 use crate::commands::{ExitResult, changes, resume};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, GREEN, RED, is_terminal, styled, visible};
 
+mod export;
+mod log;
 mod services;
 mod show;
 
@@ -27,10 +29,15 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
         None => list(at, app, &ListRuns::default()).await,
         Some(RunsAction::List(which)) => list(at, app, which).await,
         Some(RunsAction::Show(of)) => show::run(at, app, &whole(app, of).await?).await,
-        Some(RunsAction::Verify { run: Some(run), .. }) => {
+        Some(RunsAction::Verify(VerifyRuns { run: Some(run), .. })) => {
             check(at, app, &runs::find(app, run).await?).await
         }
-        Some(RunsAction::Verify { run: None, .. }) => check_all(at, app).await,
+        Some(RunsAction::Verify(which)) if which.log => log::verify(at, app, which).await,
+        Some(RunsAction::Verify(_)) => check_all(at, app).await,
+        Some(RunsAction::LogKey) => log::key(at, app).await,
+        Some(RunsAction::Export { run, format }) => {
+            export::run(at, app, &runs::find(app, run).await?, *format)
+        }
         Some(RunsAction::Resume { run }) => {
             resume::run(at, app, &runs::find(app, run).await?).await
         }

@@ -75,6 +75,7 @@ mod pty;
 mod reach;
 mod rendering;
 mod requests;
+mod record_log;
 mod recorded_day;
 mod recordings;
 mod reload;

@@ -84,7 +84,7 @@ pub fn entry(home: &Path, run: &str) -> Result<Option<RunEntry>, RunsError> {
 
 /// Adds the end of a run's record to its start.
 fn with_end(dir: &Path, run: RunId, started: String, start: RunStart) -> RunEntry {
-    let (ended, closed) = last_line(dir).ok().flatten().unzip();
+    let (ended, closed) = ending(dir).ok().flatten().unzip();
     let calls = closed.as_ref().map(|closed: &ClosedEvent| closed.calls);
     RunEntry {
         run,
@@ -242,11 +242,14 @@ pub fn started(home: &Path, run: &str) -> Result<BTreeSet<String>, RunsError> {
 /// # Errors
 /// The record cannot be read.
 pub fn closed(dir: &Path) -> io::Result<Option<ClosedEvent>> {
-    Ok(last_line(dir)?.map(|(_, closed)| closed))
+    Ok(ending(dir)?.map(|(_, closed)| closed))
 }
 
-/// Returns when the record was closed, and how.
-fn last_line(dir: &Path) -> io::Result<Option<(String, ClosedEvent)>> {
+/// Returns when a run's archive was closed (RFC 3339, UTC), and how, from its last line; `None` while it is open.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn ending(dir: &Path) -> io::Result<Option<(String, ClosedEvent)>> {
     let mut file = open(&dir.join(RECORD))?;
     let length = file.metadata()?.len();
     let from = length.saturating_sub(MAX_LINE as u64 + 1);

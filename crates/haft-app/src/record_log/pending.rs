@@ -1,0 +1,81 @@
+//! The finished runs that have no leaf yet: an empty file for each, made before its record is closed, so that no kill loses one.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use haft::audit::runs::run_dir;
+
+use crate::plain_file;
+use crate::record_log::file;
+
+/// The folder of these files in that of the log.
+const FOLDER: &str = "pending";
+
+/// The files.
+#[derive(Debug, Clone)]
+pub(super) struct PendingRuns(PathBuf);
+
+impl PendingRuns {
+    /// Returns those of a log's folder.
+    pub(super) fn in_log(log: &Path) -> Self {
+        Self(log.join(FOLDER))
+    }
+
+    /// Notes a run, which is about to be closed or is closed.
+    ///
+    /// The record is synced after this. File systems with a journal write the older entry with it, so a power cut does not lose it alone.
+    pub(super) fn note(&self, run: &str) -> io::Result<()> {
+        let path = self.0.join(run);
+        let make = || file::open(&path, OpenOptions::new().append(true).create(true));
+        match make() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                plain_file::private_folder(&self.0)?;
+                make().map(drop)
+            }
+            made => made.map(drop),
+        }
+    }
+
+    /// Notes every run of the state folder: those finished before there was a log get their leaves, too.
+    pub(super) fn note_all(&self, home: &Path) -> io::Result<()> {
+        plain_file::private_folder(&self.0)?;
+        let runs = match fs::read_dir(home.join("runs")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            runs => runs?,
+        };
+        for run in runs {
+            let name = run?.file_name();
+            let name = name.to_str().filter(|name| run_dir(home, name).is_ok());
+            name.map_or(Ok(()), |name| self.note(name))?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether any run is noted.
+    pub(super) fn has_any(&self) -> bool {
+        fs::read_dir(&self.0).is_ok_and(|mut entries| entries.next().is_some())
+    }
+
+    /// Returns the noted runs.
+    pub(super) fn list(&self) -> io::Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(|error| file::named(&self.0, &error))?,
+        };
+        let mut runs = Vec::new();
+        for entry in entries {
+            let name = entry?.file_name();
+            runs.extend(name.to_str().map(str::to_owned));
+        }
+        // Ids begin with the time.
+        runs.sort_unstable();
+        Ok(runs)
+    }
+
+    /// Removes the note of a run that has its leaf, or no record.
+    pub(super) fn forget(&self, run: &str) {
+        // One that stays gives the run a second leaf, which says the same.
+        let _ = fs::remove_file(self.0.join(run));
+    }
+}
