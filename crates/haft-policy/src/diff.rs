@@ -18,7 +18,7 @@ mod private_places;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
@@ -115,24 +115,24 @@ impl RuleDifference {
     pub fn to_line(&self) -> String {
         let mut line = format!("{}: {}", self.change, self.rule);
         if let Some(tool) = &self.like_call_of {
-            line.push_str(&format!(" for calls of {tool} like the one approved"));
+            let _ = write!(line, " for calls of {tool} like the one approved");
         }
         if self.undecided {
-            line.push_str(&format!(
-                " (not decided within {} states: counts as looser)",
-                inclusion::MAX_PAIRS
-            ));
+            let most = inclusion::MAX_PAIRS;
+            let _ = write!(
+                line,
+                " (not decided within {most} states: counts as looser)"
+            );
         }
         if let Some(what) = &self.what {
-            line.push_str(&format!(", e.g. {what}"));
-            match (self.example.as_deref(), &self.tool) {
-                (Some("") | None, Some(tool)) => line.push_str(&format!(" `{tool}`")),
-                (Some(value), _) if !value.is_empty() => line.push_str(&format!(" `{value}`")),
-                _ => {}
+            let _ = write!(line, ", e.g. {what}");
+            let value = self.example.as_deref().filter(|value| !value.is_empty());
+            if let Some(shown) = value.or(self.tool.as_deref()) {
+                let _ = write!(line, " `{shown}`");
             }
         }
         if let (Some(before), Some(after)) = (self.before, self.after) {
-            line.push_str(&format!(" ({before} before, {after} now)"));
+            let _ = write!(line, " ({before} before, {after} now)");
         }
         line
     }

@@ -14,6 +14,7 @@ use crate::Policy;
 use crate::commands::phrase::clip;
 use crate::rules::rule::{Rule, RuleList, SavedCall, Specifier};
 use crate::rules::view::{CommandView, CoverageKind};
+use haft_files::glob::Glob;
 
 /// Maximum length of a rule that is compared, in bytes; of a longer one it is not decided what it matches.
 const MAX_RULE: usize = 4_096;
@@ -107,7 +108,7 @@ impl<'r> Comparison<'r> {
     fn added(&mut self, rule: &'r Rule) -> Option<RuleDifference> {
         let groups = [RuleGroup::OldAllow, RuleGroup::NewDeny, RuleGroup::NewAsk];
         if !self.can_decide(rule) {
-            return Some(self.undecided(VerdictChange::NewlyAllowed, rule));
+            return Some(undecided(VerdictChange::NewlyAllowed, rule));
         }
         let change = VerdictChange::NewlyAllowed;
         for cell in cells_of(self.new, rule) {
@@ -118,7 +119,7 @@ impl<'r> Comparison<'r> {
                         Inclusion::Fails(text) => {
                             return Some(self.difference(change, rule, &cell, vec![text]));
                         }
-                        Inclusion::Undecided => return Some(self.undecided(change, rule)),
+                        Inclusion::Undecided => return Some(undecided(change, rule)),
                     }
                 }
                 let covered = self.covers(rule, &cell, &groups) == Inclusion::Holds;
@@ -143,7 +144,7 @@ impl<'r> Comparison<'r> {
             VerdictChange::NoLongerAsked
         };
         if !self.can_decide(rule) {
-            return vec![self.undecided(open, rule)];
+            return vec![undecided(open, rule)];
         }
         let (mut asked, mut found, mut of_programs) = (None, None, None);
         for cell in cells_of(self.old, rule) {
@@ -253,7 +254,7 @@ impl<'r> Comparison<'r> {
         let Value::Line(pattern) = cell.value else {
             return Inclusion::Undecided;
         };
-        let line = pattern.lines().map(|glob| glob.to_text()).next();
+        let line = pattern.lines().next().map(Glob::to_text);
         let line = line.unwrap_or_default();
         let view = CommandView::new(&line, None);
         let mut right = Language::wide(cell.kind, Aspect::Value, self.root());
@@ -308,18 +309,13 @@ impl<'r> Comparison<'r> {
                 return false;
             }
             let mut language = Language::wide(cell.kind, Aspect::Value, self.root());
-            own.iter().for_each(|own| language.add(own));
+            for cell in &own {
+                language.add(cell);
+            }
             let mut right = strict.clone();
             right.push(&language.automaton);
             includes(&right, &left.automaton, &AnyText, &self.effort) == Inclusion::Holds
         })
-    }
-
-    fn undecided(&self, change: VerdictChange, rule: &Rule) -> RuleDifference {
-        RuleDifference {
-            undecided: true,
-            ..plain(change, rule)
-        }
     }
 
     /// Returns short texts of a cell that the rules of these groups do not cover, the plain ones first; none if it was not decided.
@@ -382,7 +378,14 @@ impl<'r> Comparison<'r> {
                 break;
             }
         }
-        first.unwrap_or_else(|| self.undecided(change, rule))
+        first.unwrap_or_else(|| undecided(change, rule))
+    }
+}
+
+fn undecided(change: VerdictChange, rule: &Rule) -> RuleDifference {
+    RuleDifference {
+        undecided: true,
+        ..plain(change, rule)
     }
 }
 

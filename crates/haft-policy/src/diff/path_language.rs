@@ -117,8 +117,9 @@ impl PathWriter<'_> {
         let walks = reading == PathReading::MayLieBelow;
         let positions = Positions { pattern, shape };
         match (shape.start, side) {
-            (PathStart::AnyDepth, _) if walks => Some(positions.matched()),
-            (PathStart::Workspace, OUTSIDE) if walks => Some(positions.matched()),
+            (PathStart::AnyDepth, _) | (PathStart::Workspace, OUTSIDE) if walks => {
+                Some(positions.matched())
+            }
             (PathStart::Workspace, OUTSIDE) => None,
             (PathStart::AnyDepth, OUTSIDE) if reading == PathReading::Allows => None,
             (PathStart::Root, INSIDE) => match self.root {

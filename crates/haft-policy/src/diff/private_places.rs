@@ -10,6 +10,7 @@ use crate::judged_call::JudgedCall;
 use crate::rules::network_pattern::NetworkPattern;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier};
 use crate::run_history::RunHistory;
+use haft_files::glob::Glob;
 use haft_types::permission::{Effect, Permission, Verdict};
 use haft_types::spec::{Risk, ToolClass, ToolName, ToolSpec};
 
@@ -84,7 +85,7 @@ fn exact_host(pattern: &NetworkPattern) -> Option<String> {
     let [host] = pattern.hosts() else {
         return None;
     };
-    let labels: Vec<String> = host.labels().iter().map(|label| label.to_text()).collect();
+    let labels: Vec<String> = host.labels().iter().map(Glob::to_text).collect();
     Some(labels.join("."))
 }
 

@@ -314,7 +314,9 @@ proptest! {
     ) {
         // Small changes: of large ones, something is always named.
         let mut new = old.clone();
-        edits.into_iter().for_each(|edit| edit.apply(&mut new));
+        for edit in edits {
+            edit.apply(&mut new);
+        }
         let (old, new) = (of_set(profile, &old), of_set(profile, &new));
         let looser = old.looser_rules(&new);
         for scene in &scenes {
@@ -349,7 +351,6 @@ fn each_kind_of_effect_counts_on_its_own() {
     let deny = |rules: &[&str]| [rules.join("\n"), String::new(), String::new()];
     let allow = |rules: &[&str]| [String::new(), String::new(), rules.join("\n")];
     for (old, new, scene) in [
-        (deny(&["Read(/src/**)"]), deny(&["Read"]), run("git show")),
         (
             deny(&["Read(/src/**)"]),
             deny(&["*(x:1)", "Read"]),
