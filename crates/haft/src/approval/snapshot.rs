@@ -171,8 +171,13 @@ fn describe(permission: &Permission) -> String {
     let value = match effect {
         Effect::Run { jailed: false, .. } => format!("{} without the jail", effect.value()),
         Effect::Remember { scope, digest } => format!("{scope} {digest}"),
-        Effect::Connect { url, leads_to, .. } if !leads_to.is_empty() => {
-            format!("{url} at {}", join_addresses(leads_to))
+        Effect::Connect { url, leads_to, .. } => {
+            let method = effect.method_shown();
+            let method = method.map_or_else(String::new, |method| format!("{method} "));
+            match leads_to.is_empty() {
+                true => format!("{method}{url}"),
+                false => format!("{method}{url} at {}", join_addresses(leads_to)),
+            }
         }
         Effect::Sign { purpose, by } => format!("{purpose} by {by}"),
         other => other.path().map_or_else(|| other.value().to_owned(), claim),

@@ -9,7 +9,7 @@ use crate::executor::{Executor, admit, effects};
 use crate::policy::{Explanation, JudgedCall, RunHistory};
 use crate::result::Failure;
 use crate::tool::Depth;
-use crate::toolset::ToolEntry;
+use crate::toolset::{ToolEntry, ToolsetSnapshot};
 
 impl Executor {
     /// Explains why a call of this tool with these arguments would be allowed, denied or need approval. Nothing runs and nothing is
@@ -40,6 +40,11 @@ impl Executor {
         };
         // People read this, so it includes the advice for operators.
         explained().map_err(EarlyEnd::into_failure_for_people)
+    }
+
+    /// Returns the host's internal tools, whose calls can be explained like others.
+    pub fn internal_toolset(&self) -> Arc<ToolsetSnapshot> {
+        self.parts.internal.snapshot()
     }
 
     /// Returns which of these rules, requested by a skill, match a call. They are shown beside its explanation and grant nothing.
