@@ -142,9 +142,10 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
                 "in every call"
             };
             Some(if pattern.judges_requests() {
-                let query = match text_in_parentheses(rule).contains('?') {
-                    true => "whatever they send with it",
-                    false => "whatever their query is and whatever they send with it",
+                let query = if text_in_parentheses(rule).contains('?') {
+                    "whatever they send with it"
+                } else {
+                    "whatever their query is and whatever they send with it"
                 };
                 format!("covers these requests at {ports}, {who}, {query}")
             } else {

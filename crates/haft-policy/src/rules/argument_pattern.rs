@@ -215,7 +215,9 @@ impl<'v> FoundValues<'v> {
                 Ok(at) => items.get(at),
                 Err(_) if items.is_empty() => None,
                 Err(_) => {
-                    items.iter().for_each(|item| self.descend(item, path));
+                    for item in items {
+                        self.descend(item, path);
+                    }
                     return;
                 }
             },
@@ -232,7 +234,11 @@ impl<'v> FoundValues<'v> {
     fn add(&mut self, value: &'v Value) {
         match value {
             Value::Array(items) if items.is_empty() => self.unknown = true,
-            Value::Array(items) => items.iter().for_each(|item| self.add(item)),
+            Value::Array(items) => {
+                for item in items {
+                    self.add(item);
+                }
+            }
             Value::Object(_) => self.unknown = true,
             scalar => self.values.push(scalar),
         }

@@ -134,9 +134,12 @@ impl RequestPattern {
 
     /// Whether it covers every request that the other covers. Some `false` answers are wrong.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        let named = |method: &Box<str>| self.methods.contains(method);
-        let methods =
-            self.methods.is_empty() || !other.methods.is_empty() && other.methods.iter().all(named);
+        let methods = self.methods.is_empty()
+            || !other.methods.is_empty()
+                && other
+                    .methods
+                    .iter()
+                    .all(|method| self.methods.contains(method));
         let query = match (&self.query, &other.query) {
             (None, _) => true,
             (Some(wide), Some(narrow)) => wide.covers(narrow),

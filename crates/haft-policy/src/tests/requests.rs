@@ -473,8 +473,8 @@ fn a_servers_tool_is_allowed_and_denied_by_its_arguments() {
         ),
     ] {
         let lists = Lists {
-            allow,
             deny,
+            allow,
             ..Lists::default()
         };
         assert_eq!(
@@ -484,8 +484,8 @@ fn a_servers_tool_is_allowed_and_denied_by_its_arguments() {
         );
     }
     let lists = Lists {
-        allow: &["run_command"],
         deny: &["run_command(background:true)"],
+        allow: &["run_command"],
         ..Lists::default()
     };
     let own = tool(
