@@ -258,16 +258,15 @@ impl CommandProxy {
         let target = &way.target;
         same_host(&request, target, request.version() == Version::HTTP_11)?;
         let known = way.reached.lock().take();
-        let reached = match known {
-            Some(reached) => reached,
-            None => {
-                let line = self.judged_line(&mut request, target)?;
-                let used = ConnectionUse {
-                    login: None,
-                    request: line.as_ref(),
-                };
-                self.reach(target, used).await?
-            }
+        let reached = if let Some(reached) = known {
+            reached
+        } else {
+            let line = self.judged_line(&mut request, target)?;
+            let used = ConnectionUse {
+                login: None,
+                request: line.as_ref(),
+            };
+            self.reach(target, used).await?
         };
         forward::forward(request, reached, target, &way.upgrades).await
     }

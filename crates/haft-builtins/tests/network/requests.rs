@@ -234,7 +234,6 @@ async fn a_plain_rule_leaves_tls_as_it_is(sandbox: &Sandbox) {
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "it is a table")]
 async fn what_cannot_be_judged_reaches_no_host(sandbox: &Sandbox) {
     let town = echo().await;
     let judged = || {

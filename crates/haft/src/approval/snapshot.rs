@@ -174,10 +174,12 @@ fn describe(permission: &Permission) -> String {
         Effect::Connect { url, leads_to, .. } => {
             let method = effect.method_shown();
             let method = method.map_or_else(String::new, |method| format!("{method} "));
-            match leads_to.is_empty() {
-                true => format!("{method}{url}"),
-                false => format!("{method}{url} at {}", join_addresses(leads_to)),
-            }
+            let at = if leads_to.is_empty() {
+                String::new()
+            } else {
+                format!(" at {}", join_addresses(leads_to))
+            };
+            format!("{method}{url}{at}")
         }
         Effect::Sign { purpose, by } => format!("{purpose} by {by}"),
         other => other.path().map_or_else(|| other.value().to_owned(), claim),
