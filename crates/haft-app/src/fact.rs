@@ -180,9 +180,11 @@ fn connection(effect: &Effect) -> Option<String> {
     let Effect::Connect { url, leads_to, .. } = effect else {
         return None;
     };
+    let method = effect.method_shown();
+    let method = method.map_or_else(String::new, |method| format!("{method} "));
     Some(match leads_to.first() {
-        Some(to) => format!("{url} ({to}, private)"),
-        None => url.clone(),
+        Some(to) => format!("{method}{url} ({to}, private)"),
+        None => format!("{method}{url}"),
     })
 }
 

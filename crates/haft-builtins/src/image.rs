@@ -244,7 +244,7 @@ impl TypedTool for ViewImage {
 /// Returns the effect of connecting to an image.
 fn connection(url: &str) -> Result<Effect, ToolError> {
     let target = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
-    Ok(Effect::connect(url, target.host()))
+    Ok(Effect::get(url, target.host()))
 }
 
 /// Reads the whole file.

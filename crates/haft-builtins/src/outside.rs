@@ -18,6 +18,7 @@ use crate::command::{Commands, RunCommandInput, git};
 
 mod below;
 mod effects;
+mod gets;
 mod pattern;
 mod places;
 mod spelling;
@@ -213,7 +214,10 @@ impl Outside {
             };
         }
         Ok(match parsed.host_str() {
-            Some(host) => connection(&whole, host),
+            Some(host) => Permission {
+                effect: Effect::get(&whole, host.to_ascii_lowercase()),
+                risk: Risk::High,
+            },
             None => unknown(&whole),
         })
     }
@@ -276,8 +280,9 @@ impl Outside {
         for target in &line.reads {
             effects.add(&redirection_use(target, PathAccess::Reads));
         }
+        let found = gets::with_methods(&line, effects.done());
         let runs = line.runs(false, false);
-        runs.chain(elsewhere).chain(effects.done()).collect()
+        runs.chain(elsewhere).chain(found).collect()
     }
 
     /// Returns the effects of a line that only changes the folder, step by step, each only if the one before succeeded (`cd a && cd ..`).
@@ -351,7 +356,7 @@ fn outside_claim(path: &Path) -> PathClaim {
     PathClaim::plain(path.to_string_lossy())
 }
 
-/// Returns the permission to connect to a host.
+/// Returns the permission to connect to a host, whatever a command sends there.
 fn connection(url: &str, host: &str) -> Permission {
     Permission {
         effect: Effect::connect(url, host.to_ascii_lowercase()),

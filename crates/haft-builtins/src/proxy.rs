@@ -19,6 +19,7 @@ mod names;
 mod ports;
 mod questions;
 mod refusal;
+mod request_line;
 mod tunnel;
 mod upgrade;
 
@@ -43,13 +44,14 @@ use rustls::pki_types::CertificateDer;
 use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
-pub(crate) use judge::{ConnectionAccess, ConnectionJudge};
+pub(crate) use judge::{ConnectionAccess, ConnectionJudge, ConnectionUse};
 pub(crate) use names::NameTable;
 pub(crate) use ports::taken_ports;
 pub(crate) use refusal::{ConnectionRefusal, Refusals};
+pub(crate) use request_line::RequestLine;
 
 use crate::proxy::counted::{CountedStream, ServedCount, Traffic, idle, keep_alive};
-use crate::proxy::logins::{CommandLogins, LoginUse, Logins};
+use crate::proxy::logins::{CommandLogins, Logins};
 use crate::proxy::tunnel::{HelloNames, Tunnel};
 use crate::proxy::upgrade::{PassedUpgrades, UpgradeSlot, UpgradedWay};
 use crate::web::http::{HostConnection, Http, HttpError};
@@ -265,7 +267,7 @@ impl CommandProxy {
         let opened = opened.lock().take();
         let ended = match opened {
             Some(OpenedWay::Tunnel(tunnel)) => tunnel.run().await,
-            Some(OpenedWay::Login(client, target)) => self.answer_as(client, target).await,
+            Some(OpenedWay::Host(client, target)) => self.answer_as(client, target).await,
             Some(OpenedWay::Upgraded(way)) => {
                 way.run().await;
                 Ok(())
@@ -284,7 +286,8 @@ impl CommandProxy {
             return Ok(());
         };
         let names = HelloNames::required(&target);
-        self.serve_login(TokioIo::new(client), target, names).await
+        self.serve_as_host(TokioIo::new(client), target, names)
+            .await
     }
 
     async fn request(
@@ -337,11 +340,11 @@ impl CommandProxy {
         }
         let target = self.read(&format!("https://{authority}/"))?;
         same_host(&request, &target, false)?;
-        let opened = if self.logins.logins.of(&target).is_some() {
+        let opened = if self.is_host(&target) {
             // Whether haft connects to the host is decided with the first request.
-            OpenedWay::Login(hyper::upgrade::on(request), target)
+            OpenedWay::Host(hyper::upgrade::on(request), target)
         } else {
-            let upstream = self.reach(&target, None).await?;
+            let upstream = self.reach(&target, ConnectionUse::default()).await?;
             let client = hyper::upgrade::on(request);
             OpenedWay::Tunnel(Tunnel::new(client, upstream.stream, &target))
         };
@@ -349,10 +352,26 @@ impl CommandProxy {
         Ok(Response::new(empty()))
     }
 
+    /// Whether haft is this host to the command, to put a credential in or to judge each request.
+    fn is_host(&self, target: &WebUrl) -> bool {
+        self.logins.logins.of(target).is_some() || self.judge.rule_on_requests(target).is_some()
+    }
+
+    /// Returns the request as it is judged, if those at the host are judged one by one.
+    fn judged_line(
+        &self,
+        request: &mut Request<Incoming>,
+        target: &WebUrl,
+    ) -> Result<Option<RequestLine>, ConnectionRefusal> {
+        let rule = self.judge.rule_on_requests(target);
+        rule.map(|rule| RequestLine::of(request, target, &rule))
+            .transpose()
+    }
+
     /// Handles a request for an absolute `http` URL.
     async fn plain(
         &self,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         slot: &Mutex<Option<OpenedWay>>,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         let uri = request.uri();
@@ -371,7 +390,12 @@ impl CommandProxy {
         }
         let target = self.read(&uri.to_string())?;
         same_host(&request, &target, request.version() == Version::HTTP_11)?;
-        let upstream = self.reach(&target, None).await?;
+        let line = self.judged_line(&mut request, &target)?;
+        let used = ConnectionUse {
+            login: None,
+            request: line.as_ref(),
+        };
+        let upstream = self.reach(&target, used).await?;
         let upgrades = UpgradeSlot::new(PassedUpgrades::NotHttp);
         let answer = forward::forward(request, upstream, &target, &upgrades).await;
         if let Some(way) = upgrades.take() {
@@ -380,16 +404,26 @@ impl CommandProxy {
         answer
     }
 
-    /// Connects to an allowed host, at an address that was checked; if a login is to be used there, its use is allowed, too.
+    /// Connects to a host if this use of it is allowed, at an address that was checked.
     async fn reach(
         &self,
         target: &WebUrl,
-        login: Option<&LoginUse>,
+        used: ConnectionUse<'_>,
     ) -> Result<HostConnection, ConnectionRefusal> {
+        let (reached, _) = self.reach_granted(target, used).await?;
+        Ok(reached)
+    }
+
+    /// Does the same, and returns the access that was granted.
+    async fn reach_granted(
+        &self,
+        target: &WebUrl,
+        used: ConnectionUse<'_>,
+    ) -> Result<(HostConnection, ConnectionAccess), ConnectionRefusal> {
         let refusal = |error: &HttpError| refusal_of(strip_trailing_dot(target.host()), error);
-        let granted = self.judge_connection(target, &[], login).await?;
-        let refused = match self.connect_as(target, granted).await {
-            Ok(reached) => return Ok(reached),
+        let granted = self.judge_connection(target, &[], used).await?;
+        let refused = match self.connect_as(target, &granted).await {
+            Ok(reached) => return Ok((reached, granted)),
             Err(error @ HttpError::ResolvesTo { .. }) if self.judge.opens_private() => error,
             Err(error) => return Err(refusal(&error)),
         };
@@ -399,32 +433,30 @@ impl CommandProxy {
         if leads_to.is_empty() {
             return Err(refusal(&refused));
         }
-        let granted = self.judge_connection(target, &leads_to, login).await?;
-        let connected = self.connect_as(target, granted).await;
-        connected.map_err(|error| refusal(&error))
+        let granted = self.judge_connection(target, &leads_to, used).await?;
+        let connected = self.connect_as(target, &granted).await;
+        let reached = connected.map_err(|error| refusal(&error))?;
+        Ok((reached, granted))
     }
 
     async fn judge_connection(
         &self,
         target: &WebUrl,
         leads_to: &[IpAddr],
-        login: Option<&LoginUse>,
+        used: ConnectionUse<'_>,
     ) -> Result<ConnectionAccess, ConnectionRefusal> {
         // The user may take longer to decide than a connection may be idle.
         let _held = self.moved.hold();
-        match login {
-            Some(login) => self.judge.judge_login(target, leads_to, login).await,
-            None => self.judge.judge(target, leads_to).await,
-        }
+        self.judge.judge(target, leads_to, used).await
     }
 
     /// Connects within the limits of the grant: no decision opens a private place that it does not name.
     async fn connect_as(
         &self,
         target: &WebUrl,
-        granted: ConnectionAccess,
+        granted: &ConnectionAccess,
     ) -> Result<HostConnection, HttpError> {
-        let http = match &granted {
+        let http = match granted {
             ConnectionAccess::Public => self.http.clone(),
             ConnectionAccess::Private(addresses) => {
                 self.http.with_open_addresses(target, addresses.clone())
@@ -438,7 +470,7 @@ impl CommandProxy {
         keep_alive(&reached.stream);
         let place = format!("{}:{}", strip_trailing_dot(target.host()), target.port());
         self.moved.note_reached(place);
-        self.judge.note_connected(target, &granted);
+        self.judge.note_connected(target, granted);
         Ok(reached)
     }
 }
@@ -447,8 +479,8 @@ impl CommandProxy {
 #[derive(Debug)]
 enum OpenedWay {
     Tunnel(Tunnel),
-    /// A connection to haft in place of the host, for which there is a credential.
-    Login(OnUpgrade, WebUrl),
+    /// A connection to haft in place of the host.
+    Host(OnUpgrade, WebUrl),
     /// Another protocol that both ends agreed on.
     Upgraded(UpgradedWay),
 }

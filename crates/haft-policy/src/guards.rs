@@ -399,6 +399,7 @@ impl Guard for PrivateAddresses {
             url,
             host,
             leads_to,
+            ..
         } = &permission.effect
         else {
             return Ok(MinimumVerdict::NONE);

@@ -89,6 +89,7 @@ pub use crate::protected::{
 };
 pub use crate::restriction::{OutsideEffect, Restriction};
 pub use crate::rules::names::UnknownName;
+pub use crate::rules::request_pattern::target::{RequestTarget, UnclearTarget};
 pub use crate::rules::rule::RuleList;
 pub use crate::rules::{RuleFinding, RuleSet, RuleText, RulesError};
 pub use crate::ruling::{Label, Ruling};

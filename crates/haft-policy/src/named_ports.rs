@@ -1,8 +1,10 @@
-//! The ports at hosts elsewhere that rules for the connections of commands name.
+//! The ports and requests at hosts elsewhere that rules name.
 
 use std::collections::BTreeSet;
 
 use crate::Policy;
+use crate::rules::network_pattern::NetworkPattern;
+use crate::rules::pattern::canonical_host;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier};
 use haft_types::spec::ToolClass;
 
@@ -20,6 +22,42 @@ impl Policy {
             _ => None,
         })
         .collect()
+    }
+}
+
+impl Policy {
+    /// Returns the first rule that covers some requests at this host and port and not others: for a tool of this class, each request there
+    /// is judged by itself.
+    pub fn rule_on_requests(
+        &self,
+        class: ToolClass,
+        host: &str,
+        port: Option<u16>,
+    ) -> Option<&str> {
+        let host = &canonical_host(host);
+        let names = |rule: &&Rule| {
+            let of_class = matches!(rule.selector, Selector::Class(own) if own == class)
+                || rule.class == Some(class);
+            let names = |pattern: &NetworkPattern| match rule.list {
+                RuleList::Allow => pattern.allows_at(host, port),
+                RuleList::Ask | RuleList::Deny => pattern.forbids_at(host, port),
+            };
+            of_class
+                && rule.judges_requests()
+                && matches!(&rule.specifier, Specifier::Network(pattern) if names(pattern))
+        };
+        let found = self.rules.all().iter().find(names);
+        found.map(|rule| &*rule.text)
+    }
+
+    /// Whether a rule for the connections of commands covers some requests of a host and not others.
+    pub fn judges_requests_of_commands(&self) -> bool {
+        let of_commands = |rule: &Rule| {
+            matches!(rule.selector, Selector::Class(ToolClass::Network))
+                || rule.class == Some(ToolClass::Network)
+        };
+        let mut rules = self.rules.all().iter();
+        rules.any(|rule| rule.judges_requests() && of_commands(rule))
     }
 }
 

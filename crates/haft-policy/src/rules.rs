@@ -1,8 +1,10 @@
 //! `RuleSet`: the rules the user writes; `Rules`: the same rules parsed, checked against their examples and indexed by tool.
 
+pub(crate) mod argument_pattern;
 pub(crate) mod names;
 pub(crate) mod network_pattern;
 pub(crate) mod pattern;
+pub(crate) mod request_pattern;
 pub(crate) mod rule;
 pub(crate) mod sign_pattern;
 pub(crate) mod subject;

@@ -111,12 +111,15 @@ pub enum Effect {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ignored: Vec<String>,
     },
-    /// Opens a connection to a host.
+    /// Opens a connection to a host, or sends a request to one.
     Connect {
-        /// The whole URL; `host:port` for a connection of a command.
+        /// The whole URL; `host:port` for a connection of a command whose requests are not judged.
         url: String,
         /// Its host, lower case, without port.
         host: String,
+        /// The method of the request; `None` if it is not known, as for a connection that may carry any request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        method: Option<String>,
         /// The addresses of its name, sorted, if they are not on the public network and the name was resolved beforehand. An approval only
         /// covers these.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -204,12 +207,34 @@ impl Permission {
 }
 
 impl Effect {
-    /// Creates the effect of opening a connection whose host is resolved when it is opened.
+    /// Creates the effect of opening a connection whose host is resolved when it is opened. What is sent there is not known.
     pub fn connect(url: impl Into<String>, host: impl Into<String>) -> Self {
         Self::Connect {
             url: url.into(),
             host: host.into(),
+            method: None,
             leads_to: Vec::new(),
+        }
+    }
+
+    /// Creates the effect of getting what a URL names, whose host is resolved when the connection is opened.
+    pub fn get(url: impl Into<String>, host: impl Into<String>) -> Self {
+        Self::Connect {
+            url: url.into(),
+            host: host.into(),
+            method: Some("GET".to_owned()),
+            leads_to: Vec::new(),
+        }
+    }
+
+    /// Returns the method that a request has, where it says more than the URL: it is known and does not only get what is there.
+    pub fn method_shown(&self) -> Option<&str> {
+        match self {
+            Self::Connect {
+                method: Some(method),
+                ..
+            } if method != "GET" => Some(method),
+            _ => None,
         }
     }
 

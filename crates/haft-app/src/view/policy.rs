@@ -180,7 +180,10 @@ fn unknown_tool(tool: &str, near: Option<&str>) -> Problem {
 pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Problem> {
     let (shown, all) = (app.tools().snapshot(), app.all().snapshot());
     let on = shown.entry(tool);
-    let Some(entry) = on.or_else(|| all.entry(tool)) else {
+    // What a command connects to, or sends, is a call of a tool that no client sees.
+    let internal = app.executor().internal_toolset();
+    let internal = internal.entry(tool);
+    let Some(entry) = on.or_else(|| all.entry(tool)).or(internal) else {
         return Err(unknown_tool(tool, shown.nearest(tool).first().copied()));
     };
     let mut explanation = app
@@ -198,7 +201,7 @@ pub fn explain(app: &App, tool: &str, arguments: &str) -> Result<Explanation, Pr
                 None => problem,
             }
         })?;
-    if on.is_none() {
+    if on.is_none() && internal.is_none() {
         explanation.enabled = Some(false);
     }
     let network = app.network();

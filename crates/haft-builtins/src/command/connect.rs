@@ -20,7 +20,7 @@ use crate::command::COMMANDS;
 use crate::describe::{builtin, writes};
 use crate::files::sha256;
 use crate::proxy::logins::LoginUse;
-use crate::proxy::{ConnectionAccess, ConnectionRefusal};
+use crate::proxy::{ConnectionAccess, ConnectionRefusal, RequestLine};
 use crate::web::http::OpenAddresses;
 use crate::web::target::WebUrl;
 
@@ -56,6 +56,7 @@ pub(super) fn stated(command: &str) -> String {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConnectInput {
     /// The program that the command line starts, for the person who decides.
+    #[serde(default)]
     pub(crate) program: String,
     /// The host that it connects to.
     pub(crate) host: String,
@@ -65,6 +66,9 @@ pub(crate) struct ConnectInput {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<String>")]
     pub(crate) leads_to: Vec<IpAddr>,
+    /// The request, if those at this host are judged one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<RequestInput>,
     /// The other hosts of the same registry, which such a program asks, too: one decision covers all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<OtherHost>,
@@ -72,9 +76,48 @@ pub(crate) struct ConnectInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<LoginInput>,
     /// The command line.
+    #[serde(default)]
     pub(crate) command: String,
-    /// The command itself, which may have ended by the time of the decision.
+    /// The command itself, which may have ended by the time of the decision. No command has an empty name: it only explains a verdict.
+    #[serde(default)]
     pub(crate) task: String,
+}
+
+/// A request of a command, without its headers and its content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RequestInput {
+    /// The method.
+    pub(crate) method: String,
+    /// `http` or `https`.
+    pub(crate) scheme: String,
+    /// The path and the query.
+    pub(crate) target: String,
+    /// The size of the content, in bytes; absent if the request does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<u64>,
+}
+
+impl From<&RequestLine> for RequestInput {
+    fn from(line: &RequestLine) -> Self {
+        Self {
+            method: line.method.clone(),
+            scheme: line.scheme.clone(),
+            target: line.target.clone(),
+            body: line.body,
+        }
+    }
+}
+
+impl From<&RequestInput> for RequestLine {
+    fn from(input: &RequestInput) -> Self {
+        Self {
+            method: input.method.clone(),
+            scheme: input.scheme.clone(),
+            target: input.target.clone(),
+            body: input.body,
+        }
+    }
 }
 
 /// A login of the host that a command uses.
@@ -128,16 +171,18 @@ pub(crate) struct OtherHost {
 
 impl ConnectInput {
     fn places(&self) -> impl Iterator<Item = ConnectionTarget> {
-        let first = (&self.host, &self.leads_to);
-        let others = self.also.iter().map(|other| (&other.host, &other.leads_to));
         let port = self.port;
-        std::iter::once(first)
-            .chain(others)
-            .map(move |(host, leads_to)| ConnectionTarget {
-                host: host.clone(),
-                port,
-                leads_to: leads_to.clone(),
-            })
+        let first = ConnectionTarget {
+            host: self.host.clone(),
+            port,
+            leads_to: self.leads_to.clone(),
+            request: self.request.as_ref().map(RequestLine::from),
+        };
+        let other = move |other: &OtherHost| ConnectionTarget {
+            leads_to: other.leads_to.clone(),
+            ..ConnectionTarget::named(other.host.clone(), port)
+        };
+        std::iter::once(first).chain(self.also.iter().map(other))
     }
 }
 
@@ -151,13 +196,18 @@ pub(crate) struct ConnectData {
     pub(crate) login: Option<LoginInput>,
 }
 
-/// A host and port, with the private addresses that the host resolves to, if it was looked up.
+/// A host and port, with the private addresses that the host resolves to, if it was looked up, and the request there, if it is judged by
+/// itself.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct ConnectionTarget {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) leads_to: Vec<IpAddr>,
+    pub(super) request: Option<RequestLine>,
 }
+
+/// Maximum length of a request's path in a refusal, in bytes.
+const MAX_SHOWN_TARGET: usize = 120;
 
 impl ConnectionTarget {
     /// Creates a place whose host was not looked up.
@@ -166,6 +216,7 @@ impl ConnectionTarget {
             host: host.into(),
             port,
             leads_to: Vec::new(),
+            request: None,
         }
     }
 
@@ -185,6 +236,29 @@ impl ConnectionTarget {
             return self.host.clone();
         }
         format!("{}:{}", self.host, self.port)
+    }
+
+    /// Returns the URL of the request, or the place if no request is known.
+    fn url(&self) -> String {
+        let Some(line) = &self.request else {
+            return self.written();
+        };
+        let place = match (&*line.scheme, self.port) {
+            ("http", 80) | ("https", 443) => self.host.clone(),
+            _ => self.written(),
+        };
+        format!("{}://{place}{}", line.scheme, line.target)
+    }
+
+    /// Returns the place as refusals show it, with the request.
+    pub(super) fn shown(&self) -> String {
+        let Some(line) = &self.request else {
+            return self.written();
+        };
+        let end = line.target.floor_char_boundary(MAX_SHOWN_TARGET);
+        let more = if end < line.target.len() { "…" } else { "" };
+        let (method, target) = (&line.method, &line.target[..end]);
+        format!("{} for {method} {target}{more}", self.written())
     }
 
     /// Creates the place that a client's target names, with the private addresses that it resolves to.
@@ -210,8 +284,9 @@ impl ConnectionTarget {
     pub(super) fn permission(&self) -> Permission {
         Permission {
             effect: Effect::Connect {
-                url: self.written(),
+                url: self.url(),
                 host: self.host.clone(),
+                method: self.request.as_ref().map(|line| line.method.clone()),
                 leads_to: self.leads_to.clone(),
             },
             risk: if self.is_private() {
@@ -236,7 +311,10 @@ impl ConnectionTarget {
 
 impl fmt::Display for ConnectionTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.written())?;
+        if let Some(line) = &self.request {
+            write!(f, "{} ", line.method)?;
+        }
+        f.write_str(&self.url())?;
         for (nth, address) in self.leads_to.iter().enumerate() {
             let before = if nth == 0 { " at " } else { ", " };
             write!(f, "{before}{address}")?;
@@ -296,12 +374,15 @@ impl TypedTool for Connect {
         let places = places.chain(input.login.iter().map(LoginInput::permission));
         // A saved rule covers every command; a session grant covers only one, because of its condition.
         let stated = &[
-            "program", "host", "port", "leads_to", "also", "login", "command", "task",
+            "program", "host", "port", "leads_to", "request", "also", "login", "command", "task",
         ];
         Ok(Intent::of(places.collect::<Vec<_>>())
             .with_stated(stated)
             .with_conditions(depth, || {
-                vec![Condition::new("command", input.command.clone())]
+                let request = input.request.as_ref().map(RequestLine::from);
+                let body = request.map(|line| Condition::new("body", line.body_size()));
+                let command = Condition::new("command", input.command.clone());
+                std::iter::once(command).chain(body).collect()
             }))
     }
 

@@ -2,9 +2,10 @@
 
 pub(super) mod judge;
 mod own_updates;
+mod request;
 mod socket;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use tokio::task::JoinHandle;
 
 use crate::command::connect::{
     CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput,
-    MAX_COMMAND_LINE, OpenCommands, OtherHost, stated,
+    MAX_COMMAND_LINE, OpenCommands, OtherHost, RequestInput, stated,
 };
 use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
@@ -103,6 +104,8 @@ pub(crate) struct Connections {
     line: CommandLine,
     pub(super) clock: ThinkClock,
     decided: Mutex<HashMap<ConnectionTarget, TargetDecision>>,
+    /// The hosts of which a request was allowed by rules.
+    allowed: Mutex<HashSet<ConnectionTarget>>,
     /// The tasks that ask; `None` once the command has ended.
     asking: Mutex<Option<Vec<JoinHandle<()>>>>,
     /// Becomes true when the command ends.
@@ -152,6 +155,7 @@ impl Connections {
             host: String::new(),
             port: 0,
             leads_to: Vec::new(),
+            request: None,
             also: Vec::new(),
             login: None,
             command: stated(call.whole),
@@ -167,6 +171,7 @@ impl Connections {
             line: CommandLine::new(call.line),
             clock: ThinkClock::default(),
             decided: Mutex::default(),
+            allowed: Mutex::default(),
             asking: Mutex::new(Some(Vec::new())),
             ended: watch::Sender::new(false),
             shown: Semaphore::new(MAX_PENDING),
@@ -264,7 +269,7 @@ impl Connections {
         wanted.login = login.map(LoginInput::from);
         if known.is_none() && decided.len() >= MAX_PLACES {
             wanted.refuse(
-                format!("the command has already asked for {MAX_PLACES} hosts"),
+                format!("the command has already asked for {MAX_PLACES} hosts and requests"),
                 None,
             );
             return (hear, false);
@@ -291,6 +296,7 @@ impl Connections {
         decided: &mut HashMap<ConnectionTarget, TargetDecision>,
     ) -> Vec<PendingTarget> {
         let bundle = NetworkBundle::of_host(&place.host);
+        let bundle = bundle.filter(|_| place.request.is_none());
         let bundle = bundle.filter(|bundle| bundle.is_used_by(&self.line));
         let Some(bundle) =
             bundle.filter(|_| REGISTRY_PORTS.contains(&place.port) && self.needs_decision(place))
@@ -441,6 +447,7 @@ impl Connections {
             host: first.host.clone(),
             port: first.port,
             leads_to: first.leads_to.clone(),
+            request: first.request.as_ref().map(RequestInput::from),
             also: others.iter().map(other).collect(),
             login: login.cloned(),
             ..self.request.clone()
@@ -504,14 +511,8 @@ impl Connections {
         let with = Some(login).filter(|_| !apart);
         let granted = Arc::clone(&self).decide(place.clone(), with).await?;
         // Without effect if the request was about both. Another connection may have asked about the place alone.
-        match self.sign(login).await {
-            Ok(()) => Ok(granted),
-            Err((why, operator)) => Err(ConnectionRefusal::Judged {
-                place: format!("{} with your login", place.host),
-                why,
-                operator,
-            }),
-        }
+        self.judge_login(&place.host, login).await?;
+        Ok(granted)
     }
 
     async fn decide(
@@ -526,11 +527,21 @@ impl Connections {
             );
             return Err(refusal(&place, own_updates::WHY.to_owned(), Some(rule)));
         }
+        let decided = match login {
+            None => self.decide_request(&place).await,
+            Some(_) => None,
+        };
+        if let Some(decided) = decided {
+            return decided;
+        }
         for _ in 0..MAX_TRIES {
             let (mut answer, is_known) = self.answer(&place, login);
             let heard = answer.wait_for(Option::is_some).await;
             let heard = heard.ok().and_then(|answer| answer.clone());
             if let Some(answer) = heard {
+                if answer.is_ok() && !self.take_once(&place) {
+                    continue;
+                }
                 if is_known && answer.is_ok() {
                     // One decision covers it, but it can carry data out like the first.
                     self.rules.count(CONNECT, &[place.permission()]).await;
@@ -549,7 +560,7 @@ impl Connections {
 
 fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> ConnectionRefusal {
     ConnectionRefusal::Judged {
-        place: place.written(),
+        place: place.shown(),
         why,
         operator,
     }

@@ -348,7 +348,7 @@ impl Commands {
         let mut connected = self
             .network
             .connect(&mut spec, self.workspace.root(), &call);
-        if let Some(certificate) = self.network.certificate()
+        if let Some(certificate) = self.network.certificate(&connected)
             && matches!(spec.network, Network::Outlet(_))
         {
             trusted::trust(&mut spec, &self.surroundings.certificates, &certificate);

@@ -8,7 +8,9 @@ use haft::context::CurrentRules;
 
 use crate::command::connections::Connections;
 use crate::proxy::logins::LoginUse;
-use crate::proxy::{AllowList, ConnectionAccess, ConnectionJudge, ConnectionRefusal};
+use crate::proxy::{
+    AllowList, ConnectionAccess, ConnectionJudge, ConnectionRefusal, ConnectionUse,
+};
 use crate::web::network::BoxFuture;
 use crate::web::target::WebUrl;
 
@@ -25,10 +27,17 @@ impl ConnectionJudge for ListedConnections {
         &'a self,
         target: &'a WebUrl,
         leads_to: &'a [IpAddr],
+        used: ConnectionUse<'a>,
     ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
         Box::pin(async move {
-            let granted = self.list.judge(target, leads_to).await?;
+            let granted = self
+                .list
+                .judge(target, leads_to, ConnectionUse::default())
+                .await?;
             self.connections.decide_listed(target).await?;
+            if let Some(login) = used.login {
+                self.judge_login(target, login).await?;
+            }
             Ok(granted)
         })
     }
@@ -36,19 +45,9 @@ impl ConnectionJudge for ListedConnections {
     fn judge_login<'a>(
         &'a self,
         target: &'a WebUrl,
-        leads_to: &'a [IpAddr],
         login: &'a LoginUse,
-    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
-        Box::pin(async move {
-            let granted = self.judge(target, leads_to).await?;
-            let signed = self.connections.sign(login).await;
-            signed.map_err(|(why, operator)| ConnectionRefusal::Judged {
-                place: format!("{} with your login", target.host()),
-                why,
-                operator,
-            })?;
-            Ok(granted)
-        })
+    ) -> BoxFuture<'a, Result<(), ConnectionRefusal>> {
+        Box::pin(self.connections.judge_login(target.host(), login))
     }
 
     fn note_connected(&self, target: &WebUrl, _: &ConnectionAccess) {

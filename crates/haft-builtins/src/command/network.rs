@@ -182,12 +182,15 @@ impl CommandNetwork {
         }
     }
 
-    /// Returns the certificate by which commands know haft as the hosts of credentials, if there are any.
-    pub(super) fn certificate(&self) -> Option<String> {
+    /// Returns the certificate by which a command with these connections knows haft as the hosts of credentials, and as those whose
+    /// requests are judged, if there are any.
+    pub(super) fn certificate(&self, connected: &CommandConnections) -> Option<String> {
         match &self.mode {
             NetworkMode::Ask(proxy, _)
             | NetworkMode::AllowList(proxy, _)
-            | NetworkMode::Install(proxy, ..) => proxy.logins().certificate(),
+            | NetworkMode::Install(proxy, ..) => {
+                proxy.logins().certificate(connected.judges_requests)
+            }
             NetworkMode::None | NetworkMode::Full => None,
         }
     }
@@ -225,6 +228,7 @@ impl CommandNetwork {
             mode: self.word(),
             way: None,
             connections: None,
+            judges_requests: false,
             agent: None,
             gpg: None,
             sockets: Vec::new(),
@@ -234,8 +238,13 @@ impl CommandNetwork {
             && !spec.mounts.only_reads
         {
             let connections = Connections::new(proxy, open, call);
-            let judge = Arc::new(ConnectionsJudge(Arc::clone(&connections)));
-            let named = call.context.rules().named_ports().into_iter();
+            let rules = call.context.rules();
+            connected.judges_requests = rules.judges_requests_of_commands();
+            let judge = Arc::new(ConnectionsJudge {
+                connections: Arc::clone(&connections),
+                trusts: connected.judges_requests,
+            });
+            let named = rules.named_ports().into_iter();
             let ports = taken_ports(named.chain(proxy.logins().ports()));
             connected.lead(spec, proxy.outlet_judged_by(judge, ports), connections);
             for (name, value) in patience().chain(no_updates()) {
@@ -329,6 +338,8 @@ pub(crate) struct CommandConnections {
     way: Option<Arc<CommandOutlet>>,
     /// Decides about the connections if any may be asked about.
     connections: Option<Arc<Connections>>,
+    /// Whether rules judge requests at some hosts, so that the command must take haft for these.
+    judges_requests: bool,
     /// The socket of the user's agent, which is there as long as this value.
     agent: Option<Arc<AgentSocket>>,
     /// That of the user's gpg-agent.

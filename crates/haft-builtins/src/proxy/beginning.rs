@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::proxy::MAX_HEAD;
 
@@ -76,6 +76,24 @@ impl Beginning {
             sent,
             received,
         })
+    }
+}
+
+impl Beginning {
+    /// Reads from the client alone until the protocol is known, and returns what was read. A client that says no more for a moment waits
+    /// for the host: it speaks another protocol.
+    pub(super) async fn read_client(client: &mut (impl AsyncRead + Unpin)) -> (Protocol, Vec<u8>) {
+        let mut sent = Vec::new();
+        while sent.len() < MAX_HEAD {
+            let ended = match timeout(PAUSE, client.read_buf(&mut sent)).await {
+                Err(_) => break,
+                Ok(read) => matches!(read, Ok(0) | Err(_)),
+            };
+            if let Some(protocol) = protocol_of(&sent, ended) {
+                return (protocol, sent);
+            }
+        }
+        (Protocol::Other, sent)
     }
 }
 

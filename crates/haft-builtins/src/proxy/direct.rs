@@ -23,7 +23,8 @@ use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::tunnel::{HelloNames, splice};
 use crate::proxy::upgrade::{PassedUpgrades, UpgradeSlot};
 use crate::proxy::{
-    CommandProxy, MAX_HEAD, ProxyBody, STEP_TIMEOUT, forward, same_host, strip_trailing_dot,
+    CommandProxy, ConnectionUse, MAX_HEAD, ProxyBody, STEP_TIMEOUT, forward, same_host,
+    strip_trailing_dot,
 };
 use crate::web::http::HostConnection;
 use crate::web::target::WebUrl;
@@ -46,9 +47,9 @@ impl CommandProxy {
                 client.reset();
                 Err(refusal)
             }
-            Some(Ok(target)) if self.logins.logins.of(&target).is_some() => {
+            Some(Ok(target)) if self.ends_tls(&target, at.port()) => {
                 let names = HelloNames::of(&target);
-                self.serve_login(client, target, names).await
+                self.serve_as_host(client, target, names).await
             }
             Some(Ok(target)) => match at.port() {
                 HTTP => {
@@ -56,12 +57,22 @@ impl CommandProxy {
                         .await
                 }
                 HTTPS => self.serve_tls(client, &target).await,
+                _ if self.judge.rule_on_requests(&target).is_some() => {
+                    self.serve_judged(client, target).await
+                }
                 _ => self.serve_any(client, target).await,
             },
         };
         if let Err(refusal) = done {
             self.refusals.note_untold(&refusal);
         }
+    }
+
+    /// Whether a connection at this port is TLS that haft ends: for the host of a credential, or where requests are judged at the port of
+    /// HTTPS.
+    fn ends_tls(&self, target: &WebUrl, port: u16) -> bool {
+        let has_credential = self.logins.logins.of(target).is_some();
+        has_credential || port == HTTPS && self.judge.rule_on_requests(target).is_some()
     }
 
     /// Returns the host that a connection is meant for; `None` if that is the jail itself.
@@ -93,7 +104,7 @@ impl CommandProxy {
         let passed = match names.read_hello(&mut client, Vec::new()).await {
             Ok(None) => return Ok(()),
             Ok(Some(hello)) => self
-                .reach(target, None)
+                .reach(target, ConnectionUse::default())
                 .await
                 .map(|reached| (hello, reached)),
             Err(refusal) => Err(refusal),
@@ -110,7 +121,7 @@ impl CommandProxy {
         mut client: CountedStream,
         target: WebUrl,
     ) -> Result<(), ConnectionRefusal> {
-        let mut reached = match self.reach(&target, None).await {
+        let mut reached = match self.reach(&target, ConnectionUse::default()).await {
             Ok(reached) => reached,
             Err(refusal) => {
                 client.reset();
@@ -138,14 +149,60 @@ impl CommandProxy {
             }
             Protocol::Http => {
                 let host = strip_trailing_dot(target.host());
-                let target = WebUrl::of_connection("http", host, target.port());
-                let target = target.map_err(|why| ConnectionRefusal::Unclear(why.to_string()))?;
-                let (read, write) = split(client);
-                let client = join(Cursor::new(begun.sent).chain(read), write);
+                let target = http_target(host, target.port())?;
+                let client = after(client, begun.sent);
                 let way = HttpWay::at_any_port(target, reached);
                 self.serve_requests(client, way).await
             }
             Protocol::Other => {
+                // The program may have closed its end.
+                if client.write_all(&begun.received).await.is_err() {
+                    return Ok(());
+                }
+                splice(client, reached.stream, &begun.sent).await
+            }
+        }
+    }
+
+    /// Passes TLS and HTTP whose requests are judged, and any other protocol if the connection as a whole may be made.
+    async fn serve_judged(
+        &self,
+        mut client: CountedStream,
+        target: WebUrl,
+    ) -> Result<(), ConnectionRefusal> {
+        let (protocol, sent) = Beginning::read_client(&mut client).await;
+        match protocol {
+            Protocol::Tls => {
+                let names = HelloNames::of(&target);
+                self.serve_as_host(after(client, sent), target, names).await
+            }
+            Protocol::Http => {
+                let host = strip_trailing_dot(target.host());
+                let target = http_target(host, target.port())?;
+                let client = after(client, sent);
+                let way = HttpWay::at_its_port(target);
+                self.serve_requests(client, way).await
+            }
+            Protocol::Other => {
+                let mut reached = match self.reach(&target, ConnectionUse::default()).await {
+                    Ok(reached) => reached,
+                    Err(refusal) => {
+                        client.reset();
+                        return Err(refusal);
+                    }
+                };
+                let mut client = after(client, sent);
+                let begun = Beginning::read(&mut client, &mut reached.stream).await;
+                let begun = begun.and_then(|begun| match begun.protocol {
+                    Protocol::Other => Ok(begun),
+                    Protocol::Tls | Protocol::Http => Err(
+                        "it became TLS or HTTP after it was judged as a whole, though rules judge each request there",
+                    ),
+                });
+                let begun = begun.map_err(|why| ConnectionRefusal::Tunnel {
+                    host: strip_trailing_dot(target.host()).to_owned(),
+                    why: why.to_owned(),
+                })?;
                 // The program may have closed its end.
                 if client.write_all(&begun.received).await.is_err() {
                     return Ok(());
@@ -190,7 +247,7 @@ impl CommandProxy {
 
     async fn request_of(
         &self,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         way: &HttpWay,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
         if request.uri().authority().is_some() {
@@ -201,12 +258,33 @@ impl CommandProxy {
         let target = &way.target;
         same_host(&request, target, request.version() == Version::HTTP_11)?;
         let known = way.reached.lock().take();
-        let reached = match known {
-            Some(reached) => reached,
-            None => self.reach(target, None).await?,
+        let reached = if let Some(reached) = known {
+            reached
+        } else {
+            let line = self.judged_line(&mut request, target)?;
+            let used = ConnectionUse {
+                login: None,
+                request: line.as_ref(),
+            };
+            self.reach(target, used).await?
         };
         forward::forward(request, reached, target, &way.upgrades).await
     }
+}
+
+/// Returns a connection on which these bytes have been read already.
+fn after(
+    client: CountedStream,
+    sent: Vec<u8>,
+) -> impl AsyncRead + AsyncWrite + Unpin + Send + 'static {
+    let (read, write) = split(client);
+    join(Cursor::new(sent).chain(read), write)
+}
+
+/// Returns a host without TLS.
+fn http_target(host: &str, port: u16) -> Result<WebUrl, ConnectionRefusal> {
+    let target = WebUrl::of_connection("http", host, port);
+    target.map_err(|why| ConnectionRefusal::Unclear(why.to_string()))
 }
 
 /// A connection of HTTP to its host.

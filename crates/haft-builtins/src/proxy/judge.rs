@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use crate::proxy::allow::AllowList;
 use crate::proxy::logins::LoginUse;
 use crate::proxy::refusal::ConnectionRefusal;
+use crate::proxy::request_line::RequestLine;
 use crate::proxy::strip_trailing_dot;
 use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;
@@ -21,28 +22,40 @@ pub(crate) enum ConnectionAccess {
     Private(OpenAddresses),
 }
 
+/// What a connection is used for, as far as that is judged with it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ConnectionUse<'a> {
+    /// The login that is used.
+    pub(crate) login: Option<&'a LoginUse>,
+    /// The request that is sent; without one, the connection may carry anything.
+    pub(crate) request: Option<&'a RequestLine>,
+}
+
 /// Decides about the connections of one command. A decision may take as long as the user needs.
 pub(crate) trait ConnectionJudge: Send + Sync + fmt::Debug {
-    /// Decides whether a connection to this host and port is allowed, given the private addresses that its name resolves to
+    /// Decides whether a connection to this host and port is allowed for this use, given the private addresses that its name resolves to
     /// (`leads_to`; empty if it was not looked up).
     fn judge<'a>(
         &'a self,
         target: &'a WebUrl,
         leads_to: &'a [IpAddr],
+        used: ConnectionUse<'a>,
     ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>>;
 
-    /// Decides the same about a connection on which this login is used, and whether it may be.
+    /// Decides whether this login may be used in a request that was allowed.
     fn judge_login<'a>(
         &'a self,
         target: &'a WebUrl,
-        leads_to: &'a [IpAddr],
         login: &'a LoginUse,
-    ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
-        let _ = (leads_to, login);
-        Box::pin(ready(Err(ConnectionRefusal::Login {
-            host: strip_trailing_dot(target.host()).to_owned(),
-            why: "nothing decides about it here".to_owned(),
-        })))
+    ) -> BoxFuture<'a, Result<(), ConnectionRefusal>> {
+        let _ = login;
+        Box::pin(ready(Err(no_login(target))))
+    }
+
+    /// Returns the rule because of which each request at a host is judged by itself; `None` if a connection is judged as a whole.
+    fn rule_on_requests(&self, target: &WebUrl) -> Option<String> {
+        let _ = target;
+        None
     }
 
     /// Records that a connection was made.
@@ -56,19 +69,28 @@ pub(crate) trait ConnectionJudge: Send + Sync + fmt::Debug {
     }
 }
 
+/// Returns the refusal of a login about which nothing decides.
+fn no_login(target: &WebUrl) -> ConnectionRefusal {
+    ConnectionRefusal::Login {
+        host: strip_trailing_dot(target.host()).to_owned(),
+        why: "nothing decides about it here".to_owned(),
+    }
+}
+
 impl ConnectionJudge for AllowList {
     fn judge<'a>(
         &'a self,
         target: &'a WebUrl,
         _: &'a [IpAddr],
+        used: ConnectionUse<'a>,
     ) -> BoxFuture<'a, Result<ConnectionAccess, ConnectionRefusal>> {
-        let allowed = self.allows(target);
-        let refused =
-            || ConnectionRefusal::not_listed(strip_trailing_dot(target.host()), target.port());
-        Box::pin(ready(if allowed {
+        let host = strip_trailing_dot(target.host());
+        Box::pin(ready(if used.login.is_some() {
+            Err(no_login(target))
+        } else if self.allows(target) {
             Ok(ConnectionAccess::Public)
         } else {
-            Err(refused())
+            Err(ConnectionRefusal::not_listed(host, target.port()))
         }))
     }
 }

@@ -205,9 +205,10 @@ impl Logins {
         all.find(|credential| credential.is_for(target))
     }
 
-    /// Returns the certificate by which jails know haft as these hosts, as PEM; `None` if there is no credential, or none can be made.
-    pub(crate) fn certificate(&self) -> Option<String> {
-        if self.is_empty() {
+    /// Returns the certificate by which jails know haft as these hosts, as PEM; `None` if there is no credential and it is not `needed`
+    /// otherwise, or none can be made.
+    pub(crate) fn certificate(&self, needed: bool) -> Option<String> {
+        if self.is_empty() && !needed {
             return None;
         }
         self.authority()

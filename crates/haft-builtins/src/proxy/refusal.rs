@@ -40,6 +40,15 @@ pub(crate) enum ConnectionRefusal {
     /// `Host` names another host.
     #[error("the request for {0} is refused: its Host header must name the same host, once")]
     OtherHost(String),
+    /// Rules judge each request at the host, and this one cannot be judged.
+    #[error(
+        "the request for {host} is refused: {why} (each request there is judged, because of the rule {rule})"
+    )]
+    Request {
+        host: String,
+        why: String,
+        rule: String,
+    },
     /// The tunnel does not carry TLS for the requested host.
     #[error("the tunnel to {host} was closed: {why}")]
     Tunnel { host: String, why: String },
@@ -117,13 +126,13 @@ impl ConnectionRefusal {
         }
     }
 
-    /// Returns the refusal of a program that takes no certificate of haft's.
-    pub(super) fn distrust(host: &str, error: &str) -> Self {
+    /// Returns the refusal of a program that takes no certificate of haft's. `purpose` says why haft ends its TLS.
+    pub(super) fn distrust(host: &str, purpose: &str, error: &str) -> Self {
         Self::Tunnel {
             host: host.to_owned(),
             why: format!(
-                "the program does not accept haft's certificate, by which haft stands between it and this host to put a credential in \
-                 (network.credentials): it has a list of authorities of its own, or expects a certain certificate ({error})"
+                "the program does not accept haft's certificate, by which haft stands between it and this host {purpose}: it has a list of \
+                 authorities of its own, or expects a certain certificate ({error})"
             ),
         }
     }

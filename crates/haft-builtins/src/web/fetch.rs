@@ -201,11 +201,11 @@ impl TypedTool for FetchUrl {
     }
 }
 
-/// Returns the effect of connecting to a page.
+/// Returns the effect of getting a page.
 fn connection(url: &str) -> Result<Effect, ToolError> {
     let target = WebUrl::parse(url).map_err(|why| HttpError::refused(url, why))?;
     let host = target.host().trim_end_matches('.');
-    Ok(Effect::connect(target.url().to_string(), host))
+    Ok(Effect::get(target.url().to_string(), host))
 }
 
 impl FetchUrl {

@@ -2,6 +2,7 @@
 
 use haft::context::CallContext;
 use haft::permission::Verdict;
+use haft::spec::ToolClass;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -51,16 +52,24 @@ pub(crate) struct RedirectGate<'a> {
 }
 
 impl RedirectGate<'_> {
-    /// Checks a hop. A call is cleared for one host and port; any other needs its own permission.
+    /// Checks a hop. A call is cleared for one host and port; any other needs its own permission. Where rules judge the requests at the
+    /// host, the call is cleared for one URL, and only what they allow is followed.
     pub(crate) fn follows(&self, target: &WebUrl) -> Result<(), HttpError> {
         let host = host_without_dot(target);
         let (url, cleared) = (target.url(), self.cleared.url());
         let same_port = url.port() == cleared.port();
-        if host == host_without_dot(&self.cleared) && url.scheme() == cleared.scheme() && same_port
-        {
+        let context = &self.redirects.context;
+        let rules = context.rules();
+        let by_request = rules.rule_on_requests(ToolClass::WebFetch, host, target.port());
+        let by_request = by_request.is_some();
+        let is_cleared = if by_request {
+            url == cleared
+        } else {
+            host == host_without_dot(&self.cleared) && url.scheme() == cleared.scheme() && same_port
+        };
+        if is_cleared {
             return Ok(());
         }
-        let context = &self.redirects.context;
         let judged = context.verdict_on_connection(url.as_str(), host);
         // Another port of the same host may be another server.
         let same =
@@ -69,7 +78,7 @@ impl RedirectGate<'_> {
         let answered = !judged.asks_each_time || context.judgement().decision().is_some();
         match judged.verdict {
             Verdict::Allow => {}
-            Verdict::Ask if same && answered => {}
+            Verdict::Ask if same && answered && !by_request => {}
             Verdict::Ask | Verdict::Deny => {
                 return Err(HttpError::NotFollowed {
                     url: cleared.to_string(),

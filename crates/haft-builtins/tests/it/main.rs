@@ -5,6 +5,7 @@
     reason = "a test whose scene cannot be set has failed"
 )]
 
+mod judged_pages;
 mod lines;
 mod agreement;
 mod bad_input;

@@ -20,7 +20,7 @@ use crate::town::{Does, Town, answer, page};
 use crate::{Scene, Seen};
 
 /// The value that no command may see, and its base64.
-const TOKEN: &str = "tok-8f2a-never-in-a-jail";
+pub(crate) const TOKEN: &str = "tok-8f2a-never-in-a-jail";
 const HOST: &str = "api.example.com";
 
 pub(crate) async fn all(sandbox: &Sandbox) {
@@ -43,15 +43,15 @@ pub(crate) async fn all(sandbox: &Sandbox) {
 }
 
 /// Where the tests' programs lie that print credentials.
-struct Sources(tempfile::TempDir);
+pub(crate) struct Sources(tempfile::TempDir);
 
 impl Sources {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
     /// Makes a program of this script.
-    fn program(&self, script: &str) -> SourceProgram {
+    pub(crate) fn program(&self, script: &str) -> SourceProgram {
         let path = self.0.path().join(format!("source-{}", script.len()));
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -69,7 +69,7 @@ impl Sources {
     }
 }
 
-fn credential(program: SourceProgram) -> Credential {
+pub(crate) fn credential(program: SourceProgram) -> Credential {
     Credential {
         name: "api".into(),
         host: HOST.into(),
@@ -93,7 +93,7 @@ fn scene(sandbox: &Sandbox, proxy: Proxy, rules: RuleSet) -> Scene {
 }
 
 /// Returns a town whose servers send back what they get; one of them redirects.
-async fn echo() -> Arc<Town> {
+pub(crate) async fn echo() -> Arc<Town> {
     Town::new(|asked| match asked.path.as_str() {
         "/elsewhere" => answer(
             "302 Found",
@@ -110,7 +110,7 @@ async fn echo() -> Arc<Town> {
     .await
 }
 
-fn stdout(seen: &Seen) -> &str {
+pub(crate) fn stdout(seen: &Seen) -> &str {
     seen.data["stdout"].as_str().unwrap_or_default()
 }
 
@@ -296,7 +296,7 @@ async fn a_login_that_cannot_be_had_is_a_clear_error(sandbox: &Sandbox) {
 }
 
 /// Sends bytes over TLS to the host as haft plays it, and prints the answer.
-const RAW: &str = "
+pub(crate) const RAW: &str = "
 import socket, ssl, sys
 def say(data, protocols=None):
     context = ssl.create_default_context()

@@ -19,6 +19,7 @@ mod modes;
 mod notes;
 mod pip;
 mod private;
+mod requests;
 mod rows;
 mod services;
 mod sockets;
@@ -232,6 +233,7 @@ fn main() {
         pip::all(&sandbox).await;
         upstream::all(&sandbox).await;
         logins::all(&sandbox).await;
+        requests::all(&sandbox).await;
         agent::all(&sandbox).await;
         gpg::all(&sandbox).await;
         sockets::all(&sandbox).await;

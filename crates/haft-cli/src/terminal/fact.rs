@@ -18,8 +18,8 @@ pub(crate) use changes::sides;
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
 const IN_ADDRESS: [&str; 2] = ["url", "urls"];
 /// The arguments of a command's connection that are shown in a format of their own.
-const IN_CONNECTION: [&str; 8] = [
-    "program", "host", "port", "leads_to", "also", "login", "command", "task",
+const IN_CONNECTION: [&str; 9] = [
+    "program", "host", "port", "leads_to", "request", "also", "login", "command", "task",
 ];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
 /// Arguments that link a request for a command's changes to them: the diff shows the changes.
@@ -89,11 +89,13 @@ fn reached(
         if let Effect::Connect {
             url,
             host,
+            method,
             leads_to,
         } = &permission.effect
         {
             if request.tool.as_str() == CONNECT {
-                out.push(connection(url, host, arguments));
+                let place = connect(url, host);
+                out.push(connection(&place, method.as_deref(), arguments));
                 shown = Some(&IN_CONNECTION);
             } else {
                 out.push(connect(url, host));
@@ -253,8 +255,14 @@ fn login(purpose: &str, arguments: &Map<String, Value>) -> String {
 }
 
 /// Returns a command's connection: the program and the place.
-fn connection(place: &str, host: &str, arguments: &Map<String, Value>) -> String {
+fn connection(place: &str, method: Option<&str>, arguments: &Map<String, Value>) -> String {
     let program = arguments.get("program").and_then(Value::as_str);
     let program = visible::line(program.unwrap_or_default());
-    format!("{program} connects to {}", connect(place, host))
+    match method {
+        Some(method) => {
+            let method = styled(BOLD, &visible::line(method));
+            format!("{program} sends {method} to {place}")
+        }
+        None => format!("{program} connects to {place}"),
+    }
 }

@@ -197,6 +197,7 @@ fn the_deciding_fact_comes_whole() {
         effect: Effect::Connect {
             url: "registry.internal:443".into(),
             host: "registry.internal".into(),
+            method: None,
             leads_to: vec!["10.0.0.7".parse().unwrap()],
         },
         risk: Risk::Critical,
@@ -241,6 +242,7 @@ fn the_deciding_fact_comes_whole() {
                     effect: Effect::Connect {
                         url: "example.org:443".into(),
                         host: "example.org".into(),
+                        method: None,
                         leads_to: Vec::new(),
                     },
                     risk: Risk::High,

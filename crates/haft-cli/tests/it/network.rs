@@ -366,3 +366,44 @@ fn listed_hosts_are_allow_rules_where_each_connection_is_judged() {
         }
     }
 }
+
+#[test]
+fn a_request_is_explained_and_a_rule_about_requests_checked() {
+    let lab = Lab::new();
+    let allow = r#"policy.allow=["Network(api.github.com: GET /repos/**)"]"#;
+    let deny = r#"policy.deny=["Network(api.github.com: DELETE /**)"]"#;
+    for (method, target, verdict) in [
+        ("GET", "/repos/a/b", "allow"),
+        ("GET", "/repos/../user", "ask"),
+        ("POST", "/repos/a/b", "ask"),
+        ("DELETE", "/repos/a/b", "deny"),
+        ("delete", "/repos/a/b", "deny"),
+    ] {
+        let request = json!({"method": method, "scheme": "https", "target": target});
+        let args = json!({"host": "api.github.com", "port": 443, "request": request}).to_string();
+        let explain = ["policy", "explain", "connect", "--args", &args, "--json"];
+        let words = [&explain[..], &ON, &["-c", allow, "-c", deny]].concat();
+        let ran = lab.run(&words);
+        assert_eq!(
+            ran.json()["verdict"],
+            verdict,
+            "{method} {target}: {}",
+            ran.stdout
+        );
+    }
+    for (setting, says) in [
+        (
+            r#"policy.allow=["Network(api.github.com: GET repos)"]"#,
+            "does not begin with a slash",
+        ),
+        (
+            r#"policy.deny=["Network(api.github.com: /x)"]"#,
+            "is not a method and a path",
+        ),
+    ] {
+        let ran = lab.run(&["policy", "check", "-c", setting]);
+        assert_ne!(ran.code, 0, "{setting}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains(says), "{setting}: {said}");
+    }
+}

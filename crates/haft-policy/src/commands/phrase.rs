@@ -40,7 +40,10 @@ pub(crate) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Run { jailed: true, .. } => format!("running {value}"),
         Effect::Run { jailed: false, .. } => format!("running {value} without the jail"),
         Effect::Apply { .. } => format!("applying what {value} changed"),
-        Effect::Connect { .. } => format!("connecting to {value}"),
+        Effect::Connect { .. } => match effect.method_shown() {
+            Some(method) => format!("sending {} to {value}", clip(method)),
+            None => format!("connecting to {value}"),
+        },
         Effect::Sign { by, .. } => format!("using a login for {value} ({})", clip(by)),
         Effect::Remember { .. } => format!("writing to the memory {value}"),
         Effect::Question => "asking the user".to_owned(),
@@ -86,7 +89,10 @@ pub(crate) fn aim(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Run { jailed: true, .. } => format!("to run {value}"),
         Effect::Run { jailed: false, .. } => format!("to run {value} without the jail"),
         Effect::Apply { .. } => format!("to apply what {value} changed"),
-        Effect::Connect { .. } => format!("to connect to {value}"),
+        Effect::Connect { .. } => match effect.method_shown() {
+            Some(method) => format!("to send {} to {value}", clip(method)),
+            None => format!("to connect to {value}"),
+        },
         Effect::Sign { by, .. } => format!("to use a login for {value} ({})", clip(by)),
         Effect::Remember { .. } => format!("to write to the memory {value}"),
         Effect::Question => "to ask the user".to_owned(),

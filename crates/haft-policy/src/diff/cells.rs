@@ -5,8 +5,9 @@
 
 use super::path_language::PathReading;
 use crate::places::PolicyContext;
+use crate::rules::argument_pattern::ParamPattern;
 use crate::rules::network_pattern::NetworkPattern;
-use crate::rules::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use crate::rules::pattern::{CommandPattern, DomainPattern};
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier, parameters};
 use crate::rules::sign_pattern::SignPattern;
 use haft_files::paths::PathPattern;
@@ -179,6 +180,9 @@ pub(super) struct Cell<'r> {
     pub(super) classes: ClassMask,
     pub(super) tools: Tools<'r>,
     pub(super) value: Value<'r>,
+    /// Whether the rule covers only some of what the cell says: some requests to a host, or calls of which other arguments must fit, too.
+    /// What others say of such a cell holds for the rule; what the cell says of others does not.
+    pub(super) is_partial: bool,
 }
 
 /// Returns what a rule covers. `names_secrets` says whether it opens the secrets that its pattern matches.
@@ -241,11 +245,17 @@ impl<'r> CellList<'r> {
         if classes == 0 {
             return;
         }
+        let is_partial = match &self.rule.specifier {
+            Specifier::Network(pattern) => pattern.judges_requests(),
+            Specifier::Param(pattern) => pattern.arguments().len() > 1,
+            _ => false,
+        };
         self.cells.extend(kinds.iter().map(|kind| Cell {
             kind: *kind,
             classes,
             tools: tools.clone(),
             value,
+            is_partial,
         }));
     }
 
@@ -315,7 +325,10 @@ impl<'r> CellList<'r> {
                 }
             }
             Specifier::Param(pattern) => {
-                let value = Value::Param(pattern);
+                let Some(first) = pattern.arguments().first() else {
+                    return;
+                };
+                let value = Value::Param(first);
                 self.add(&calls, ALL_CLASSES, value);
                 self.add(&[Kind::Run], ALL_CLASSES, value);
                 // The tool of a server states no command: for it, every call that a rule on an argument allows is one that its name does.
@@ -391,12 +404,16 @@ impl<'r> CellList<'r> {
                 self.add(&Kind::CHANGES, ALL_CLASSES, above);
             }
             Specifier::Param(pattern) => {
-                self.add(&Kind::OF_CALLS, ALL_CLASSES, Value::Param(pattern));
+                let Some(first) = pattern.arguments().first() else {
+                    return;
+                };
+                self.add(&Kind::OF_CALLS, ALL_CLASSES, Value::Param(first));
                 let runs = [Kind::Run, Kind::OtherRun];
-                self.add(&runs, ALL_CLASSES, Value::Param(pattern));
-                let first = pattern.path.split('.').next().unwrap_or_default();
-                let misread = ToolClass::ALL.into_iter();
-                let misread = misread.filter(|class| !parameters(*class).contains(&first));
+                self.add(&runs, ALL_CLASSES, Value::Param(first));
+                let misread = ToolClass::ALL.into_iter().filter(|class| {
+                    let known = parameters(*class);
+                    !pattern.names().all(|name| known.contains(&name))
+                });
                 self.misread(misread.fold(0, |all, class| all | bit(class)));
             }
             Specifier::Nothing => self.misread(CLASSES),

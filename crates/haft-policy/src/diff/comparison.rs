@@ -353,6 +353,9 @@ impl<'r> Comparison<'r> {
         cell: &Cell<'_>,
         texts: Vec<String>,
     ) -> RuleDifference {
+        if cell.is_partial {
+            return of_a_part(change, rule, cell);
+        }
         let argument = match aspect_of(cell) {
             Aspect::Argument(path) => Some(path),
             Aspect::Value => None,
@@ -396,6 +399,18 @@ fn of_several_commands(rule: &Rule) -> RuleDifference {
     }
 }
 
+/// Returns the difference of a rule that covers only some of a cell: an example of the cell need not be one of the rule.
+fn of_a_part(change: VerdictChange, rule: &Rule, cell: &Cell<'_>) -> RuleDifference {
+    let what = match cell.value {
+        Value::Network(..) => "requests that it names",
+        _ => "calls with all of these arguments",
+    };
+    RuleDifference {
+        what: Some(what.to_owned()),
+        ..plain(change, rule)
+    }
+}
+
 /// Returns a difference without an example.
 pub(super) fn plain(change: VerdictChange, rule: &Rule) -> RuleDifference {
     RuleDifference {
@@ -415,7 +430,7 @@ pub(super) fn plain(change: VerdictChange, rule: &Rule) -> RuleDifference {
 
 fn aspect_of<'r>(cell: &Cell<'r>) -> Aspect<'r> {
     match cell.value {
-        Value::Param(pattern) => Aspect::Argument(&pattern.path),
+        Value::Param(pattern) => Aspect::Argument(pattern.path()),
         _ => Aspect::Value,
     }
 }

@@ -94,9 +94,10 @@ impl<'r> Language<'r> {
     /// Adds the effects of a cell of this kind.
     pub(super) fn add(&mut self, cell: &Cell<'r>) {
         let covers = match (self.aspect, cell.value) {
+            _ if cell.is_partial && !self.exact => false,
             (Aspect::Value, Value::Param(_)) => false,
             (Aspect::Value, _) | (Aspect::Argument(_), Value::All) => true,
-            (Aspect::Argument(path), Value::Param(pattern)) => *pattern.path == *path,
+            (Aspect::Argument(path), Value::Param(pattern)) => pattern.path() == path,
             (Aspect::Argument(_), _) => false,
         };
         if !covers {
@@ -184,7 +185,7 @@ impl<'r> Language<'r> {
             Value::Domain(pattern, list) => self.hosts().domain(start, pattern, list),
             Value::Network(pattern, list) => self.hosts().network(start, pattern, list),
             Value::Sign(pattern, list) => self.hosts().sign(start, pattern, list),
-            Value::Param(pattern) => self.glob(start, &pattern.value),
+            Value::Param(pattern) => self.glob(start, pattern.value()),
         }
     }
 

@@ -143,6 +143,7 @@ fn effects(pattern: &NetworkPattern, place: &str, spec: &ToolSpec) -> Option<Vec
         url: url.clone(),
         host: host.clone(),
         leads_to: leads_to.clone(),
+        method: None,
     };
     Some(each.map(effect).collect())
 }

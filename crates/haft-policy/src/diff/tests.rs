@@ -329,6 +329,56 @@ fn stricter_changes_are_named_and_are_not_looser() {
     );
 }
 
+/// A rule for some requests, or for several arguments, is never taken for one that covers all of them.
+#[test]
+fn rules_on_requests_and_on_several_arguments_cover_only_what_the_same_rule_does() {
+    let reading = "Network(a.b: GET /repos/**)";
+    let all = "Network(a.b)";
+    let both = "s.t(repo: acme/*, kind: bug)";
+    let one = "s.t(repo: acme/*)";
+    for (old, new, expect) in [
+        (allow(&[]), allow(&[reading]), "newly allowed"),
+        (allow(&[reading]), allow(&[all]), "newly allowed"),
+        (allow(&[all]), allow(&[reading]), ""),
+        (allow(&[reading]), allow(&[reading]), ""),
+        (
+            allow(&[reading]),
+            allow(&["Network(a.b: * /**)"]),
+            "newly allowed",
+        ),
+        (
+            allow(&[]),
+            allow(&["WebFetch(domain:a.b: GET /x)"]),
+            "newly allowed",
+        ),
+        (deny(&[reading]), deny(&[]), "no longer denied"),
+        (deny(&[all]), deny(&[reading]), "no longer denied"),
+        (deny(&[reading]), deny(&[all]), ""),
+        (ask(&[reading]), ask(&[]), "no longer asked about by a rule"),
+        (allow(&[]), allow(&[both]), "newly allowed"),
+        (allow(&[both]), allow(&[one]), "newly allowed"),
+        (allow(&[one]), allow(&[both]), ""),
+        (
+            allow(&[both]),
+            allow(&["s.t(repo: acme/*, kind: *)"]),
+            "newly allowed",
+        ),
+        (deny(&[both]), deny(&[]), "no longer denied"),
+        (deny(&[one]), deny(&[both]), "no longer denied"),
+        (deny(&[both]), deny(&[one]), ""),
+    ] {
+        let found = differences(old, new);
+        let looser: Vec<String> = found
+            .iter()
+            .filter(|one| one.change.is_looser())
+            .map(|one| one.change.to_string())
+            .collect();
+        let shown = format!("{old:?} {new:?} {found:?}");
+        assert_eq!(looser.is_empty(), expect.is_empty(), "{shown}");
+        assert!(looser.iter().all(|change| change == expect), "{shown}");
+    }
+}
+
 #[test]
 fn patterns_of_absurd_size_are_compared_within_bounds() {
     let stars = "*".repeat(1_000);

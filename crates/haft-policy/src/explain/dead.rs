@@ -130,6 +130,7 @@ impl Policy {
             (Specifier::Domain(wide), Specifier::Domain(narrow)) => wide.covers(narrow),
             (Specifier::Network(wide), Specifier::Network(narrow)) => wide.covers(narrow),
             (Specifier::Sign(wide), Specifier::Sign(narrow)) => wide.covers(narrow),
+            (Specifier::Param(wide), Specifier::Param(narrow)) => wide.covers(narrow),
             _ => false,
         }
     }

@@ -4,7 +4,8 @@ use crate::classes::Classes;
 use crate::guards::{Guard, MinimumVerdict};
 use crate::judged_call::JudgedCall;
 use crate::places::PolicyContext;
-use crate::rules::rule::{RuleList, Selector, Specifier};
+use crate::rules::argument_pattern::ArgumentPattern;
+use crate::rules::rule::{RuleList, Selector, Specifier, split_requests};
 use crate::rules::{RuleText, read};
 use haft_files::secret_names::SecretNames;
 pub use haft_types::permission::PROPOSED_RULE;
@@ -74,14 +75,12 @@ pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> 
         Specifier::Command(_) => commands::refuse(text_in_parentheses(rule)),
         Specifier::Path(pattern) => paths::refuse(pattern, secrets),
         Specifier::Domain(_) | Specifier::Network(_) => {
-            let inner = text_in_parentheses(rule);
-            hosts::refuse(inner.strip_prefix("domain:").unwrap_or(inner))
+            let (place, _) = split_requests(text_in_parentheses(rule));
+            hosts::refuse(place.strip_prefix("domain:").unwrap_or(place))
         }
         Specifier::Sign(pattern) => (!pattern.is_exact())
             .then(|| "it covers the logins of several hosts: name one".to_owned()),
-        Specifier::Param(pattern) => {
-            refuse_parameter(&read.selector, &pattern.path, text_in_parentheses(rule))
-        }
+        Specifier::Param(pattern) => refuse_parameter(&read.selector, pattern),
     }
 }
 
@@ -94,19 +93,19 @@ fn text_in_parentheses(rule: &str) -> &str {
         .trim()
 }
 
-/// Refuses a rule on one argument, except for a server's tool, of which nothing but the arguments is known.
-fn refuse_parameter(selector: &Selector, name: &str, inner: &str) -> Option<String> {
+/// Refuses a rule on arguments, except for a server's tool, of which nothing but the arguments is known.
+fn refuse_parameter(selector: &Selector, pattern: &ArgumentPattern) -> Option<String> {
     let of_server = |name: &str| name.contains('.');
     let named =
         matches!(selector, Selector::Named(names) if names.iter().all(|name| of_server(name)));
     if !named {
+        let names: Vec<&str> = pattern.names().collect();
         return Some(format!(
-            "it would cover every call with that {name}, whatever the call does: name the path, the command or the host"
+            "it would cover every call with that {}, whatever the call does: name the path, the command or the host",
+            names.join(" and ")
         ));
     }
-    let value = inner.split_once(':').map(|(_, value)| value);
-    let exact = value.is_some_and(|value| !value.contains('*'));
-    (!exact).then(|| "its value is not exact".to_owned())
+    (!pattern.is_exact()).then(|| "its value is not exact".to_owned())
 }
 
 /// Says what a rule covers where its text shows less: the ports of a host, all calls with a given argument.
@@ -119,11 +118,13 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
     let tool = rule.split('(').next().unwrap_or_default().trim();
     match &read.specifier {
         Specifier::Param(pattern) => {
-            let inner = text_in_parentheses(rule);
-            let value = inner.split_once(':').map_or("", |(_, value)| value.trim());
-            let name = &pattern.path;
+            let each = pattern.stated();
+            let each: Vec<String> = each
+                .map(|(name, value)| format!("{name} is {value}"))
+                .collect();
+            let each = each.join(" and ");
             Some(format!(
-                "covers every call of {tool} whose {name} is {value}, whatever its other arguments are"
+                "covers every call of {tool} whose {each}, whatever its other arguments are"
             ))
         }
         Specifier::Domain(_) => {
@@ -140,7 +141,16 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
             } else {
                 "in every call"
             };
-            Some(format!("covers {ports}, {who}"))
+            Some(if pattern.judges_requests() {
+                let query = if text_in_parentheses(rule).contains('?') {
+                    "whatever they send with it"
+                } else {
+                    "whatever their query is and whatever they send with it"
+                };
+                format!("covers these requests at {ports}, {who}, {query}")
+            } else {
+                format!("covers {ports}, {who}")
+            })
         }
         Specifier::Sign(_) => Some("lets every command act there as you".to_owned()),
         Specifier::Command(_) | Specifier::Path(_) | Specifier::All | Specifier::Nothing => None,

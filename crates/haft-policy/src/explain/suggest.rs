@@ -10,7 +10,8 @@ use crate::judge::{VerdictSource, judge_by_profile, own_permission};
 use crate::judged_call::JudgedCall;
 use crate::profile::Profile;
 use crate::rules::RuleText;
-use crate::rules::network_pattern::{port_of, rule_for, unusual_port, with_bundles};
+use crate::rules::network_pattern::{place_for, port_of, rule_for, unusual_port, with_bundles};
+use crate::rules::request_pattern::target::RequestTarget;
 use crate::rules::rule::expose_rule;
 use crate::rules::sign_pattern;
 use haft_files::glob::escape;
@@ -105,7 +106,10 @@ impl Policy {
             if allowed {
                 continue;
             }
-            let Some(found) = covering_rules(call, &permission.effect) else {
+            let found = self
+                .request_rules(call, &permission.effect)
+                .or_else(|| covering_rules(call, &permission.effect));
+            let Some(found) = found else {
                 return Vec::new();
             };
             for rule in found {
@@ -118,6 +122,40 @@ impl Policy {
             }
         }
         with_bundles(&rules)
+    }
+}
+
+impl Policy {
+    /// Returns the rule for exactly this request, if the requests of the host are judged; none if no rule can name it.
+    fn request_rules(&self, call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
+        let Effect::Connect {
+            url,
+            host,
+            method: Some(method),
+            leads_to,
+        } = effect
+        else {
+            return None;
+        };
+        let port = port_of(url);
+        let place = if call.spec.class == Some(ToolClass::Network) {
+            format!("Network({}", place_for(host, port, leads_to))
+        } else {
+            self.rule_on_requests(ToolClass::WebFetch, host, port)?;
+            let port = unusual_port(url).map_or_else(String::new, |port| format!(":{port}"));
+            format!("WebFetch(domain:{}{port}", escape(host))
+        };
+        let (_, rest) = url.split_once("://")?;
+        let target = rest.find('/').map_or("/", |at| &rest[at..]);
+        let Ok(target) = RequestTarget::parse(target) else {
+            return Some(Vec::new());
+        };
+        let query = target.query().map(|query| format!("?{}", escape(query)));
+        Some(vec![format!(
+            "{place}: {method} {}{})",
+            escape(target.path()),
+            query.unwrap_or_default()
+        )])
     }
 }
 
@@ -176,6 +214,7 @@ fn covering_rules(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>>
             url,
             host,
             leads_to,
+            ..
         } if call.spec.class == Some(ToolClass::Network) => {
             Some(vec![rule_for(host, port_of(url), leads_to)])
         }

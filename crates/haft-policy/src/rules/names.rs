@@ -85,10 +85,11 @@ impl<'a> ToolNameSet<'a> {
                 };
                 let named =
                     |spec: &&Arc<ToolSpec>| names.iter().any(|name| **name == *spec.name.as_str());
-                let mut specs = self.tools.iter().filter(named).map(|spec| &**spec);
-                let first = pattern.path.split('.').next().unwrap_or_default();
-                let spec = specs.find(|spec| !may_have(spec, first))?;
-                Some((first.to_owned(), Some(spec)))
+                let specs = || self.tools.iter().filter(named).map(|spec| &**spec);
+                pattern.names().find_map(|name| {
+                    let spec = specs().find(|spec| !may_have(spec, name))?;
+                    Some((name.to_owned(), Some(spec)))
+                })
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::address::{check_host, socket_path};
 use crate::commands::parts::CommandLine;
 use crate::network_bundle::{BUNDLES, NetworkBundle};
 use crate::rules::pattern::DomainPattern;
+use crate::rules::request_pattern::{RequestPattern, RequestView};
 
 /// The ports that an allow rule covers if it names a host without port.
 const DEFAULT_PORTS: [u16; 2] = [80, 443];
@@ -71,6 +72,18 @@ pub(crate) struct NetworkPattern {
     opens_private: bool,
     /// The socket, as hosts are written.
     socket: Option<Box<str>>,
+    /// The requests there that it covers; `None` for all, and for all else that a connection carries.
+    request: Option<RequestPattern>,
+}
+
+/// A connection, or a request on one, as a rule is compared with it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConnectionView<'a> {
+    /// The host in its canonical form.
+    pub(crate) host: &'a str,
+    pub(crate) port: Option<u16>,
+    /// The request, if it is known.
+    pub(crate) request: Option<&'a RequestView<'a>>,
 }
 
 impl NetworkPattern {
@@ -84,6 +97,7 @@ impl NetworkPattern {
                 port: None,
                 opens_private: false,
                 socket: None,
+                request: None,
             });
         }
         if socket_path(text).is_some() {
@@ -92,6 +106,7 @@ impl NetworkPattern {
                 port: None,
                 opens_private: true,
                 socket: Some(text.into()),
+                request: None,
             });
         }
         if let Some(place) = text.strip_prefix(PRIVATE_PREFIX) {
@@ -117,11 +132,48 @@ impl NetworkPattern {
             hosts: [pattern].into(),
             port,
             socket: None,
+            request: None,
         })
     }
 
-    /// Whether an allow rule covers a connection.
-    pub(crate) fn allows(&self, host: &str, port: Option<u16>) -> bool {
+    /// Limits it to these requests; `None` for a socket, on which no request is known.
+    pub(crate) fn with_request(self, request: RequestPattern) -> Option<Self> {
+        self.socket.is_none().then_some(Self {
+            request: Some(request),
+            ..self
+        })
+    }
+
+    /// Whether it covers some requests of its hosts and not others.
+    pub(crate) fn judges_requests(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// Whether it names a port.
+    pub(crate) fn has_port(&self) -> bool {
+        self.port.is_some()
+    }
+
+    /// Whether an allow rule covers a connection or a request on one.
+    pub(crate) fn allows(&self, at: ConnectionView<'_>) -> bool {
+        let of_request = || match &self.request {
+            Some(own) => own.allows(at.request),
+            None => true,
+        };
+        self.allows_at(at.host, at.port) && of_request()
+    }
+
+    /// Whether a deny or ask rule covers a connection or a request on one: at every port if it names none.
+    pub(crate) fn forbids(&self, at: ConnectionView<'_>) -> bool {
+        let of_request = || match &self.request {
+            Some(own) => own.forbids(at.request),
+            None => true,
+        };
+        self.forbids_at(at.host, at.port) && of_request()
+    }
+
+    /// Whether an allow rule names this place, with the host in its canonical form.
+    pub(crate) fn allows_at(&self, host: &str, port: Option<u16>) -> bool {
         if self.socket.is_some() {
             return self.is_socket(host);
         }
@@ -132,8 +184,8 @@ impl NetworkPattern {
         fits && self.names(host)
     }
 
-    /// Whether a deny or ask rule covers a connection: at every port if it names none.
-    pub(crate) fn forbids(&self, host: &str, port: Option<u16>) -> bool {
+    /// Whether a deny or ask rule names this place, with the host in its canonical form.
+    pub(crate) fn forbids_at(&self, host: &str, port: Option<u16>) -> bool {
         if self.socket.is_some() {
             return self.is_socket(host);
         }
@@ -153,7 +205,13 @@ impl NetworkPattern {
             return self.socket == other.socket;
         }
         let names = |host: &DomainPattern| self.hosts.iter().any(|own| own.covers(host));
-        (self.port.is_none() || self.port == other.port) && other.hosts.iter().all(names)
+        let requests = match (&self.request, &other.request) {
+            (None, _) => true,
+            (Some(wide), Some(narrow)) => wide.covers(narrow),
+            (Some(_), None) => false,
+        };
+        let at_port = self.port.is_none() || self.port == other.port;
+        at_port && requests && other.hosts.iter().all(names)
     }
 
     /// Whether it names one host and one port.
@@ -190,7 +248,8 @@ impl NetworkPattern {
     }
 
     fn names(&self, host: &str) -> bool {
-        self.hosts.iter().any(|pattern| pattern.matches(host))
+        let mut hosts = self.hosts.iter();
+        hosts.any(|pattern| pattern.matches_canonical(host))
     }
 }
 
@@ -225,13 +284,18 @@ pub(crate) fn unusual_port(url: &str) -> Option<u16> {
 
 /// Returns the rule that allows a connection to this host and port, and to the private addresses in `leads_to`.
 pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> String {
+    format!("Network({})", place_for(host, port, leads_to))
+}
+
+/// Returns how a rule names this host and port, and the private addresses in `leads_to`.
+pub(crate) fn place_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> String {
     let private = check_host(host).is_err();
     match port {
-        _ if socket_path(host).is_some() => format!("Network({host})"),
-        Some(port) if private => format!("Network({host}:{port})"),
-        Some(port) if !leads_to.is_empty() => format!("Network({PRIVATE_PREFIX}{host}:{port})"),
-        Some(port) if !DEFAULT_PORTS.contains(&port) => format!("Network({host}:{port})"),
-        _ => format!("Network({host})"),
+        _ if socket_path(host).is_some() => host.to_owned(),
+        Some(port) if private => format!("{host}:{port}"),
+        Some(port) if !leads_to.is_empty() => format!("{PRIVATE_PREFIX}{host}:{port}"),
+        Some(port) if !DEFAULT_PORTS.contains(&port) => format!("{host}:{port}"),
+        _ => host.to_owned(),
     }
 }
 
@@ -239,6 +303,7 @@ pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> St
 mod tests {
     use super::{BUNDLES, NetworkBundle, NetworkPattern, port_of, rule_for, with_bundles};
     use crate::commands::parts::CommandLine;
+    use crate::rules::pattern::canonical_host;
 
     #[test]
     fn hosts_ports_and_bundles_are_read() {
@@ -274,12 +339,12 @@ mod tests {
         ] {
             let pattern = NetworkPattern::parse(text).unwrap();
             assert_eq!(
-                pattern.allows(host, Some(port)),
+                pattern.allows_at(&canonical_host(host), Some(port)),
                 allows,
                 "{text} {host}:{port}"
             );
             assert_eq!(
-                pattern.forbids(host, Some(port)),
+                pattern.forbids_at(&canonical_host(host), Some(port)),
                 forbids,
                 "{text} {host}:{port}"
             );
@@ -318,7 +383,7 @@ mod tests {
             assert!(
                 NetworkPattern::parse(inner)
                     .unwrap()
-                    .allows(host, Some(port)),
+                    .allows_at(host, Some(port)),
                 "{rule}"
             );
         }

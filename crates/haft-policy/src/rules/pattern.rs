@@ -1,8 +1,6 @@
-//! The parts of a rule in parentheses: patterns for commands, domains and parameters.
+//! The parts of a rule in parentheses: patterns for commands and domains.
 
 use std::net::{IpAddr, Ipv4Addr};
-
-use serde_json::Value;
 
 use crate::rules::view::CommandView;
 use crate::rules::words::{PlainWordsError, join_pieces, pattern_words};
@@ -162,30 +160,34 @@ impl DomainPattern {
     }
 
     pub(crate) fn matches(&self, host: &str) -> bool {
-        let host = canonical_host(host);
-        let parts: Vec<&str> = if host.starts_with('[') {
-            vec![&host]
-        } else {
-            host.split('.').collect()
+        self.matches_canonical(&canonical_host(host))
+    }
+
+    /// Whether it matches a host in its canonical form.
+    pub(crate) fn matches_canonical(&self, host: &str) -> bool {
+        let mut rest = Some(host);
+        let mut last = || {
+            let text = rest?;
+            match text.rsplit_once('.') {
+                Some((before, last)) if !text.starts_with('[') => {
+                    rest = Some(before);
+                    Some(last)
+                }
+                _ => {
+                    rest = None;
+                    Some(text)
+                }
+            }
         };
-        let extra = parts.len().checked_sub(self.labels.len());
-        let fits = match extra {
-            Some(0) => !self.below,
-            Some(_) => self.below,
-            None => false,
-        };
-        fits && self
-            .labels
-            .iter()
-            .rev()
-            .zip(parts.iter().rev())
-            .all(|(label, part)| label.matches(part))
+        let mut labels = self.labels.iter().rev();
+        labels.all(|label| last().is_some_and(|part| label.matches(part)))
+            && last().is_some() == self.below
     }
 }
 
 /// Returns a host in the canonical form for comparison: lower case, without the final dot; an address without redundant zeros and
 /// brackets, an IPv4-mapped IPv6 address as IPv4.
-fn canonical_host(host: &str) -> String {
+pub(crate) fn canonical_host(host: &str) -> String {
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let inner = host
         .strip_prefix('[')
@@ -208,63 +210,4 @@ fn ends_in_a_number(host: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
     !last.is_empty()
         && (digits(last) || hex.is_some_and(|hex| hex.bytes().all(|b| b.is_ascii_hexdigit())))
-}
-
-/// A pattern for one scalar argument, named by its dotted path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ParamPattern {
-    pub(crate) path: Box<str>,
-    pub(crate) value: Glob,
-}
-
-impl ParamPattern {
-    /// Parses `name:value`; `None` without a name before a colon.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (path, value) = text.split_once(':')?;
-        let path = path.trim();
-        let fine = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$');
-        if path.is_empty() || !path.chars().all(fine) {
-            return None;
-        }
-        Some(Self {
-            path: path.into(),
-            value: Glob::parse(value.trim()),
-        })
-    }
-
-    /// Whether the argument at that path is a scalar that matches. A number in the path is an index of an array.
-    pub(crate) fn matches(&self, arguments: &Value) -> bool {
-        let mut value = arguments;
-        if let Some(whole) = arguments.get(&*self.path) {
-            return self.fits(whole);
-        }
-        for name in self.path.split('.') {
-            let next = match value {
-                Value::Array(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
-                other => other.get(name),
-            };
-            match next {
-                Some(inner) => value = inner,
-                None => return false,
-            }
-        }
-        self.fits(value)
-    }
-
-    fn fits(&self, value: &Value) -> bool {
-        match value {
-            Value::String(text) => self.value.matches(text),
-            Value::Bool(_) | Value::Number(_) | Value::Null => {
-                self.value.matches(&value.to_string())
-            }
-            Value::Array(_) | Value::Object(_) => false,
-        }
-    }
-
-    /// Whether it matches an example `name:value`, taking the value as a string.
-    pub(crate) fn matches_example(&self, example: &str) -> bool {
-        example.split_once(':').is_some_and(|(name, value)| {
-            name.trim() == &*self.path && self.value.matches(value.trim())
-        })
-    }
 }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::places::PolicyContext;
+use crate::rules::argument_pattern::ArgumentPattern;
 use crate::rules::network_pattern::NetworkPattern;
-use crate::rules::pattern::{CommandPattern, DomainPattern, ParamPattern};
+use crate::rules::pattern::{CommandPattern, DomainPattern};
+use crate::rules::request_pattern::{self, RequestPattern};
 use crate::rules::sign_pattern::SignPattern;
 use crate::rules::words::PlainWordsError;
 use haft_files::glob::Glob;
@@ -144,7 +146,7 @@ pub(crate) enum Specifier {
     Domain(DomainPattern),
     Network(NetworkPattern),
     Sign(SignPattern),
-    Param(ParamPattern),
+    Param(ArgumentPattern),
     /// Nothing: such a rule can never match.
     Nothing,
 }
@@ -195,6 +197,11 @@ impl Rule {
             matches!(&self.specifier, Specifier::Network(pattern) if pattern.opens_private());
         named && self.list != RuleList::Deny
     }
+
+    /// Whether it covers some requests of a host and not others.
+    pub(crate) fn judges_requests(&self) -> bool {
+        matches!(&self.specifier, Specifier::Network(pattern) if pattern.judges_requests())
+    }
 }
 
 /// The name in rules of opening a port of a command to this machine, and the tool that does it.
@@ -212,7 +219,7 @@ fn of_port(selector: Selector, port: &str) -> RuleParts {
         .parse::<u16>()
         .is_ok_and(|number| number.to_string() == port);
     let pattern = is_port
-        .then(|| ParamPattern::parse(&format!("port:{port}")))
+        .then(|| ArgumentPattern::parse(&format!("port:{port}")))
         .flatten();
     if let Some(pattern) = pattern {
         return (selector, Specifier::Param(pattern), None);
@@ -404,7 +411,16 @@ fn parse_standard_tool(
 ) -> SpecifierResult {
     let name = inner.split(':').next().unwrap_or_default();
     if inner.contains(':') && parameters(class).contains(&name) {
-        return Ok(parse_parameter(tool, inner));
+        let read = parse_parameter(tool, inner);
+        let covered = |name: &&str| covered_parameters(class).contains(name);
+        if let Ok(Specifier::Param(pattern)) = &read
+            && let Some(name) = pattern.names().find(covered)
+        {
+            let why = format!("{tool} rules do not support the parameter {name}");
+            let form = format!("a rule with {name} alone, as {}(…)", class.as_str());
+            return Ok(Err(never(why, &form)));
+        }
+        return Ok(read);
     }
     parse_class(class, tool, inner, at)
 }
@@ -437,16 +453,54 @@ fn forms_of_parts(tool: &str, line: &str) -> String {
     rules.join(" and ")
 }
 
+/// Splits a place and the requests there, which a colon and a blank separate: `example.com:8443: GET /x`.
+pub(crate) fn split_requests(inner: &str) -> (&str, Option<&str>) {
+    let blank = |(at, _): &(usize, &str)| inner[at + 1..].starts_with(char::is_whitespace);
+    match inner.match_indices(':').find(blank) {
+        Some((at, _)) => (&inner[..at], Some(&inner[at + 1..])),
+        None => (inner, None),
+    }
+}
+
+/// Limits a rule for a place to requests there.
+fn limit(
+    tool: &str,
+    place: NetworkPattern,
+    requests: Option<&str>,
+) -> Result<Specifier, NeverMatchReason> {
+    let Some(requests) = requests else {
+        return Ok(Specifier::Network(place));
+    };
+    let form = format!("{tool}(HOST: {})", request_pattern::FORM);
+    let read = RequestPattern::parse(requests).map_err(|why| never(why, &form))?;
+    let none = || {
+        let why = "what passes a socket is not judged by method and path";
+        never(why, &format!("{tool}(unix:/run/x.sock)"))
+    };
+    place
+        .with_request(read)
+        .map(Specifier::Network)
+        .ok_or_else(none)
+}
+
 fn parse_domain(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
-    let form = format!("{tool}(domain:example.com) or {tool}(domain:*.example.com)");
+    let form = format!(
+        "{tool}(domain:example.com), {tool}(domain:*.example.com) or {tool}(domain:example.com: GET /docs/**)"
+    );
     let Some(domain) = inner.strip_prefix("domain:") else {
         return Err(never("it names no domain", &form));
     };
+    let (domain, requests) = split_requests(domain);
     // With a port, the rule covers exactly that host and port.
-    if domain.contains(':')
-        && let Some(place) = NetworkPattern::host_and_port(domain).filter(NetworkPattern::is_exact)
-    {
-        return Ok(Specifier::Network(place));
+    if domain.contains(':') || requests.is_some() {
+        let fits =
+            |place: &NetworkPattern| place.is_exact() || requests.is_some() && !place.has_port();
+        if let Some(place) = NetworkPattern::host_and_port(domain).filter(fits) {
+            return limit(tool, place, requests);
+        }
+    }
+    if requests.is_some() {
+        return Err(never(no_host(domain, "is not a host"), &form));
     }
     DomainPattern::parse(domain)
         .map(Specifier::Domain)
@@ -464,11 +518,16 @@ fn no_host(text: &str, why: &str) -> String {
 
 fn parse_network(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
     let form = format!(
-        "{tool}(example.com), {tool}(*.example.com:8443), {tool}(private:example.com:443), {tool}(unix:/run/x.sock) or {tool}(npm)"
+        "{tool}(example.com), {tool}(*.example.com:8443), {tool}(private:example.com:443), {tool}(unix:/run/x.sock), {tool}(npm) or \
+         {tool}(example.com: GET /docs/**)"
     );
-    NetworkPattern::parse(inner)
-        .map(Specifier::Network)
-        .ok_or_else(|| never(no_host(inner, "is neither a host nor a bundle"), &form))
+    let (place, requests) = split_requests(inner);
+    let none = || never(no_host(inner, "is neither a host nor a bundle"), &form);
+    limit(
+        tool,
+        NetworkPattern::parse(place).ok_or_else(none)?,
+        requests,
+    )
 }
 
 fn parse_sign(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
@@ -501,10 +560,13 @@ fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> SpecifierResult {
 }
 
 fn parse_parameter(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
-    ParamPattern::parse(inner)
+    ArgumentPattern::parse(inner)
         .map(Specifier::Param)
         .ok_or_else(|| {
             let why = format!("a rule for {tool} must name a parameter");
-            never(why, &format!("{tool}(parameter:value)"))
+            never(
+                why,
+                &format!("{tool}(parameter:value) or {tool}(one: value, other: value)"),
+            )
         })
 }

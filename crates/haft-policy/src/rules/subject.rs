@@ -9,7 +9,9 @@ use crate::commands::remembered::parse_line;
 use crate::commands::risk::sets_variables;
 use crate::judged_call::JudgedCall;
 use crate::places::PolicyContext;
-use crate::rules::network_pattern::{port_of, unusual_port};
+use crate::rules::network_pattern::{ConnectionView, NetworkPattern, port_of, unusual_port};
+use crate::rules::pattern::canonical_host;
+use crate::rules::request_pattern::RequestView;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier, parameters};
 use crate::rules::view::{CommandView, CoverageKind};
 use haft_files::paths::{PathPattern, PathView, clean};
@@ -30,6 +32,9 @@ pub(crate) struct Subject<'a> {
     paths: OnceCell<Vec<PathView<'a>>>,
     command: OnceCell<CommandView>,
     folders: OnceCell<RunFolders>,
+    request: OnceCell<Option<RequestView<'a>>>,
+    /// The host in the form in which rules compare it.
+    canonical: OnceCell<String>,
 }
 
 /// Which of a claim's two paths an allow rule checks; deny and ask check both.
@@ -68,6 +73,8 @@ impl<'a> Subject<'a> {
             paths: OnceCell::new(),
             command: OnceCell::new(),
             folders: OnceCell::new(),
+            request: OnceCell::new(),
+            canonical: OnceCell::new(),
         }
     }
 
@@ -178,11 +185,13 @@ impl<'a> Subject<'a> {
             Specifier::Domain(pattern) => {
                 self.host().is_some_and(|host| pattern.matches(host)) && !self.has_unusual_port()
             }
-            Specifier::Network(pattern) => self
-                .address()
-                .is_some_and(|(host, port)| pattern.allows(host, port)),
+            Specifier::Network(pattern) => {
+                self.connection(pattern)
+                    .is_some_and(|at| pattern.allows(at))
+                    && (pattern.has_port() || !self.has_unusual_port())
+            }
             Specifier::Sign(pattern) => self.purpose().is_some_and(|one| pattern.allows(one)),
-            Specifier::Param(pattern) => pattern.matches(self.call.value()),
+            Specifier::Param(pattern) => pattern.allows(self.call.value()),
             Specifier::Nothing => false,
         }
     }
@@ -208,11 +217,11 @@ impl<'a> Subject<'a> {
             }
             Specifier::Domain(pattern) => self.host().is_some_and(|host| pattern.matches(host)),
             Specifier::Network(pattern) => self
-                .address()
-                .is_some_and(|(host, port)| pattern.forbids(host, port)),
+                .connection(pattern)
+                .is_some_and(|at| pattern.forbids(at)),
             Specifier::Sign(pattern) => self.purpose().is_some_and(|one| pattern.forbids(one)),
             Specifier::Param(pattern) => {
-                pattern.matches(self.call.value()) || self.is_misread(rule)
+                pattern.forbids(self.call.value()) || self.is_misread(rule)
             }
             Specifier::Nothing => self.is_misread(rule),
         }
@@ -226,8 +235,8 @@ impl<'a> Subject<'a> {
         };
         let plain = match &rule.specifier {
             Specifier::Param(pattern) => {
-                let first = pattern.path.split('.').next().unwrap_or_default();
-                parameters(class).contains(&first)
+                let mut names = pattern.names();
+                names.all(|name| parameters(class).contains(&name))
             }
             _ => false,
         };
@@ -264,12 +273,27 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Returns the host and port of a command's connection.
-    fn address(&self) -> Option<(&'a str, Option<u16>)> {
-        match self.effect {
-            Effect::Connect { url, host, .. } => Some((host, port_of(url))),
-            _ => None,
-        }
+    /// Returns the connection as a rule with this pattern is compared with it: with the request only where the rule judges requests.
+    fn connection(&self, pattern: &NetworkPattern) -> Option<ConnectionView<'_>> {
+        let Effect::Connect {
+            url, host, method, ..
+        } = self.effect
+        else {
+            return None;
+        };
+        let read = || RequestView::of(url, method.as_deref());
+        let known = pattern.judges_requests();
+        let request = known.then(|| self.request.get_or_init(read).as_ref());
+        Some(ConnectionView {
+            host: self.canonical.get_or_init(|| canonical_host(host)),
+            port: port_of(url),
+            request: request.flatten(),
+        })
+    }
+
+    /// Whether the tool may fill in arguments that the call leaves out: what a server does then is not known here.
+    fn may_fill_in(&self) -> bool {
+        self.call.spec.source.starts_with("mcp:")
     }
 
     /// Returns what a login is used for.
@@ -403,12 +427,15 @@ impl<'a> Subject<'a> {
     pub(crate) fn is_doubtful(&self) -> bool {
         match self.command() {
             Some(command) => command.is_doubtful() || changes_folder(self.call),
-            None => self.reads_unknown(),
+            None => self.reads_unknown() || self.may_fill_in(),
         }
     }
 
     /// Whether this deny or ask rule could cover the effect, once it is known how the shell expands the command.
     pub(crate) fn could_be_covered_by(&self, rule: &Rule) -> bool {
+        if let Specifier::Param(pattern) = &rule.specifier {
+            return self.may_fill_in() && pattern.could_forbid(self.call.value(), self.call.spec);
+        }
         let Some(command) = self.command() else {
             let of_files = matches!(rule.selector, Selector::Class(ToolClass::Read));
             return of_files
@@ -470,12 +497,21 @@ pub(crate) fn matches_example(rule: &Rule, example: &str, places: &PolicyContext
             pattern.matches(host_of(example)) && usual()
         }
         Specifier::Network(pattern) => {
-            let host = host_of(example);
-            let port = port_of(example);
+            let (method, url) = match example.trim().split_once(char::is_whitespace) {
+                Some((method, url)) => (Some(method), url.trim_start()),
+                None => (None, example),
+            };
+            let request = RequestView::of(url, method);
+            let host = canonical_host(host_of(url));
+            let at = |port| ConnectionView {
+                host: &host,
+                port,
+                request: request.as_ref(),
+            };
             if allow {
-                pattern.allows(host, port.or(Some(443)))
+                pattern.allows(at(port_of(url).or(Some(443))))
             } else {
-                pattern.forbids(host, port)
+                pattern.forbids(at(port_of(url)))
             }
         }
         Specifier::Sign(pattern) if allow => pattern.allows(example),

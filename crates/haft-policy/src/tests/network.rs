@@ -15,6 +15,7 @@ fn connection_to(host: &str, port: u16, leads_to: &[&str]) -> Scene {
         effect: Effect::Connect {
             url: format!("{host}:{port}"),
             host: host.to_owned(),
+            method: None,
             leads_to: leads_to.iter().map(|to| to.parse().unwrap()).collect(),
         },
         risk: Risk::High,

@@ -171,8 +171,15 @@ fn describe(permission: &Permission) -> String {
     let value = match effect {
         Effect::Run { jailed: false, .. } => format!("{} without the jail", effect.value()),
         Effect::Remember { scope, digest } => format!("{scope} {digest}"),
-        Effect::Connect { url, leads_to, .. } if !leads_to.is_empty() => {
-            format!("{url} at {}", join_addresses(leads_to))
+        Effect::Connect { url, leads_to, .. } => {
+            let method = effect.method_shown();
+            let method = method.map_or_else(String::new, |method| format!("{method} "));
+            let at = if leads_to.is_empty() {
+                String::new()
+            } else {
+                format!(" at {}", join_addresses(leads_to))
+            };
+            format!("{method}{url}{at}")
         }
         Effect::Sign { purpose, by } => format!("{purpose} by {by}"),
         other => other.path().map_or_else(|| other.value().to_owned(), claim),

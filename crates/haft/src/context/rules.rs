@@ -9,7 +9,7 @@ use crate::json::canonical::args_digest;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{EffectVerdict, JudgedCall, MinimumVerdict, RunHistory};
 use crate::session::Session;
-use crate::spec::Risk;
+use crate::spec::{Risk, ToolClass};
 use crate::untrusted::{COMMAND, UntrustedSource};
 
 /// The current policy as it judges calls of one run, for work that outlives its call. It knows what the run has done, at the moment of
@@ -62,6 +62,18 @@ impl CurrentRules {
     /// Returns the ports of hosts elsewhere that rules for the connections of commands name, except deny rules.
     pub fn named_ports(&self) -> BTreeSet<u16> {
         self.host.policy().named_ports()
+    }
+
+    /// Returns the first rule because of which a tool of this class has each of its requests at this host and port judged, if there is one.
+    pub fn rule_on_requests(&self, class: ToolClass, host: &str, port: u16) -> Option<String> {
+        let policy = self.host.policy();
+        let rule = policy.rule_on_requests(class, host, Some(port));
+        rule.map(str::to_owned)
+    }
+
+    /// Whether rules judge requests of commands at some hosts.
+    pub fn judges_requests_of_commands(&self) -> bool {
+        self.host.policy().judges_requests_of_commands()
     }
 
     /// Counts effects for the budgets that an earlier decision covers, as one of the host's internal tools had them.
@@ -124,11 +136,11 @@ impl CallContext {
         self.host.policy().judge(&call).verdict == Verdict::Allow
     }
 
-    /// Returns the verdict on a connection of this call beyond those that it was cleared for, such as the target of a redirect, as the
-    /// policy judges it in this run now.
+    /// Returns the verdict on getting a page beyond those that this call was cleared for, such as the target of a redirect, as the policy
+    /// judges it in this run now.
     pub fn verdict_on_connection(&self, url: &str, host: &str) -> EffectVerdict {
         let wanted = Permission {
-            effect: Effect::connect(url, host),
+            effect: Effect::get(url, host),
             risk: Risk::High,
         };
         let arguments = serde_json::json!({ "url": url }).to_string();

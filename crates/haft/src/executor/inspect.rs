@@ -10,7 +10,7 @@ use crate::permission::Verdict;
 use crate::policy::{Explanation, JudgedCall, Policy, RunHistory};
 use crate::result::Failure;
 use crate::tool::Depth;
-use crate::toolset::ToolEntry;
+use crate::toolset::{ToolEntry, ToolsetSnapshot};
 
 impl Executor {
     /// Explains why a call of this tool with these arguments would be allowed, denied or need approval. Nothing runs and nothing is
@@ -70,6 +70,11 @@ impl Executor {
             Ok(policy.judge(&call.with_unstated(unstated.as_str())).verdict)
         };
         judged().map_err(EarlyEnd::into_failure_for_people)
+    }
+
+    /// Returns the host's internal tools, whose calls can be explained like others.
+    pub fn internal_toolset(&self) -> Arc<ToolsetSnapshot> {
+        self.parts.internal.snapshot()
     }
 
     /// Returns which of these rules, requested by a skill, match a call. They are shown beside its explanation and grant nothing.

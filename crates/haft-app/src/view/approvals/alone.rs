@@ -97,6 +97,7 @@ mod tests {
         let connect = Effect::Connect {
             url: "https://example.org/".to_owned(),
             host: "example.org".to_owned(),
+            method: None,
             leads_to: Vec::new(),
         };
         let write = |path: &str| Permission::write(PathClaim::plain(path)).effect;

@@ -1,4 +1,4 @@
-//! `Authority`: vouches for haft as the hosts of credentials, in jails alone. Its key exists in the memory of this process only.
+//! `Authority`: vouches for haft as the hosts of credentials and of judged requests, in jails alone. Its key exists in the memory of this process only.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,6 +18,10 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 const YEAR: u64 = 31_556_952;
 /// The only protocol that is offered: what passes is read request by request.
 const HTTP_1: &[u8] = b"http/1.1";
+
+/// Maximum number of hosts whose certificates are kept; with more, they are made again. Rules for requests at any host concern all that a
+/// command asks for.
+const MAX_SERVERS: usize = 256;
 
 /// A certificate authority of this process, and what it vouched for.
 pub(crate) struct Authority {
@@ -64,6 +68,9 @@ impl Authority {
             return Ok(Arc::clone(known));
         }
         let made = Arc::new(self.make_server(host)?);
+        if servers.len() >= MAX_SERVERS {
+            servers.clear();
+        }
         servers.insert(host.to_owned(), Arc::clone(&made));
         Ok(made)
     }

@@ -1,7 +1,8 @@
-//! Serves a host for which there is a credential: haft is that host to the command, and the command to that host.
+//! Serves a host for which there is a credential, or where rules judge requests: haft is that host to the command, and the command to
+//! that host.
 //!
-//! Each request is read whole as HTTP/1.1 and written anew, so that the header of the credential is in requests for this host alone. A
-//! redirect is the command's to follow: to another host it leaves without the header.
+//! Each request is read whole as HTTP/1.1 and written anew, so that the header of the credential is in requests for this host alone, and
+//! what was judged is what is sent. A redirect is the command's to follow: to another host it leaves without the header.
 
 use std::convert::Infallible;
 use std::io::{self, Cursor};
@@ -31,8 +32,10 @@ use crate::proxy::forward::remove_hop_headers;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::tunnel::HelloNames;
 use crate::proxy::{
-    CommandProxy, MAX_HEAD, ProxyBody, STEP_TIMEOUT, refusal_of, same_host, strip_trailing_dot,
+    CommandProxy, ConnectionAccess, ConnectionUse, MAX_HEAD, ProxyBody, RequestLine, STEP_TIMEOUT,
+    refusal_of, same_host, strip_trailing_dot,
 };
+use crate::web::http::{HostConnection, OpenAddresses};
 use crate::web::target::WebUrl;
 
 /// Maximum size of a request's head here, and of an answer's, in bytes: programs send tokens and cookies of their own.
@@ -42,11 +45,23 @@ const MAX_REQUEST_HEAD: usize = MAX_HEAD * 4;
 #[derive(Debug, Default)]
 struct HostLink {
     /// The connection to the host, once there is one.
-    upstream: Option<(SendRequest<ProxyBody>, Driver)>,
+    upstream: Option<HostConversation>,
+    /// The access by which it was opened, if each request is judged.
+    granted: Option<ConnectionAccess>,
     /// The value that goes into requests, once its use was approved.
     secret: Option<Arc<LoginSecret>>,
     /// The repository of git's that it is for.
     repository: Option<String>,
+}
+
+/// A connection over which requests go to a host.
+type HostConversation = (SendRequest<ProxyBody>, Driver);
+
+/// A request that came, and as it was or is to be judged.
+struct JudgedRequest {
+    line: Option<RequestLine>,
+    head: Parts,
+    body: Incoming,
 }
 
 /// Maximum size of a body that is kept until the host has said whether it wants to know who asks, in bytes.
@@ -60,7 +75,7 @@ struct LoginRequest {
 
 impl CommandProxy {
     /// Is the host to a client that begins TLS, until it disconnects.
-    pub(in crate::proxy) async fn serve_login<S>(
+    pub(in crate::proxy) async fn serve_as_host<S>(
         &self,
         mut client: S,
         target: WebUrl,
@@ -74,6 +89,7 @@ impl CommandProxy {
         };
         self.read_roots();
         let host = strip_trailing_dot(target.host()).to_owned();
+        let purpose = self.purpose(&target);
         let authority = self.logins.logins.authority();
         let server = authority.and_then(|authority| authority.server(&host));
         let server = server.map_err(|why| ConnectionRefusal::Login {
@@ -85,12 +101,10 @@ impl CommandProxy {
         let accepted = timeout(STEP_TIMEOUT, TlsAcceptor::from(server).accept(client)).await;
         let client = match accepted {
             Ok(Ok(client)) => client,
-            Ok(Err(error)) => return no_handshake(&host, &error),
+            Ok(Err(error)) => return no_handshake(&host, &purpose, &error),
             Err(_) => {
-                return Err(ConnectionRefusal::distrust(
-                    &host,
-                    "it did not go on in time",
-                ));
+                let late = "it did not go on in time";
+                return Err(ConnectionRefusal::distrust(&host, &purpose, late));
             }
         };
         let (way, link) = (self.clone(), Arc::new(Mutex::new(HostLink::default())));
@@ -98,7 +112,7 @@ impl CommandProxy {
             let (way, target, link) = (way.clone(), target.clone(), Arc::clone(&link));
             async move {
                 let mut link = link.lock().await;
-                let done = way.request_with_login(request, &target, &mut link).await;
+                let done = way.request_as_host(request, &target, &mut link).await;
                 Ok::<_, Infallible>(way.reply(done))
             }
         });
@@ -113,12 +127,22 @@ impl CommandProxy {
             }),
             // A client that takes no certificate but one that it knows may only say so after the handshake.
             Err(error) => match std::error::Error::source(&error) {
-                Some(why) if is_distrust(why) => {
-                    Err(ConnectionRefusal::distrust(&host, &why.to_string()))
-                }
+                Some(why) if is_distrust(why) => Err(ConnectionRefusal::distrust(
+                    &host,
+                    &purpose,
+                    &why.to_string(),
+                )),
                 _ => Ok(()),
             },
             Ok(()) => Ok(()),
+        }
+    }
+
+    /// Returns why haft is this host to the command, for what it is told if it does not accept that.
+    fn purpose(&self, target: &WebUrl) -> String {
+        match self.judge.rule_on_requests(target) {
+            Some(rule) => format!("to judge each request (the rule {rule})"),
+            None => "to put a credential in (network.credentials)".to_owned(),
         }
     }
 
@@ -131,18 +155,86 @@ impl CommandProxy {
         });
     }
 
-    /// Sends a request on, with the credential if it needs it.
-    async fn request_with_login(
+    /// Has a request judged if those at the host are, and sends it on, with the credential if it needs one.
+    async fn request_as_host(
         &self,
-        request: Request<Incoming>,
+        mut request: Request<Incoming>,
         target: &WebUrl,
         link: &mut HostLink,
     ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
-        let credential = self.logins.logins.of(target);
-        let credential =
-            credential.ok_or(ConnectionRefusal::Malformed("there is no credential"))?;
         check(&request, target)?;
+        let line = self.judged_line(&mut request, target)?;
         let (head, body) = request.into_parts();
+        let judged = JudgedRequest { line, head, body };
+        if let Some(credential) = self.logins.logins.of(target) {
+            return self
+                .request_with_login(judged, credential, target, link)
+                .await;
+        }
+        let JudgedRequest { line, head, body } = judged;
+        self.clear(line.as_ref(), None, target, link).await?;
+        let body = body.boxed_unsync();
+        let answer = self.send(LoginRequest { head, body }, target, link).await?;
+        Ok(pass_on(answer, None))
+    }
+
+    /// Has a request judged, with the login that it uses, and sees to a connection that its verdict allows. Without a request, the
+    /// connection is judged when it is made.
+    async fn clear(
+        &self,
+        line: Option<&RequestLine>,
+        login: Option<&LoginUse>,
+        target: &WebUrl,
+        link: &mut HostLink,
+    ) -> Result<(), ConnectionRefusal> {
+        let Some(line) = line else {
+            // The rules have changed: what was opened for requests that were judged is for these alone.
+            if link.granted.take().is_some() {
+                link.upstream = None;
+            }
+            return Ok(());
+        };
+        let used = ConnectionUse {
+            login,
+            request: Some(line),
+        };
+        let is_open = match &mut link.upstream {
+            Some((sender, _)) => sender.ready().await.is_ok(),
+            None => false,
+        };
+        let opened = link.granted.clone().filter(|_| is_open);
+        let Some(opened) = opened else {
+            link.upstream = None;
+            let (reached, granted) = self.reach_granted(target, used).await?;
+            link.upstream = Some(self.start(reached, target).await?);
+            link.granted = Some(granted);
+            return Ok(());
+        };
+        let leads_to = match &opened {
+            ConnectionAccess::Private(OpenAddresses::These(shown))
+                if target.address().is_none() =>
+            {
+                shown.clone()
+            }
+            _ => Vec::new(),
+        };
+        let granted = self.judge_connection(target, &leads_to, used).await?;
+        if granted != opened {
+            link.upstream = Some(self.connect_granted(target, &granted).await?);
+            link.granted = Some(granted);
+        }
+        Ok(())
+    }
+
+    /// Sends a request on, with the credential if it needs it.
+    async fn request_with_login(
+        &self,
+        request: JudgedRequest,
+        credential: &Credential,
+        target: &WebUrl,
+        link: &mut HostLink,
+    ) -> Result<Response<ProxyBody>, ConnectionRefusal> {
+        let JudgedRequest { line, head, body } = request;
         let path = head.uri.to_string();
         let repository = credential.repository(&path).map(str::to_owned);
         if link.repository != repository {
@@ -151,8 +243,15 @@ impl CommandProxy {
         let waits = matches!(credential.form, LoginForm::Git)
             && !pushes(&path)
             && !self.logins.is_needed(credential);
-        if link.secret.is_none() && !waits {
-            self.log_in(credential, &path, target, link).await?;
+        let login = (link.secret.is_none() && !waits).then(|| credential.login_use());
+        self.clear(line.as_ref(), login.as_ref(), target, link)
+            .await?;
+        match login {
+            Some(_) if line.is_some() => {
+                link.secret = Some(self.logins.secret(credential, &path).await?);
+            }
+            Some(_) => self.log_in(credential, &path, target, link).await?,
+            None => {}
         }
         let (body, kept) = match link.secret {
             Some(_) => (body.boxed_unsync(), None),
@@ -203,23 +302,61 @@ impl CommandProxy {
         link: &mut HostLink,
     ) -> Result<(), ConnectionRefusal> {
         let login = credential.login_use();
-        if link.upstream.is_none() {
-            link.upstream = Some(self.open(target, Some(&login)).await?);
+        let used = ConnectionUse {
+            login: Some(&login),
+            request: None,
+        };
+        if link.granted.is_some() {
+            // The request itself was judged.
+            self.judge_login(target, &login).await?;
+        } else if link.upstream.is_none() {
+            link.upstream = Some(self.open(target, used).await?);
         } else {
-            self.judge_connection(target, &[], Some(&login)).await?;
+            self.judge_connection(target, &[], used).await?;
         }
         link.secret = Some(self.logins.secret(credential, path).await?);
         Ok(())
     }
 
-    /// Connects to the host, which must prove its name.
+    async fn judge_login(
+        &self,
+        target: &WebUrl,
+        login: &LoginUse,
+    ) -> Result<(), ConnectionRefusal> {
+        // As for a connection.
+        let _held = self.moved.hold();
+        self.judge.judge_login(target, login).await
+    }
+
+    /// Connects to the host if this use of it is allowed.
     async fn open(
         &self,
         target: &WebUrl,
-        login: Option<&LoginUse>,
-    ) -> Result<(SendRequest<ProxyBody>, Driver), ConnectionRefusal> {
+        used: ConnectionUse<'_>,
+    ) -> Result<HostConversation, ConnectionRefusal> {
+        let reached = self.reach(target, used).await?;
+        self.start(reached, target).await
+    }
+
+    /// Connects to the host as was granted before.
+    async fn connect_granted(
+        &self,
+        target: &WebUrl,
+        granted: &ConnectionAccess,
+    ) -> Result<HostConversation, ConnectionRefusal> {
+        let reached = self.connect_as(target, granted).await;
         let host = strip_trailing_dot(target.host());
-        let reached = self.reach(target, login).await?;
+        let reached = reached.map_err(|error| refusal_of(host, &error))?;
+        self.start(reached, target).await
+    }
+
+    /// Begins TLS with the host, which must prove its name.
+    async fn start(
+        &self,
+        reached: HostConnection,
+        target: &WebUrl,
+    ) -> Result<HostConversation, ConnectionRefusal> {
+        let host = strip_trailing_dot(target.host());
         let secured = timeout(STEP_TIMEOUT, self.http.secure(reached, target)).await;
         let late = |_| ConnectionRefusal::Unreachable(format!("{host} did not answer in time"));
         let secured = secured
@@ -229,6 +366,27 @@ impl CommandProxy {
         limited.max_buf_size(MAX_REQUEST_HEAD);
         let started = connection::start(&limited, secured).await;
         started.map_err(|error| ConnectionRefusal::Unreachable(format!("{host}: {error}")))
+    }
+
+    /// Connects again, to a host that closed the connection on which it was reached.
+    async fn open_again(
+        &self,
+        target: &WebUrl,
+        link: &HostLink,
+    ) -> Result<HostConversation, ConnectionRefusal> {
+        if let Some(granted) = &link.granted {
+            return self.connect_granted(target, granted).await;
+        }
+        let login = link
+            .secret
+            .as_ref()
+            .and_then(|_| self.logins.logins.of(target));
+        let login = login.map(Credential::login_use);
+        let used = ConnectionUse {
+            login: login.as_ref(),
+            request: None,
+        };
+        self.open(target, used).await
     }
 
     /// Sends a request on the connection that there is, or on a new one if the host has closed it before it took the request.
@@ -247,12 +405,7 @@ impl CommandProxy {
             };
             if !ready {
                 link.upstream = None;
-                let login = link
-                    .secret
-                    .as_ref()
-                    .and_then(|_| self.logins.logins.of(target));
-                let login = login.map(Credential::login_use);
-                link.upstream = Some(self.open(target, login.as_ref()).await?);
+                link.upstream = Some(self.open_again(target, link).await?);
                 is_new = true;
             }
             let Some((sender, _)) = &mut link.upstream else {
@@ -274,16 +427,23 @@ impl CommandProxy {
 }
 
 /// Returns why a client's TLS did not begin; nothing if it went away.
-fn no_handshake(host: &str, error: &io::Error) -> Result<(), ConnectionRefusal> {
+fn no_handshake(host: &str, purpose: &str, error: &io::Error) -> Result<(), ConnectionRefusal> {
+    let distrust = || {
+        Err(ConnectionRefusal::distrust(
+            host,
+            purpose,
+            &error.to_string(),
+        ))
+    };
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
         // Many close without a word on a certificate that they do not take.
-        io::ErrorKind::UnexpectedEof => Err(ConnectionRefusal::distrust(host, &error.to_string())),
-        _ if is_distrust(error) => Err(ConnectionRefusal::distrust(host, &error.to_string())),
+        io::ErrorKind::UnexpectedEof => distrust(),
+        _ if is_distrust(error) => distrust(),
         _ => Err(ConnectionRefusal::Tunnel {
             host: host.to_owned(),
             why: format!(
-                "haft ends TLS for it (network.credentials) and speaks TLS 1.2, 1.3 and HTTP/1.1: {error}"
+                "haft ends TLS for it {purpose} and speaks TLS 1.2, 1.3 and HTTP/1.1: {error}"
             ),
         }),
     }

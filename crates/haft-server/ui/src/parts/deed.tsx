@@ -12,7 +12,8 @@ const BY_KIND: Record<string, string> = { command: "run", question: "answer", ur
 
 /** Returns the verb for a request: what happens if it is approved. */
 export function verbOf(approval: Approval): string {
-  if (approval.tool === "connect") return "connect to";
+  // A request begins with its method, if it does not only get what is there.
+  if (approval.tool === "connect") return /^[A-Z-]+ /.test(approval.fact.text) ? "send" : "connect to";
   if (approval.tool === "propose_rule") return "";
   const { kind, action } = approval.fact;
   if (kind === "diff") {
