@@ -3,8 +3,12 @@
 use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
+mod entry_reader;
+mod extensions;
 mod package;
 
+use entry_reader::EntryReader;
+pub use extensions::IndexExtension;
 pub use package::{with_others, without_others};
 
 /// Maximum size of an index that is read, in bytes: about half a million files.
@@ -19,8 +23,8 @@ const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
 const SKIP_WORKTREE: u16 = 0x4000;
 const ASSUME_UNCHANGED: u16 = 0x8000;
-/// The kind of an entry that stands for all files of a folder, in the bits of a mode above its permissions.
-const FOLDER: u32 = 0o4;
+/// The mode of an entry that stands for all files of a folder.
+const FOLDER: u32 = 0o040_000;
 /// The extension that says that some of the entries are in another file.
 pub const SPLIT: &[u8; 4] = b"link";
 
@@ -71,6 +75,10 @@ pub struct IndexEntry<'a> {
     name: &'a [u8],
     /// In version 4: how many bytes of the previous name go, as written, and what follows.
     tail: &'a [u8],
+    /// Where it begins in the index.
+    at: usize,
+    /// Whether it is there with its whole name, without a part of the previous one.
+    is_whole: bool,
 }
 
 impl IndexEntry<'_> {
@@ -96,7 +104,7 @@ impl IndexEntry<'_> {
 
     /// Returns true if the entry stands for all files of a folder, in a sparse index.
     pub fn is_folder(&self) -> bool {
-        self.mode() >> 12 == FOLDER
+        self.mode() == FOLDER
     }
 
     /// Returns what is marked besides.
@@ -152,65 +160,17 @@ impl<'a> Index<'a> {
         })
     }
 
-    /// Calls `look` with each entry until it returns false. Returns where the entries end; `None` if the index is damaged.
+    /// Calls `look` with each entry until it returns false. Returns where the entries end; `None` if the index is damaged, or if git might
+    /// read other entries in it.
     pub fn each(&self, look: &mut dyn FnMut(&IndexEntry<'_>) -> bool) -> Option<usize> {
-        let (mut at, mut name) = (HEADER, Vec::new());
-        let fixed = STAT + self.hash.bytes();
-        let flag = |at: usize| {
-            let bytes = self.bytes.get(at..at + 2)?;
-            Some(u16::from_be_bytes(bytes.try_into().ok()?))
-        };
+        let mut reader = EntryReader::new(self);
         for _ in 0..self.count {
-            let flags = flag(at + fixed)?;
-            let extended = flags & EXTENDED != 0;
-            let more = if extended { flag(at + fixed + 2)? } else { 0 };
-            let begin = at + fixed + if extended { 4 } else { 2 };
-            let mut from = begin;
-            if self.version == 4 {
-                let (cut, bytes) = prefix_cut(self.bytes.get(begin..)?)?;
-                name.truncate(name.len().checked_sub(cut)?);
-                from += bytes;
-            } else {
-                name.clear();
-            }
-            let rest = self.bytes.get(from..)?;
-            let length = rest.iter().position(|byte| *byte == 0)?;
-            name.extend_from_slice(rest.get(..length)?);
-            let end = from + length;
-            let entry = IndexEntry {
-                fixed: self.bytes.get(at..at + fixed)?,
-                flags,
-                more,
-                name: &name,
-                tail: self.bytes.get(begin..end)?,
-            };
+            let entry = reader.read_next()?;
             if !look(&entry) {
-                return Some(at);
+                return Some(entry.at);
             }
-            at = if self.version == 4 {
-                end + 1
-            } else {
-                at + ((end - at) / 8 + 1) * 8
-            };
         }
-        Some(at)
-    }
-
-    /// Returns the extensions that follow the entries; `None` if something else follows. `end` is where the entries end.
-    pub fn extensions(&self, end: usize) -> Option<Vec<IndexExtension<'a>>> {
-        let (mut rest, mut found) = (self.bytes.get(end..)?, Vec::new());
-        while rest.len() > self.hash.bytes() {
-            let name: &[u8; 4] = rest.get(..4)?.try_into().ok()?;
-            let length = u32::from_be_bytes(rest.get(4..8)?.try_into().ok()?);
-            let length = usize::try_from(length).ok()?;
-            let whole = rest.get(..length.checked_add(8)?)?;
-            if !name.iter().all(u8::is_ascii_alphabetic) {
-                return None;
-            }
-            found.push(IndexExtension { name, whole });
-            rest = rest.get(whole.len()..)?;
-        }
-        (rest.len() == self.hash.bytes()).then_some(found)
+        Some(reader.at)
     }
 
     /// Returns the SHA-256 of what the index records: its entries without times, and which other file holds more of them. A `git status`
@@ -235,22 +195,6 @@ impl<'a> Index<'a> {
     }
 }
 
-/// An extension of an index.
-#[derive(Debug, Clone, Copy)]
-pub struct IndexExtension<'a> {
-    /// Its name.
-    pub name: &'a [u8; 4],
-    /// Its name, its length and its content.
-    whole: &'a [u8],
-}
-
-impl<'a> IndexExtension<'a> {
-    /// Returns its content.
-    pub fn content(&self) -> &'a [u8] {
-        self.whole.get(8..).unwrap_or_default()
-    }
-}
-
 /// Returns how many bytes to remove from the previous name, and the length of that number in git's variable-width encoding.
 pub fn prefix_cut(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0_usize;
@@ -263,3 +207,6 @@ pub fn prefix_cut(bytes: &[u8]) -> Option<(usize, usize)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

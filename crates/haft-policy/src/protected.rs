@@ -103,7 +103,10 @@ fn is_same_or_above(entry: &str, here: &[&str]) -> bool {
 }
 
 /// Folders within a repository's folder that contain further repository folders.
-const NESTED_REPOSITORIES: [&str; 2] = ["modules", "worktrees"];
+const NESTED_REPOSITORIES: [&str; 2] = ["modules", WORKTREES];
+
+/// The one whose folders have names without slashes.
+const WORKTREES: &str = "worktrees";
 
 /// Maximum number of folders inspected in the name of a submodule.
 const MAX_DEPTH: usize = 64;
@@ -145,7 +148,11 @@ fn is_setting(within: &[&str]) -> bool {
     if below.len() > MAX_DEPTH {
         return true;
     }
-    // The name of a submodule may contain slashes: any folder below it may be the repository's folder.
+    if *name == WORKTREES {
+        return below.len() < 2 || is_setting(&below[1..]);
+    }
+    // The name of a submodule may contain slashes: any folder below it may be the repository's folder. Which one is, the workspace says:
+    // what a command changed is also judged by the shape of these folders (`GitFolders::in_submodules`).
     let plain =
         |name: &&str| !name.eq_ignore_ascii_case("hooks") && !name.eq_ignore_ascii_case("info");
     let holds = |at: usize| below[..at].iter().all(plain) && is_data(&below[at..]);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use haft::policy::protected_from_commands;
-use haft::workspace::{GitFolders, OutsideRepository, Workspace};
+use haft::policy::{is_git_setting, protected_from_commands};
+use haft::workspace::{GitFolders, GitPath, OutsideRepository, Workspace};
 
 use crate::command::git_worktrees::{GIT, WORKTREES, is_of_one_worktree};
 
@@ -13,8 +13,8 @@ use crate::command::git_worktrees::{GIT, WORKTREES, is_of_one_worktree};
 const MAX_POINTER: u64 = 8 * 1024;
 
 /// Returns the changed paths that are protected by the workspace's contents rather than by their names: settings of repositories
-/// in folders not called `.git` (bare ones, and those that a `.git` file or a `commondir` names), files that would turn a folder
-/// into a repository, and what the settings of one name. Each is asked about like a protected path.
+/// in folders not called `.git` (bare ones, those that a `.git` file or a `commondir` names, and those of submodules), files that would
+/// turn a folder into a repository, and what the settings of one name. Each is asked about like a protected path.
 pub(crate) fn extra_protected<'a, P: AsRef<Path> + ?Sized + 'a>(
     workspace: &'a Workspace,
     changed: impl IntoIterator<Item = &'a P>,
@@ -25,6 +25,12 @@ pub(crate) fn extra_protected<'a, P: AsRef<Path> + ?Sized + 'a>(
     let unnamed = changed.iter().filter(|path| !is_protected(path));
     let found = unnamed.filter(|path| {
         if is_of_other_worktree(workspace, path) {
+            return true;
+        }
+        // The name alone does not say where a submodule's name ends.
+        let is_setting =
+            |one: &GitPath| one.is_new || is_git_setting(&one.within.to_string_lossy());
+        if folders.in_submodules(path).iter().any(is_setting) {
             return true;
         }
         let name = folders.locate(path).map(|found| found.name());
@@ -173,6 +179,56 @@ mod tests {
             &[".git/index", ".git/objects/ab/c", ".git/refs/heads/main"],
             &[],
         ),
+        // Where a submodule's name ends, its folder says.
+        (
+            SUBMODULES,
+            &[
+                ".git/modules/libs/objects/HEAD",
+                ".git/modules/libs/objects/config",
+                ".git/modules/libs/objects/hooks/post-checkout",
+                ".git/modules/libs/objects/index",
+                ".git/modules/libs/objects/logs/refs/heads/config",
+                ".git/modules/libs/objects/modules/logs/hooks/pre-push",
+                ".git/modules/libs/objects/modules/logs/objects/ab/c",
+                ".git/modules/libs/objects/objects/ab/c",
+                ".git/modules/libs/objects/refs/heads/hooks/x",
+                ".git/modules/plain/refs/heads/config",
+            ],
+            &[
+                ".git/modules/libs/objects/config",
+                ".git/modules/libs/objects/hooks/post-checkout",
+                ".git/modules/libs/objects/modules/logs/hooks/pre-push",
+            ],
+        ),
+        (
+            &[],
+            &[
+                ".git/modules/lib/refs/HEAD",
+                ".git/modules/lib/refs/config",
+                ".git/modules/lib/refs/objects/x",
+                ".git/modules/lib/refs/other",
+                ".git/modules/lib/refs/refs/x",
+            ],
+            &[
+                ".git/modules/lib/refs/HEAD",
+                ".git/modules/lib/refs/config",
+                ".git/modules/lib/refs/objects/x",
+                ".git/modules/lib/refs/refs/x",
+            ],
+        ),
+    ];
+
+    /// A submodule `libs/objects`, and one of it that is called `logs`.
+    const SUBMODULES: &[&str] = &[
+        ".git/modules/libs/objects/HEAD",
+        ".git/modules/libs/objects/objects/x",
+        ".git/modules/libs/objects/refs/x",
+        ".git/modules/libs/objects/modules/logs/HEAD",
+        ".git/modules/libs/objects/modules/logs/objects/x",
+        ".git/modules/libs/objects/modules/logs/refs/x",
+        ".git/modules/plain/HEAD",
+        ".git/modules/plain/objects/x",
+        ".git/modules/plain/refs/x",
     ];
 
     #[test]

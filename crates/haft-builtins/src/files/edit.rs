@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
+use haft::text::visible;
 use haft::workspace::{ResolvedPath, WriteMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -143,8 +144,8 @@ fn splice_failure(path: &str, error: &SpliceError) -> ToolError {
 /// Builds the result for the caller.
 pub(crate) fn result(data: &EditFileData) -> Result<ToolResult, ToolError> {
     let summary = match data.applied {
-        1 => format!("edited {} in 1 place", data.path),
-        n => format!("edited {} in {n} places", data.path),
+        1 => format!("edited {} in 1 place", visible::path(&data.path)),
+        n => format!("edited {} in {n} places", visible::path(&data.path)),
     };
     let mut text = summary.clone();
     if let Some(check) = &data.check {

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::files::charset::{Charset, CharsetScan};
 use crate::files::text::{SNIFF, clip, is_binary, media_type, with_separators};
 use crate::files::{FileCaller, Files};
-use haft::text::hex;
+use haft::text::{hex, visible};
 
 /// Maximum length of a line that is shown whole, in bytes.
 pub(crate) const MAX_LINE: usize = 16 * 1024;
@@ -267,7 +267,8 @@ fn binary_result(
 ) -> Result<ToolResult, ToolError> {
     let path = place.display();
     let size = with_separators(stamp.bytes());
-    let text = format!("{path} is not text: {media_type}, {size} bytes; its bytes are not shown");
+    let shown = visible::path(&path);
+    let text = format!("{shown} is not text: {media_type}, {size} bytes; its bytes are not shown");
     let data = ReadFileData {
         path,
         start_line: 1,
@@ -319,7 +320,8 @@ fn text_result(
     }
     let noun = if total == 1 { "line" } else { "lines" };
     let total_lines = with_separators(total);
-    let summary = format!("{path}: {} of {total_lines} {noun}", pass.lines);
+    let shown = visible::path(&path);
+    let summary = format!("{shown}: {} of {total_lines} {noun}", pass.lines);
     let data = ReadFileData {
         path,
         start_line: input.start_line,

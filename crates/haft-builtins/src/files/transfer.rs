@@ -6,6 +6,7 @@ use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
 use haft::result::ToolResult;
 use haft::spec::Risk;
+use haft::text::visible;
 use haft::workspace::{EntryKind, ResolvedPath, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -145,7 +146,11 @@ pub fn move_file(
         path: to.display(),
         from: from.display(),
     };
-    let text = format!("moved {} to {}", data.from, data.path);
+    let text = format!(
+        "moved {} to {}",
+        visible::path(&data.from),
+        visible::path(&data.path)
+    );
     ToolResult::text(text.clone())
         .with_summary(text)
         .with_data_for_programs(&data)
@@ -170,7 +175,7 @@ pub fn delete_file(
     let data = DeleteFileData {
         path: place.display(),
     };
-    let text = format!("deleted {}", data.path);
+    let text = format!("deleted {}", visible::path(&data.path));
     ToolResult::text(text.clone())
         .with_summary(text)
         .with_data_for_programs(&data)

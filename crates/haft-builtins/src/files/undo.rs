@@ -1,6 +1,7 @@
 //! `undo_changes`: undoes the changes of a run, or of one call of it. Only `haft runs undo` offers it; models do not see it.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
+use haft::text::visible;
 use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::{EntryKind, ResolvedPath, Workspace};
 use schemars::JsonSchema;
@@ -64,6 +66,12 @@ pub struct UndoEntry {
     pub path: String,
     /// `restored`, `removed`, `moved back` or `kept`: what was changed since, under its new name.
     pub action: String,
+}
+
+impl UndoEntry {
+    fn line(&self) -> String {
+        format!("{} {}", self.action, visible::path(&self.path))
+    }
 }
 
 /// What stays of the run.
@@ -131,7 +139,7 @@ impl UndoChanges {
 
     fn entry(&self, path: &Path) -> Result<ResolvedPath, ToolError> {
         let text = path.to_str().ok_or_else(|| {
-            ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
+            ToolError::failed(format!("{} has a name that is not UTF-8", shown(path)))
         })?;
         Ok(self.files.workspace.entry(text)?)
     }
@@ -244,7 +252,7 @@ pub fn refusal(planned: &UndoSteps) -> Option<ToolError> {
     if !planned.conflicts.is_empty() {
         let lines = planned.conflicts.iter().take(20);
         let lines: Vec<String> = lines
-            .map(|conflict| format!("{}: {}", conflict.path.display(), conflict.why))
+            .map(|conflict| format!("{}: {}", shown(&conflict.path), conflict.why))
             .collect();
         let more = planned.conflicts.len().saturating_sub(lines.len());
         let more = match more {
@@ -256,8 +264,8 @@ pub fn refusal(planned: &UndoSteps) -> Option<ToolError> {
     }
     planned.is_empty().then(|| {
         let why = match (planned.stays.first(), planned.left_alone.first()) {
-            (Some(stays), _) => format!("{} stays: {}", stays.path.display(), stays.why),
-            (None, Some(git)) => format!("git restores {} and its like", git.display()),
+            (Some(stays), _) => format!("{} stays: {}", shown(&stays.path), stays.why),
+            (None, Some(git)) => format!("git restores {} and its like", shown(git)),
             (None, None) => "no file is different from before the run".to_owned(),
         };
         ToolError::conflict(format!("nothing to undo: {why}"))
@@ -282,10 +290,15 @@ pub fn change_sets(
     Ok(sets)
 }
 
+/// Returns a path as a message names it: a command may have chosen it.
+fn shown(path: &Path) -> String {
+    visible::path_of_bytes(path.as_os_str().as_bytes())
+}
+
 /// Returns the path for the policy. It has no links, because a plan touches nothing behind one.
 fn claim(path: &Path) -> Result<PathClaim, ToolError> {
     let text = path.to_str().ok_or_else(|| {
-        ToolError::failed(format!("{} has a name that is not UTF-8", path.display()))
+        ToolError::failed(format!("{} has a name that is not UTF-8", shown(path)))
     })?;
     Ok(PathClaim::plain(text))
 }
@@ -342,15 +355,13 @@ impl TypedTool for UndoChanges {
         })?;
         let run = input.run;
         let text = match &changes[..] {
-            [one] => format!("{} {}", one.action, one.path),
+            [one] => one.line(),
             all => format!("undid {} changes of run {run}", all.len()),
         };
-        let lines = changes
-            .iter()
-            .map(|one| format!("{} {}", one.action, one.path));
+        let lines = changes.iter().map(UndoEntry::line);
         let stays = not_undone
             .iter()
-            .map(|one| format!("not undone {}: {}", one.path, one.why));
+            .map(|one| format!("not undone {}: {}", visible::path(&one.path), one.why));
         let lines: Vec<String> = lines.chain(stays).collect();
         ToolResult::text(lines.join("\n"))
             .with_summary(text)

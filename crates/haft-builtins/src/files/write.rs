@@ -2,6 +2,7 @@
 
 use haft::error::ToolError;
 use haft::result::ToolResult;
+use haft::text::visible;
 use haft::workspace::{EntryKind, ResolvedPath, WriteMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -147,7 +148,7 @@ pub(crate) fn result(data: &WriteFileData) -> Result<ToolResult, ToolError> {
     let verb = if data.created { "created" } else { "wrote" };
     let mut text = format!(
         "{verb} {} ({} bytes)",
-        data.path,
+        visible::path(&data.path),
         with_separators(data.bytes)
     );
     let summary = text.clone();

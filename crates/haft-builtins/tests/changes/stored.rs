@@ -7,9 +7,9 @@ use haft_sandbox::Sandbox;
 use crate::git::host;
 use crate::scene::{Scene, Settings};
 
-/// The user's repository: `main`, and `feature`, whose commit changes a file that a rule denies.
+/// The user's repository: `main`, and `feature`, whose commit changes a file that a rule denies. An old commit has it otherwise, too.
 const MAKE: &str = "git init -q -b main . && git config user.name A && git config user.email a@localhost && \
-    mkdir ci db && echo old > ci/deploy.yml && echo one > f && echo 1 > db/1.sql && ln -s db migrations && \
+    mkdir ci db && echo first > ci/deploy.yml && git add . && git commit -q -m zero && echo old > ci/deploy.yml && echo one > f && echo 1 > db/1.sql && ln -s db migrations && \
     printf 'evil/\\nrun.sh\\ntree/\\n' > .gitignore && git add . && git commit -q -m one && \
     git switch -q -c feature && echo mine > ci/deploy.yml && git commit -q -am ci && git switch -q main && \
     echo two >> f && git commit -q -am two && git worktree add -q --detach tree && \
@@ -20,6 +20,39 @@ const MAKE: &str = "git init -q -b main . && git config user.name A && git confi
 const EVIL: &str = "h=$(echo evil | git hash-object -w --stdin); export GIT_INDEX_FILE=/tmp/index; git read-tree HEAD; \
     git update-index --add --cacheinfo 100644,$h,ci/deploy.yml; t=$(git write-tree); c=$(git commit-tree -p HEAD -m e $t); \
     unset GIT_INDEX_FILE; ";
+
+/// Makes a tree `$t` with the denied file as it was in the oldest commit `$o`.
+const OLD: &str = "o=$(git rev-list --max-parents=0 HEAD); export GIT_INDEX_FILE=/tmp/old; git read-tree HEAD; \
+    git update-index --cacheinfo 100644,$(git rev-parse $o:ci/deploy.yml),ci/deploy.yml; t=$(git write-tree); unset GIT_INDEX_FILE; ";
+
+/// Commands that are refused, which begin with [`OLD`].
+const REFUSED_OLD: &[(&str, &str)] = &[
+    (
+        "old content, known from a log",
+        "git update-ref refs/heads/main $(git commit-tree -p HEAD -m m $t)",
+    ),
+    (
+        "old content by a merge",
+        "git update-ref refs/heads/main $(git commit-tree -p HEAD -p $o -m m $t)",
+    ),
+    (
+        "old content by a merge the other way round",
+        "git branch new $(git commit-tree -p $o -p HEAD -m m $t)",
+    ),
+    (
+        "old content by a merge with a new commit on an old one",
+        "git branch new $(git commit-tree -p HEAD -p $(git commit-tree -p $o -m x $o^{tree}) -m m $t)",
+    ),
+    (
+        "old content by a merge of three",
+        "git branch new $(git commit-tree -p HEAD -p feature -p $o -m m $t)",
+    ),
+    (
+        "removal by a merge",
+        "export GIT_INDEX_FILE=/tmp/old; git rm -q --cached ci/deploy.yml; e=$(git write-tree); unset GIT_INDEX_FILE; n=$(git commit-tree -m n $(git mktree < /dev/null)); \
+        git branch new $(git commit-tree -p $n -p HEAD -m m $e)",
+    ),
+];
 
 /// Commands that are refused.
 const REFUSED: &[(&str, &str)] = &[
@@ -112,6 +145,17 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("fetched into a branch", "git fetch -q ./evil main:new"),
     (
+        "folder with permissions",
+        "t=$(git cat-file tree $t | LC_ALL=C sed 's/40000 ci/40755 ci/' | git hash-object -t tree -w --stdin --literally); \
+        git branch new $(git commit-tree -p HEAD -m m $t)",
+    ),
+    (
+        "link with permissions",
+        "l=$(printf ci/deploy.yml | git hash-object -w --stdin); t=$(printf \"120000 blob $l\\tlink\\n\" | git mktree); \
+        t=$(git cat-file tree $t | LC_ALL=C sed 's/120000/120777/' | git hash-object -t tree -w --stdin --literally); \
+        git branch new $(git commit-tree -m m $t)",
+    ),
+    (
         "patch",
         "git format-patch -q --stdout main..feature > /tmp/p; git am -q /tmp/p",
     ),
@@ -137,6 +181,67 @@ const ASKED: &[(&str, &str)] = &[
         "parent that is nowhere",
         "c=$(git cat-file commit HEAD | sed s/^parent.*/parent\\ 1111111111111111111111111111111111111111/ | \
         git hash-object -t commit -w --stdin); git branch new $c",
+    ),
+    (
+        "tree of a commit twice",
+        "c=$( (git cat-file commit $c | sed '/^$/,$d'; git rev-parse HEAD^{tree} | sed 's/^/tree /'; echo; echo m) | \
+        git hash-object -t commit -w --stdin --literally); git branch new $c",
+    ),
+    (
+        "parent of a commit at its end",
+        "c=$( (git cat-file commit HEAD | sed '/^$/,$d'; echo parent $c; echo; echo m) | \
+        git hash-object -t commit -w --stdin --literally); git branch new $c",
+    ),
+    (
+        "target of a tag twice",
+        "v=$( (echo object $c; echo type commit; echo tag v; echo 'tagger A <a> 1 +0000'; git rev-parse HEAD | sed 's/^/object /'; echo; echo m) | \
+        git hash-object -t tag -w --stdin --literally); git update-ref refs/tags/v $v",
+    ),
+    (
+        "tree out of order",
+        "t=$( (git cat-file tree $(printf \"100644 blob $h\\tz\\n\" | git mktree); git cat-file tree $t) | \
+        git hash-object -t tree -w --stdin --literally); git branch new $(git commit-tree -p HEAD -m m $t)",
+    ),
+    (
+        "link out of the workspace with permissions",
+        "l=$(printf /etc/hostname | git hash-object -w --stdin); t=$(printf \"120000 blob $l\\tl\\n\" | git mktree); \
+        t=$(git cat-file tree $t | LC_ALL=C sed 's/120000/120777/' | git hash-object -t tree -w --stdin --literally); \
+        git branch new $(git commit-tree -m m $t)",
+    ),
+    (
+        "name of another length in an index",
+        "printf '\\005' | dd status=none conv=notrunc bs=1 of=.git/index \
+        seek=$(($(grep -abo ci/deploy.yml .git/index | head -1 | cut -d: -f1) - 1))",
+    ),
+    (
+        "symbolic ref in place of an object",
+        "git update-ref refs/tags/b $h; mkdir -p .git/refs/replace; \
+        echo ref: refs/tags/b > .git/refs/replace/$(git rev-parse HEAD:ci/deploy.yml)",
+    ),
+    (
+        "branch that leads to a file",
+        "mkdir -p .git/rr-cache; echo $c > .git/rr-cache/e; echo ref: rr-cache/e > .git/refs/heads/x",
+    ),
+    (
+        "HEAD over a branch that leads to a file",
+        "echo $c > .git/description; echo ref: description > .git/refs/heads/x; echo ref: refs/heads/x > .git/HEAD",
+    ),
+    (
+        "stash that leads to a file",
+        "echo $c > .git/gc.log; echo ref: gc.log > .git/refs/stash",
+    ),
+    (
+        "place in a log that is a file",
+        "mkdir -p .git/rr-cache; echo $c > .git/rr-cache/e; \
+        printf \"%s %s A <a> 1 +0000\\tcheckout: moving from rr-cache/e to main\\n\" $(git rev-parse HEAD HEAD) >> .git/logs/HEAD",
+    ),
+    (
+        "short name in MERGE_HEAD",
+        "echo $c | cut -c1-20 > .git/MERGE_HEAD",
+    ),
+    (
+        "packed ref twice",
+        "git pack-refs --all; git rev-parse HEAD~1 | sed 's,$, refs/heads/main,' >> .git/packed-refs",
     ),
     ("ref that is a link", "ln -s ../../../f .git/refs/heads/x"),
     (
@@ -171,6 +276,10 @@ const ASKED: &[(&str, &str)] = &[
         "resolution of conflicts",
         "mkdir -p .git/rr-cache/x; echo evil > .git/rr-cache/x/postimage",
     ),
+    (
+        "commit of a submodule that nothing leads to",
+        "d=$(git -C evil commit-tree -m m $(git -C evil rev-parse HEAD^{tree})); git update-index --add --cacheinfo 160000,$d,evil",
+    ),
     ("shared index", "git update-index --split-index"),
     (
         "trees that an index keeps",
@@ -199,11 +308,33 @@ const UNASKED: &[(&str, &str)] = &[
         "merge of known ones",
         "git branch merged $(git commit-tree -p HEAD -p feature -m merge $(git merge-tree --write-tree HEAD feature))",
     ),
+    (
+        "merge the other way round",
+        "git branch back $(git commit-tree -p feature -p HEAD -m merge $(git merge-tree --write-tree HEAD feature))",
+    ),
+    (
+        "merge of unrelated ones",
+        "n=$(git commit-tree -m n $(printf \"100644 blob $(git rev-parse HEAD:f)\\tn\\n\" | git mktree)); git branch apart $n; \
+        git merge -q --allow-unrelated-histories -m m apart",
+    ),
+    (
+        "merge",
+        "git switch -q -c side HEAD~3; echo side > side; git add side; git commit -qm side; git switch -q main; git merge -q -m m side",
+    ),
+    (
+        "branches changed",
+        "git switch -q -c description; git switch -q -; git switch -q -; git switch -q --detach; git switch -q main",
+    ),
     ("notes", "git notes add -m hello"),
     ("amend", "git commit -q --amend -m amended"),
     (
         "reset",
         "git reset -q --soft HEAD~1; git reset -q --soft HEAD@{1}",
+    ),
+    (
+        "commit of a submodule",
+        "git -C evil -c user.name=E -c user.email=e@localhost commit -q --allow-empty -m m; git update-index --add --cacheinfo 160000,$(git -C evil rev-parse HEAD),evil; \
+        git update-index --force-remove evil",
     ),
     ("pack refs", "git pack-refs --all"),
     ("graph", "git commit-graph write"),
@@ -234,8 +365,10 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     let state = "git for-each-ref; git ls-files -s; git rev-parse HEAD; git fsck --strict --no-dangling 2>&1; git show HEAD:ci/deploy.yml";
     let before = host(&scene.at(""), state);
     let mut failed = Vec::new();
-    for (name, line) in REFUSED {
-        let outcome = run(&scene, &format!("{EVIL}{line}")).await;
+    let of_evil = REFUSED.iter().map(|row| (EVIL, row));
+    let of_old = REFUSED_OLD.iter().map(|row| (OLD, row));
+    for (before_line, (name, line)) in of_evil.chain(of_old) {
+        let outcome = run(&scene, &format!("{before_line}{line}")).await;
         let why = outcome.error.as_ref().map_or("", |error| &error.message);
         let is_stated = [
             "changes ci",
@@ -281,7 +414,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     replaced_files_are_deletions(sandbox).await;
     eprintln!(
         "changes: {} commands that store files in git: ok",
-        REFUSED.len() + ASKED.len() + UNASKED.len()
+        REFUSED.len() + REFUSED_OLD.len() + ASKED.len() + UNASKED.len()
     );
 }
 

@@ -146,47 +146,29 @@ mod tests {
 
     use sha1::{Digest as _, Sha1};
 
-    use super::super::{MODE, STAT};
+    use super::super::tests::{Row, made_index};
     use super::{Index, ObjectHash, with_others, without_others};
 
     /// Makes an index of these names, each with the number of its object and its flags.
     fn index(version: u32, entries: &[(&str, u8, u16)]) -> Vec<u8> {
-        let mut out = b"DIRC".to_vec();
-        out.extend(version.to_be_bytes());
-        out.extend(u32::try_from(entries.len()).unwrap().to_be_bytes());
-        let mut last = "";
-        for (name, object, more) in entries {
-            let begin = out.len();
-            let mut fixed = vec![0; STAT];
-            fixed[MODE..MODE + 4].copy_from_slice(&0o100_644_u32.to_be_bytes());
-            out.extend(fixed);
-            out.extend([*object; 20]);
-            let extended: u16 = if *more == 0 { 0 } else { 0x4000 };
-            out.extend((extended | u16::try_from(name.len()).unwrap()).to_be_bytes());
-            if *more != 0 {
-                out.extend(more.to_be_bytes());
-            }
-            if version == 4 {
-                let same = last
-                    .bytes()
-                    .zip(name.bytes())
-                    .take_while(|(a, b)| a == b)
-                    .count();
-                out.push(u8::try_from(last.len() - same).unwrap());
-                out.extend(name.as_bytes().iter().skip(same));
-                out.push(0);
-                last = name;
-            } else {
-                out.extend(name.as_bytes());
-                let padding = 8 - (out.len() - begin) % 8;
-                out.resize(out.len() + padding, 0);
-            }
-        }
-        out.extend(*b"TREE\0\0\0\x02ab");
-        out.extend(*b"EOIE\0\0\0\x01x");
-        let hash = Sha1::digest(&out);
-        out.extend(hash);
-        out
+        let rows: Vec<Row> = entries
+            .iter()
+            .map(|(name, object, more)| Row {
+                object: *object,
+                more: *more,
+                ..Row::of(name)
+            })
+            .collect();
+        let has_flags = entries.iter().any(|(.., more)| *more != 0);
+        let mut made = made_index(version.max(if has_flags { 3 } else { 2 }), &rows);
+        let end = u32::try_from(made.len()).unwrap();
+        made.extend(*b"TREE\0\0\0\x02ab");
+        made.extend(*b"EOIE\0\0\0\x18");
+        made.extend(end.to_be_bytes());
+        made.extend([0; 20]);
+        let hash = Sha1::digest(&made);
+        made.extend(hash);
+        made
     }
 
     fn flags(bytes: &[u8]) -> Vec<(String, u16)> {

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::git_named::NamedByGit;
 use super::{GIT, OutsideRepository, Workspace, is_git};
@@ -25,6 +26,9 @@ const OWN_FOLDERS: [&str; 8] = [
     "worktrees",
     "branches",
 ];
+
+/// The folder in a repository's folder with the repositories of submodules.
+const MODULES: &str = "modules";
 
 /// Returns true if git treats a folder with these names as a repository. A linked worktree has its objects in another folder.
 pub fn has_repository_shape(has: impl Fn(&str) -> bool) -> bool {
@@ -78,7 +82,27 @@ pub struct GitFolders<'a> {
     /// What `.git` files and `commondir` files name.
     named: HashSet<PathBuf>,
     by_settings: NamedByGit,
-    seen: HashMap<PathBuf, FolderKind>,
+    /// The repositories at and above a folder, the nearest last. Each folder is looked at once, however many paths are below it.
+    above: HashMap<PathBuf, Arc<Vec<FoundFolder>>>,
+}
+
+/// A folder that is a repository, or becomes one.
+#[derive(Debug, Clone)]
+struct FoundFolder {
+    path: PathBuf,
+    kind: FolderKind,
+}
+
+impl FoundFolder {
+    /// Returns a path in the folder as one of the repository.
+    fn with(&self, path: &Path) -> Option<GitPath> {
+        Some(GitPath {
+            folder: self.path.clone(),
+            within: path.strip_prefix(&self.path).ok()?.to_owned(),
+            is_new: self.kind == FolderKind::Becoming,
+            named_by: None,
+        })
+    }
 }
 
 impl<'a> GitFolders<'a> {
@@ -130,7 +154,7 @@ impl<'a> GitFolders<'a> {
             changed,
             named: HashSet::new(),
             by_settings: NamedByGit::default(),
-            seen: HashMap::new(),
+            above: HashMap::new(),
         }
     }
 
@@ -148,21 +172,33 @@ impl<'a> GitFolders<'a> {
         if is_git(path) {
             return None;
         }
-        path.ancestors().find_map(|folder| {
-            let within = path.strip_prefix(folder).ok()?;
-            let kind = self.kind(folder, path);
-            let is_inside = match kind {
+        self.repositories_of(path).into_iter().find_map(|found| {
+            let at = found.with(path)?;
+            let is_inside = match found.kind {
                 FolderKind::Plain => false,
                 FolderKind::Repository => path != Path::new(""),
-                FolderKind::Becoming => makes_repository(within),
+                FolderKind::Becoming => makes_repository(&at.within),
             };
-            is_inside.then(|| GitPath {
-                folder: folder.to_owned(),
-                within: within.to_owned(),
-                is_new: kind == FolderKind::Becoming,
-                named_by: None,
-            })
+            is_inside.then_some(at)
         })
+    }
+
+    /// Returns where a path in a `.git` folder lies in the repositories of submodules, by the shape of their folders: a submodule's name
+    /// may have slashes, and parts such as `objects`. The path within one that only becomes a repository is one that makes it one.
+    pub fn in_submodules(&mut self, path: &Path) -> Vec<GitPath> {
+        if !is_git(path) {
+            return Vec::new();
+        }
+        let is_module = |folder: &Path| {
+            let above = folder.parent().into_iter().flat_map(Path::iter);
+            let mut inner = above.skip_while(|part| !part.eq_ignore_ascii_case(GIT));
+            inner.any(|part| part == MODULES)
+        };
+        let all = self.repositories_of(path).into_iter();
+        let modules = all.filter(|found| found.path != path && is_module(&found.path));
+        let each = modules.filter_map(|found| found.with(path));
+        each.filter(|at| !at.is_new || makes_repository(&at.within))
+            .collect()
     }
 
     /// Returns what [`locate`](Self::locate) finds, for a file tool: it may change nothing in a repository except the
@@ -182,19 +218,16 @@ impl<'a> GitFolders<'a> {
         if let Some(folder) = path.ancestors().find(is_git) {
             return Some(folder.to_owned());
         }
-        let found = path.ancestors().find_map(|folder| {
-            let within = path.strip_prefix(folder).ok()?;
-            let belongs = match self.kind(folder, path) {
+        let found = self.repositories_of(path).into_iter().find_map(|found| {
+            let at = found.with(path)?;
+            let belongs = match found.kind {
                 FolderKind::Plain => false,
                 FolderKind::Repository => path != Path::new(""),
-                FolderKind::Becoming => self.is_new(folder) || belongs_to_repository(within),
+                FolderKind::Becoming => {
+                    self.is_new(&found.path) || belongs_to_repository(&at.within)
+                }
             };
-            belongs.then(|| GitPath {
-                folder: folder.to_owned(),
-                within: within.to_owned(),
-                is_new: false,
-                named_by: None,
-            })
+            belongs.then_some(at)
         })?;
         (!self.is_in_working_tree(&found)).then_some(found.folder)
     }
@@ -215,17 +248,38 @@ impl<'a> GitFolders<'a> {
         below.any(|at| root.join(at).join(GIT).symlink_metadata().is_ok())
     }
 
-    /// Returns the kind of a folder above a path, or of the path itself.
-    fn kind(&mut self, folder: &Path, path: &Path) -> FolderKind {
-        if let Some(known) = self.seen.get(folder) {
-            return *known;
-        }
-        let found = self.inspect(folder);
+    /// Returns the repositories at and above a path, the nearest first.
+    fn repositories_of(&mut self, path: &Path) -> Vec<FoundFolder> {
         // The path itself is mostly a file, and is not asked for again: very many would fill the memory.
-        if folder != path {
-            self.seen.insert(folder.to_owned(), found);
+        let itself = self.found(path).into_iter();
+        let above = path.parent().map(|parent| self.repositories_above(parent));
+        let above = above.iter().flat_map(|all| all.iter().rev().cloned());
+        itself.chain(above).collect()
+    }
+
+    fn repositories_above(&mut self, folder: &Path) -> Arc<Vec<FoundFolder>> {
+        let mut unknown = Vec::new();
+        let known = folder.ancestors().find_map(|at| {
+            let known = self.above.get(at).cloned();
+            if known.is_none() {
+                unknown.push(at);
+            }
+            known
+        });
+        let mut all = known.unwrap_or_default();
+        for at in unknown.into_iter().rev() {
+            if let Some(found) = self.found(at) {
+                all = Arc::new(all.iter().cloned().chain([found]).collect());
+            }
+            self.above.insert(at.to_owned(), Arc::clone(&all));
         }
-        found
+        all
+    }
+
+    fn found(&self, folder: &Path) -> Option<FoundFolder> {
+        let kind = self.inspect(folder);
+        let path = folder.to_owned();
+        (kind != FolderKind::Plain).then_some(FoundFolder { path, kind })
     }
 
     fn inspect(&self, folder: &Path) -> FolderKind {

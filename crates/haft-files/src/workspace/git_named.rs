@@ -13,6 +13,8 @@ mod words;
 
 use words::{HOOKS, SettingTarget, Word, naming, program_words};
 
+/// The variable that names what `init.templateDir` does.
+const TEMPLATE_VARIABLE: &str = "GIT_TEMPLATE_DIR";
 /// Maximum number of paths.
 const MAX_NAMED: usize = 1_000;
 
@@ -45,11 +47,15 @@ impl NamedByGit {
         let home = std::env::home_dir().filter(|home| home.is_absolute());
         let mut of_user = GitSettingsReader::of_everything(home.as_deref());
         of_user.read_user(&|name| std::env::var_os(name));
-        let collector = NameCollector {
+        let mut collector = NameCollector {
             workspace,
             home: home.as_deref(),
             found: Self::default(),
         };
+        if let Some(template) = std::env::var_os(TEMPLATE_VARIABLE) {
+            let alias = Path::new(super::GIT).join("config");
+            collector.template(workspace.root(), &template.to_string_lossy(), &alias);
+        }
         collector.read(repositories, pointers, &of_user)
     }
 
@@ -118,13 +124,9 @@ impl NameCollector<'_> {
         of_user: &GitSettingsReader<'_>,
     ) -> NamedByGit {
         // A workspace may hold the user's own files, as one of dotfiles does.
-        for file in of_user
-            .settings()
-            .iter()
-            .filter_map(|found| found.file.as_ref())
-        {
-            let file = self.below(&canonical_prefix(file));
-            let alias = Path::new(super::GIT).join("config");
+        let alias = Path::new(super::GIT).join("config");
+        for file in of_user.files() {
+            let file = self.below(file);
             self.add(file, &alias, NamedKind::File);
         }
         let trees = working_trees(pointers);
@@ -193,6 +195,11 @@ impl NameCollector<'_> {
                     self.hooks(base, &setting.value, alias);
                 }
             }
+            SettingTarget::Template => {
+                for base in bases {
+                    self.template(base, &setting.value, alias);
+                }
+            }
             SettingTarget::File => {
                 for base in bases {
                     let at = self.place(base, &setting.value);
@@ -228,6 +235,21 @@ impl NameCollector<'_> {
         }
     }
 
+    /// Notes a folder from which git fills each new repository.
+    fn template(&mut self, base: &Path, value: &str, alias: &Path) {
+        let Some(at) = self.place(base, value) else {
+            return;
+        };
+        if at == Path::new("") {
+            // The root holds other files, too.
+            for folder in ["hooks", "info", "config"] {
+                self.add(Some(PathBuf::from(folder)), alias, NamedKind::Folder);
+            }
+        } else {
+            self.add(Some(at), alias, NamedKind::Folder);
+        }
+    }
+
     /// Notes a word of a command line.
     fn program(&mut self, base: &Path, word: &Word, alias: &Path) {
         let Some(at) = self.place(base, &word.text) else {
@@ -244,16 +266,18 @@ impl NameCollector<'_> {
         }
     }
 
-    /// Returns the path below the root that a setting means, without following links.
+    /// Returns the path below the root that a setting means. Links are only followed from outside.
     fn place(&self, base: &Path, value: &str) -> Option<PathBuf> {
         self.below(&base.join(expand(value, self.home)?))
     }
 
-    /// Returns the path below the root of an absolute path.
+    /// Returns the path below the root of an absolute path, or where links lead from there.
     fn below(&self, path: &Path) -> Option<PathBuf> {
-        let path = normalize(path);
-        let of_given = || self.workspace.below_root(&path).map(Path::to_owned);
-        self.workspace.below(&path).or_else(of_given)
+        let named = normalize(path);
+        let of_given = || self.workspace.below_root(&named).map(Path::to_owned);
+        let of_links = || self.workspace.below(&normalize(&end_of_links(path)));
+        let found = self.workspace.below(&named).or_else(of_given);
+        found.or_else(of_links)
     }
 
     /// Adds a path, and where links lead from it.
@@ -294,6 +318,22 @@ enum NamedKind {
     Program,
 }
 
+/// Returns where links lead from a path, also those to what is not there yet.
+fn end_of_links(path: &Path) -> PathBuf {
+    const MAX_LINKS: usize = 40;
+    let mut end = canonical_prefix(path);
+    for _ in 0..MAX_LINKS {
+        let target = |at: &Path| Some((at.to_owned(), at.read_link().ok()?));
+        let Some((link, to)) = end.ancestors().find_map(target) else {
+            break;
+        };
+        let rest = end.strip_prefix(&link).unwrap_or(Path::new(""));
+        let whole = link.parent().unwrap_or(Path::new("/")).join(to).join(rest);
+        end = canonical_prefix(&whole);
+    }
+    end
+}
+
 /// Resolves `.` and `..` of an absolute path by text alone.
 fn normalize(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
@@ -312,7 +352,7 @@ fn normalize(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use super::{GitSettingsReader, NameCollector, NamedByGit};
     use crate::workspace::Workspace;
@@ -350,6 +390,12 @@ mod tests {
             "[core]\neditor = code --wait\npager = less",
             &[],
         ),
+        (".gitconfig", "[init]\ntemplateDir = tools", &["tools"]),
+        (
+            ".gitconfig",
+            "[init]\ntemplateDir = WS",
+            &["config", "hooks", "info"],
+        ),
         (".gitconfig", "[user]\nname = A", &[]),
         (
             ".gitconfig",
@@ -357,6 +403,73 @@ mod tests {
             &["shared", "tools/third"],
         ),
     ];
+
+    /// Links of the user, to below `ws` or the home folder; the user's settings, and the paths of the workspace that they lead to. K5.
+    const LINKS: &[(&[(&str, &str)], &str, &[&str])] = &[
+        (
+            &[(".config/git/hooks", "ws/tools/hooks")],
+            "[core]\nhooksPath = ~/.config/git/hooks",
+            &["tools/hooks"],
+        ),
+        (
+            &[("a", "home/b"), ("b", "ws/tools")],
+            "[core]\nhooksPath = ~/a/new",
+            &["tools/new"],
+        ),
+        (
+            &[("t", "ws/tools")],
+            "[init]\ntemplateDir = ~/t",
+            &["tools"],
+        ),
+        (
+            &[("p", "ws/tools/hooks/d.sh")],
+            "[diff]\nexternal = ~/p",
+            &["tools/hooks/d.sh"],
+        ),
+        (&[(".config/git/config", "ws/empty")], "", &["empty"]),
+        (&[(".config/git", "ws/none")], "", &["none/config"]),
+        (&[("x", "ws/none")], "[include]\npath = ~/x", &["none"]),
+        (&[("x", "home/x")], "[core]\nhooksPath = ~/x/hooks", &[]),
+    ];
+
+    #[test]
+    fn what_the_users_settings_lead_to_over_links_is_known() {
+        for (links, text, expect) in LINKS {
+            let folder = tempfile::tempdir().unwrap();
+            let base = folder.path().canonicalize().unwrap();
+            let (home, root) = (base.join("home"), base.join("ws"));
+            fs::create_dir_all(root.join(".git")).unwrap();
+            fs::create_dir_all(root.join("tools/hooks")).unwrap();
+            fs::create_dir_all(&home).unwrap();
+            fs::write(home.join(".gitconfig"), text).unwrap();
+            fs::write(root.join("empty"), "[core]\n").unwrap();
+            fs::write(root.join("tools/hooks/d.sh"), "").unwrap();
+            for (link, to) in *links {
+                let link = home.join(link);
+                fs::create_dir_all(link.parent().unwrap()).unwrap();
+                std::os::unix::fs::symlink(base.join(to), link).unwrap();
+            }
+            assert_eq!(named(&root, &home), *expect, "{text} {links:?}");
+        }
+    }
+
+    /// Returns the paths outside of `.git` that the user's settings name.
+    fn named(root: &Path, home: &Path) -> Vec<String> {
+        let workspace = Workspace::open(root).unwrap();
+        let mut of_user = GitSettingsReader::of_everything(Some(home));
+        of_user.read_user(&|_| None);
+        let collector = NameCollector {
+            workspace: &workspace,
+            home: Some(home),
+            found: NamedByGit::default(),
+        };
+        let found = collector.read([PathBuf::from(".git")].into_iter(), &[], &of_user);
+        assert_eq!(found.unread(), None);
+        let paths = found
+            .paths()
+            .map(|(path, _)| path.to_string_lossy().into_owned());
+        paths.filter(|path| !path.starts_with(".git")).collect()
+    }
 
     #[test]
     fn what_the_users_settings_name_in_the_workspace_is_known() {
@@ -372,23 +485,7 @@ mod tests {
             put(home.join("more"), "[core]\nhooksPath = tools/other");
             put(root.join("shared"), "[core]\nhooksPath = tools/third");
             put(root.join(".git/HEAD"), "");
-            let workspace = Workspace::open(&root).unwrap();
-            let mut of_user = GitSettingsReader::of_everything(Some(&home));
-            of_user.read_user(&|_| None);
-            let collector = NameCollector {
-                workspace: &workspace,
-                home: Some(&home),
-                found: NamedByGit::default(),
-            };
-            let found = collector.read([PathBuf::from(".git")].into_iter(), &[], &of_user);
-            let paths: Vec<_> = found.paths().map(|(path, _)| path.clone()).collect();
-            let expect: Vec<_> = expect.iter().map(PathBuf::from).collect();
-            let outside_git: Vec<_> = paths
-                .into_iter()
-                .filter(|path| !path.starts_with(".git"))
-                .collect();
-            assert_eq!(outside_git, expect, "{text}");
-            assert_eq!(found.unread(), None, "{text}");
+            assert_eq!(named(&root, &home), *expect, "{text}");
         }
     }
 }

@@ -90,6 +90,7 @@ pub struct GitSettingsReader<'a> {
     home: Option<&'a Path>,
     includes: &'a IncludeFilter<'a>,
     files: usize,
+    looked_for: Vec<PathBuf>,
     found: Vec<FoundSetting>,
     unread: Option<String>,
 }
@@ -110,6 +111,7 @@ impl<'a> GitSettingsReader<'a> {
             home,
             includes,
             files: 0,
+            looked_for: Vec::new(),
             found: Vec::new(),
             unread: None,
         }
@@ -176,6 +178,11 @@ impl<'a> GitSettingsReader<'a> {
         &self.found
     }
 
+    /// Returns the files that git looks for, whether they are there and hold settings or not.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.looked_for
+    }
+
     /// Returns why there may be more, as a clause; `None` if all are known.
     pub fn unread(&self) -> Option<&str> {
         self.unread.as_deref()
@@ -187,6 +194,9 @@ impl<'a> GitSettingsReader<'a> {
 
     /// `above` holds the files that include this one.
     fn file(&mut self, path: &Path, above: &mut HashSet<PathBuf>, depth: usize) {
+        if self.looked_for.len() < MAX_FILES {
+            self.looked_for.push(path.to_owned());
+        }
         let opened = match path.canonicalize() {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>

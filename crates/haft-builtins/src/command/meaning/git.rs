@@ -5,7 +5,9 @@
 mod cached;
 mod commit;
 mod copy;
+mod entries;
 mod files;
+mod headers;
 mod history;
 mod id;
 mod incoming;

@@ -44,6 +44,8 @@ pub(super) enum SettingTarget {
     Nothing,
     /// A folder of hooks.
     Hooks,
+    /// A folder with what each new repository gets.
+    Template,
     /// A file that git reads.
     File,
     /// A file of further settings.
@@ -57,6 +59,7 @@ pub(super) fn naming(setting: &Setting) -> SettingTarget {
     let is_url = |value: &str| !value.contains("::");
     match (&*setting.section, &*setting.key) {
         ("core", "hookspath") => SettingTarget::Hooks,
+        ("init", "templatedir") => SettingTarget::Template,
         ("core", "attributesfile" | "excludesfile") => SettingTarget::File,
         ("include" | "includeif", "path") => SettingTarget::Settings,
         // Where files lie and what refs are called; nothing of it runs.

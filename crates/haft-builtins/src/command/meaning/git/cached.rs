@@ -5,8 +5,9 @@ use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
+use super::entries::MODE_FOLDER;
 use super::id::{ID_BYTES, ID_HASH, ObjectId};
-use super::object::{MODE_FOLDER, ObjectKind, id_of};
+use super::object::{ObjectKind, id_of};
 use crate::command::index::{IndexRecords, MAX_INDEX, extensions, recorded_in};
 use crate::command::meaning::sides::{ChangeSides, Side};
 

@@ -3,8 +3,8 @@
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::files::{FileList, show};
+use super::headers::Commit;
 use super::id::ObjectId;
-use super::object::Commit;
 use super::rename::join_renames;
 use super::store::ObjectDatabase;
 use super::tree::{TreeDifference, differences};

@@ -4,8 +4,8 @@ use std::collections::{HashSet, VecDeque};
 use std::rc::Rc;
 
 use super::commit::named;
+use super::headers::Commit;
 use super::id::ObjectId;
-use super::object::Commit;
 use super::store::{ObjectDatabase, ObjectError};
 use super::tree::{TreeDifference, differences};
 use super::update::RefContext;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use haft::approval::meaning::Meaning;
 use haft::approval::preview::{FileChange, StoredSides};
 
+use super::entries::{MODE_LINK, MODE_SUBMODULE};
 use super::id::ObjectId;
-use super::object::{MODE_LINK, MODE_SUBMODULE};
 use super::store::{ObjectDatabase, ObjectError};
 use super::tree::{TreeDifference, TreeFile};
 use crate::command::meaning::budget::Budget;

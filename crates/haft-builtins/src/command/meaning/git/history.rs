@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 
+use super::headers::Commit;
 use super::id::ObjectId;
-use super::object::Commit;
 use super::store::ObjectDatabase;
 
 /// Maximum number of commits that one walk visits.

@@ -8,6 +8,8 @@ use haft::git_index::ObjectHash;
 pub(super) const ID_HASH: ObjectHash = ObjectHash::Sha1;
 /// Length of an object's name, in bytes.
 pub(super) const ID_BYTES: usize = ID_HASH.bytes();
+/// Length of an object's name in hex.
+pub(super) const HEX: usize = ID_BYTES * 2;
 
 /// The name of an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +23,7 @@ impl ObjectId {
 
     /// Reads a name of 40 hex digits. The name of zeros means "nothing".
     pub(super) fn from_hex(text: &[u8]) -> Option<Self> {
-        if text.len() != ID_BYTES * 2 {
+        if text.len() != HEX {
             return None;
         }
         let digit = |byte: u8| char::from(byte).to_digit(16);

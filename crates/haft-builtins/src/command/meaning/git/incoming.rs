@@ -5,8 +5,11 @@ mod commits;
 mod graph;
 mod index;
 mod known;
+mod merge_base;
+mod pointer_file;
 mod pointers;
 mod stored;
+mod submodules;
 mod trees;
 
 use std::ffi::OsStr;
@@ -16,7 +19,7 @@ use std::time::Duration;
 
 use haft::change::EntryState;
 
-use super::object::MODE_LINK;
+use super::entries::MODE_LINK;
 use super::repository::{RepositoryLayout, SHARED_INDEX, find_repositories_up_to, head_folders};
 use super::store::ObjectDatabase;
 use super::tree::TreeFile;
@@ -29,6 +32,8 @@ use pointers::Pointers;
 
 /// Maximum time for reading what a change set brings into all repositories.
 const MAX_TIME: Duration = Duration::from_secs(3);
+/// Why there may be more when that time is over.
+const TOO_SLOW: &str = "what git stores could not all be read within 3 seconds";
 /// Maximum number of repositories that are read.
 const MAX_REPOSITORIES: usize = 1_000;
 /// Maximum number of files that are judged for one repository.
@@ -192,10 +197,7 @@ impl<'s> IncomingReader<'s> {
     fn is_over(&mut self, carrier: &Path) -> bool {
         let is_over = self.budget.is_over();
         if is_over {
-            self.doubt(
-                carrier,
-                "what git stores could not all be read within 3 seconds",
-            );
+            self.doubt(carrier, TOO_SLOW);
         }
         is_over
     }
@@ -224,6 +226,7 @@ impl<'s> IncomingReader<'s> {
         self.read_commits(&store, &pointers);
         self.read_indexes(&store, &pointers, &changes);
         self.found.known = Some(KnownFiles::new(self.sides, store, pointers));
+        self.read_submodules();
     }
 
     /// Returns the changed paths with what they are, without those of repositories below.

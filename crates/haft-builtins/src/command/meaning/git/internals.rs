@@ -10,8 +10,9 @@ use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::change::EntryState;
 
 use super::commit::list;
+use super::headers::Commit;
 use super::id::ObjectId;
-use super::object::{Commit, id_of, loose};
+use super::object::{id_of, loose};
 use super::store::ObjectDatabase;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{ChangeSides, PathChange, Side};

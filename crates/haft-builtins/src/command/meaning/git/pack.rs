@@ -68,17 +68,25 @@ impl Pack {
         self.word(FANOUT + u64::from(byte) * 4)
     }
 
-    /// Returns the names of its objects; `None` if there are too many.
+    /// Returns the names of its objects; `None` if there are too many, or if they are not in the order in which git looks for them: it
+    /// might find another one of two.
     pub(super) fn ids(&self) -> Option<Vec<ObjectId>> {
         const MAX_IDS: u64 = 200_000;
         let count = usize::try_from(self.count).ok()?;
         let fits = self.count <= MAX_IDS;
         let names = fits.then(|| self.index.exact_at(NAMES, count * ID_BYTES));
         let names = names?.ok()?;
-        names
+        let ids: Option<Vec<ObjectId>> = names
             .chunks_exact(ID_BYTES)
             .map(ObjectId::from_bytes)
-            .collect()
+            .collect();
+        let ids = ids?;
+        let is_sorted = ids.is_sorted_by(|a, b| a < b);
+        let is_counted = |byte: u8| {
+            let upto = ids.partition_point(|id| id.0[0] <= byte);
+            self.fanout(byte) == Some(upto as u64)
+        };
+        (is_sorted && (0..=u8::MAX).all(is_counted)).then_some(ids)
     }
 
     /// Returns the offset of an object in the pack.

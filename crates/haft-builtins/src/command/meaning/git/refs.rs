@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use haft::workspace::EntryKind;
 
-use super::id::ObjectId;
+use super::id::{HEX, ObjectId};
 use crate::command::meaning::sides::{ChangeSides, Side};
 
 /// Maximum number of refs that are read.
@@ -54,10 +54,14 @@ impl Refs {
                 if line.starts_with(b"#") || line.starts_with(b"^") || line.is_empty() {
                     continue;
                 }
-                let id = line.get(..40).and_then(ObjectId::from_hex);
-                let name = line.get(41..).unwrap_or_default();
-                let id = id.ok_or("its packed refs are damaged")?;
-                let name = String::from_utf8_lossy(name).trim().to_owned();
+                let id = line.get(..HEX).and_then(ObjectId::from_hex);
+                let name = line.get(HEX..).and_then(|rest| rest.strip_prefix(b" "));
+                let (id, name) = id.zip(name).ok_or("its packed refs are damaged")?;
+                let name = String::from_utf8_lossy(name).into_owned();
+                // Git looks for names by halving.
+                if refs.all.contains_key(&name) {
+                    return Err(format!("its packed refs name {name:?} twice"));
+                }
                 refs.insert(name, Target::Id(id))?;
             }
         }
@@ -157,6 +161,28 @@ pub(super) fn read_target(sides: &ChangeSides<'_>, side: Side, path: &Path) -> O
     }
     // FETCH_HEAD and its like have more words.
     Some(Target::Id(ObjectId::from_hex(text.get(..40)?)?))
+}
+
+/// Whether git takes a name for one of a ref in the folder of refs, compare `check_refname_format` in its source.
+pub(super) fn is_name_of_ref(name: &[u8]) -> bool {
+    let is_part = |part: &[u8]| {
+        !part.is_empty()
+            && !part.starts_with(b".")
+            && !part.ends_with(b".")
+            && !part.ends_with(b".lock")
+    };
+    let is_allowed = |byte: &u8| {
+        !matches!(
+            byte,
+            0..=b' ' | b'~' | b'^' | b':' | b'?' | b'*' | b'[' | b'\\' | 0x7f
+        )
+    };
+    let holds = |text: &[u8]| memchr::memmem::find(name, text).is_some();
+    name.starts_with(b"refs/")
+        && name.split(|byte| *byte == b'/').all(is_part)
+        && name.iter().all(is_allowed)
+        && !holds(b"..")
+        && !holds(b"@{")
 }
 
 /// A ref that differs between the two sides.

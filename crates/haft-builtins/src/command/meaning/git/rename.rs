@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::entries::MODE_SUBMODULE;
 use super::id::ObjectId;
-use super::object::MODE_SUBMODULE;
 use super::store::ObjectDatabase;
 use super::tree::{TreeDifference, TreeFile};
 use crate::command::meaning::budget::Budget;

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{MAX_DETAILED, commit_meaning, compare, list, list_of, named, parts, subject};
+use super::headers::Commit;
 use super::history::{BranchCommits, CommitRange, exclusive};
 use super::id::ObjectId;
-use super::object::Commit;
 use super::tree::{TreeDifference, differences};
 use super::update::RefContext;
 use crate::command::meaning::words::{count, name};

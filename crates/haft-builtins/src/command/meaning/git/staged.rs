@@ -43,7 +43,9 @@ fn index(sides: &ChangeSides<'_>, side: Side, folder: &Path) -> Result<IndexReco
     }
     let bytes = sides.read(side, &path, MAX_INDEX);
     let read = bytes.and_then(|bytes| recorded_in(&bytes, ID_HASH));
-    read.ok_or_else(|| "git's index is damaged, or split, which haft does not read".to_owned())
+    read.ok_or_else(|| {
+        "git's index is damaged or split, or programs may read it in several ways".to_owned()
+    })
 }
 
 fn file_of(recorded: &IndexRecord) -> Option<TreeFile> {

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use super::entries::{TreeEntry, parse_tree};
+use super::headers::{Commit, parse_tag};
 use super::id::ObjectId;
-use super::object::{
-    Commit, GitObject, ObjectKind, TreeEntry, id_of, loose, parse_tag, parse_tree,
-};
+use super::object::{GitObject, ObjectKind, id_of, loose};
 use super::pack::Pack;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{ChangeSides, Side};
@@ -172,14 +172,18 @@ impl<'s> ObjectDatabase<'s> {
     /// Returns the commit that a ref leads to, through tags, and the message of the first tag.
     pub(super) fn peel(&self, id: &ObjectId) -> Result<(Rc<Commit>, Option<String>), ObjectError> {
         const MAX_TAGS: usize = 5;
-        let (mut id, mut message) = (*id, None);
+        let (mut id, mut message, mut stated) = (*id, None, None);
         for _ in 0..=MAX_TAGS {
             let object = self.object(&id, MAX_COMMIT)?;
+            if stated.is_some_and(|stated| stated != object.kind) {
+                return Err(damaged(&id));
+            }
             match (object.kind, object.content) {
                 (ObjectKind::Commit, _) => return Ok((self.commit(&id)?, message)),
                 (ObjectKind::Tag, Some(content)) => {
-                    let (target, _, text) = parse_tag(&content).ok_or_else(|| damaged(&id))?;
+                    let (target, kind, text) = parse_tag(&content).ok_or_else(|| damaged(&id))?;
                     message.get_or_insert(text);
+                    stated = Some(kind);
                     id = target;
                 }
                 _ => break,

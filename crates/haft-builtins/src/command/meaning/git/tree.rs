@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::entries::TreeEntry;
 use super::id::ObjectId;
-use super::object::TreeEntry;
 use super::store::{ObjectDatabase, ObjectError};
 
 /// Maximum number of differences that are collected.

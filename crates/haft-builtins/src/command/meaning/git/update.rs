@@ -7,9 +7,9 @@ use haft::approval::meaning::{Meaning, MeaningKind};
 use super::commit::{
     MAX_DETAILED, commit_meaning, compare, list, merged, named, parts, quoted, subject,
 };
+use super::headers::Commit;
 use super::history::{BranchCommits, CommitRange, exclusive, exit_of};
 use super::id::ObjectId;
-use super::object::Commit;
 use super::refs::{RefUpdate, Refs, Target};
 use super::store::ObjectDatabase;
 use super::worktrees::CheckedOut;

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
+use super::super::headers::Commit;
 use super::super::history::exclusive;
 use super::super::id::ObjectId;
-use super::super::object::{Commit, GitObject, ObjectKind};
+use super::super::object::{GitObject, ObjectKind};
 use super::super::store::ObjectDatabase;
+use super::merge_base::merge_bases;
 use super::pointers::{NewPointer, Pointers};
-use super::trees::{NewEntry, TreeAt, new_entries};
+use super::trees::{KnownTree, NewEntry, TreeAt, new_entries};
 use super::{Carrier, IncomingReader};
 use crate::command::meaning::words::name;
 
@@ -28,6 +30,9 @@ impl IncomingReader<'_> {
     /// Reads what changed refs, logs and HEADs bring in.
     pub(super) fn read_commits(&mut self, store: &ObjectDatabase<'_>, pointers: &Pointers) {
         let mut tips = Vec::new();
+        for (path, why) in &pointers.odd {
+            self.doubt(path, why.clone());
+        }
         for pointer in &pointers.new {
             self.read_replacement(pointer);
             match store.object(&pointer.id, MAX_OBJECT) {
@@ -98,14 +103,11 @@ impl IncomingReader<'_> {
             if self.is_over(path) {
                 return;
             }
-            let parents = commit.parents.iter().map(|id| store.commit(id));
-            let parents: Result<Vec<Rc<Commit>>, _> = parents.collect();
-            let added = parents.map_err(|why| why.0).and_then(|parents| {
-                let mut before: Vec<ObjectId> = parents.iter().map(|one| one.tree).collect();
+            let added = self.trees_before(store, commit).and_then(|mut before| {
                 if before.is_empty() {
-                    before.extend(head_tree(store, pointers));
+                    before.extend(head_tree(store, pointers).map(KnownTree::only));
                 }
-                new_entries(store, &before, TreeAt::top(commit.tree), self.budget)
+                new_entries(store, before, TreeAt::top(commit.tree), self.budget)
             });
             match added {
                 Err(why) => self.doubt(path, why),
@@ -123,6 +125,29 @@ impl IncomingReader<'_> {
         }
     }
 
+    /// Returns the trees of a commit's parents.
+    fn trees_before(
+        &self,
+        store: &ObjectDatabase<'_>,
+        commit: &Commit,
+    ) -> Result<Vec<KnownTree>, String> {
+        let mut before: Vec<KnownTree> = Vec::new();
+        for id in &commit.parents {
+            let parent = store.commit(id).map_err(|why| why.0)?;
+            let mut known = KnownTree::only(parent.tree);
+            if !before.is_empty() {
+                let bases = merge_bases(store, commit.parents[0], *id, self.budget);
+                // Histories without a common commit begin with nothing.
+                let is_apart = bases.as_ref().is_some_and(Vec::is_empty);
+                known.bases.extend(is_apart.then_some(None));
+                let trees = bases.into_iter().flatten().map(|base| Some(base.tree));
+                known.bases.extend(trees);
+            }
+            before.push(known);
+        }
+        Ok(before)
+    }
+
     /// Reads a tree that a file of git names by itself.
     fn read_tree(
         &mut self,
@@ -135,8 +160,9 @@ impl IncomingReader<'_> {
             path: &pointer.path,
             is_fetched: false,
         };
-        let before: Vec<ObjectId> = head_tree(store, pointers).into_iter().collect();
-        match new_entries(store, &before, TreeAt::top(tree), self.budget) {
+        let before = head_tree(store, pointers).into_iter();
+        let before = before.map(KnownTree::only).collect();
+        match new_entries(store, before, TreeAt::top(tree), self.budget) {
             Err(why) => self.doubt(&pointer.path, why),
             Ok(added) => {
                 for entry in added.into_iter().filter(|entry| entry.file.is_some()) {

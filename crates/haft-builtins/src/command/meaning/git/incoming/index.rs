@@ -9,9 +9,9 @@ use super::super::cached::cached_trees;
 use super::super::id::{ID_HASH, ObjectId};
 use super::super::store::ObjectDatabase;
 use super::pointers::Pointers;
-use super::trees::{NewEntry, TreeAt, new_entries};
+use super::trees::{KnownTree, NewEntry, TreeAt, new_entries};
 use super::{Carrier, IncomingReader, PathRole};
-use crate::command::index::{MAX_INDEX, each_entry};
+use crate::command::index::{MAX_INDEX, each_entry, extensions};
 use crate::command::meaning::sides::{ChangeSides, PathChange, Side};
 
 /// A record of an index: the path, the mode and the object. A file with conflicts has several.
@@ -37,8 +37,37 @@ fn records(
         found.insert((entry.name().to_vec(), entry.mode(), entry.object().to_vec()));
         true
     });
-    read.ok_or("git's index is damaged, or split, which haft does not read")?;
+    read.ok_or("git's index is damaged or split, or programs may read it in several ways")?;
+    let resolved = extensions(&bytes, hash, *b"REUC");
+    for content in resolved.ok_or("git's index is damaged")? {
+        let all = of_conflicts(content, hash);
+        found.extend(all.ok_or("git's index does not say rightly which conflicts were resolved")?);
+    }
     Ok(found)
+}
+
+/// Returns the records of files in conflict that were resolved: git brings the conflicts back when it is told to.
+fn of_conflicts(mut content: &[u8], hash: ObjectHash) -> Option<Vec<EntryRecord>> {
+    let mut found = Vec::new();
+    while !content.is_empty() {
+        let mut text = || {
+            let (text, rest) = content.split_at(memchr::memchr(0, content)?);
+            content = &rest[1..];
+            Some(text)
+        };
+        let name = text()?;
+        let modes = [text()?, text()?, text()?];
+        for mode in modes {
+            let mode = std::str::from_utf8(mode).ok()?;
+            let mode = u32::from_str_radix(mode, 8).ok()?;
+            if mode != 0 {
+                let (object, rest) = content.split_at_checked(hash.bytes())?;
+                content = rest;
+                found.push((name.to_vec(), mode, object.to_vec()));
+            }
+        }
+    }
+    Some(found)
 }
 
 /// Returns true if an index records what it did before.
@@ -90,9 +119,9 @@ impl IncomingReader<'_> {
                 // A sparse index has the tree of a folder in place of its files.
                 let heads = pointers.old.first().and_then(|head| store.peel(head).ok());
                 let was = heads.and_then(|(head, _)| store.lookup(&head.tree, folder).ok()?);
-                let was: Vec<ObjectId> = was.iter().map(|entry| entry.id).collect();
+                let was = was.iter().map(|entry| KnownTree::only(entry.id)).collect();
                 let (path, tree) = (folder.to_vec(), id);
-                for entry in new_entries(store, &was, TreeAt { path, tree }, self.budget)? {
+                for entry in new_entries(store, was, TreeAt { path, tree }, self.budget)? {
                     self.add(store, &carrier, entry);
                 }
             } else {

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use haft::workspace::EntryKind;
 
+use super::super::entries::MODE_LINK;
 use super::super::history::exclusive;
 use super::super::id::{ID_HASH, ObjectId};
-use super::super::object::{MODE_LINK, ObjectKind, id_of};
+use super::super::object::{ObjectKind, id_of};
 use super::super::store::ObjectDatabase;
 use super::super::tree::TreeFile;
 use super::pointers::Pointers;
@@ -55,9 +56,12 @@ impl<'s> KnownFiles<'s> {
         let Some(file) = file else {
             return place.is_some_and(|place| self.sides.kind(Side::Before, place).is_none());
         };
-        place.is_some_and(|place| self.is_in_work_tree(place, file))
-            || self.is_in_index(path, file)
-            || self.is_in_trees(path, file)
+        place.is_some_and(|place| self.is_in_work_tree(place, file)) || self.is_recorded(path, file)
+    }
+
+    /// Returns true if the index or a branch has this file.
+    pub(super) fn is_recorded(&self, path: &[u8], file: TreeFile) -> bool {
+        self.is_in_index(path, file) || self.is_in_trees(path, file)
     }
 
     fn is_in_work_tree(&self, place: &Path, file: TreeFile) -> bool {
@@ -106,8 +110,10 @@ impl<'s> KnownFiles<'s> {
 
     /// Returns the trees at the ends of branches as they were, and of commits that go: a rebase makes those anew.
     fn find_trees(&self) -> Vec<ObjectId> {
-        let Pointers { old, new, moved } = &self.pointers;
-        let ends = old.iter().take(MAX_COMMITS);
+        let Pointers {
+            ends, new, moved, ..
+        } = &self.pointers;
+        let ends = ends.iter().take(MAX_COMMITS);
         let mut trees: BTreeSet<ObjectId> = ends
             .filter_map(|id| Some(self.store.peel(id).ok()?.0.tree))
             .collect();

@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use super::super::id::ObjectId;
-use super::super::refs::{Refs, Target, read_target};
+use super::super::id::{HEX, ObjectId};
+use super::super::refs::{Refs, read_target};
 use super::PathRole;
+use super::pointer_file::{HEAD, MAX_FILE, PACKED, PointerFile, is_log, left};
 use crate::command::meaning::sides::{ChangeSides, PathChange, Side};
 use crate::command::meaning::words::name;
 
-/// Maximum size of a file that names objects, in bytes.
-const MAX_FILE: u64 = 16 << 20;
 /// Number of lines at the end of a log from which commits are taken as known.
 const MAX_KNOWN_LINES: usize = 200;
-/// The length of an object's name in hex.
-const HEX: usize = 40;
+/// The refs that are ends of branches: here, of other repositories, and the last stash.
+const BRANCHES: [&str; 3] = ["refs/heads/", "refs/remotes/", "refs/stash"];
 
 /// An object that is named for the first time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +37,7 @@ impl NewPointer {
         self.name.starts_with("refs/tags/")
     }
 
-    /// Returns the object in whose place git reads it.
+    /// Returns the object in whose place git reads it, as the ref says it.
     pub(super) fn replaces(&self) -> Option<&str> {
         self.name.strip_prefix("refs/replace/")
     }
@@ -51,8 +50,12 @@ pub(super) struct Pointers {
     pub(super) new: Vec<NewPointer>,
     /// What refs, HEADs and the ends of logs named before: HEADs first.
     pub(super) old: Vec<ObjectId>,
+    /// What HEADs and branches named before, also those of other repositories.
+    pub(super) ends: Vec<ObjectId>,
     /// What the changed refs and HEADs among them named.
     pub(super) moved: Vec<ObjectId>,
+    /// The files from which git may take something else than haft does, and why, as a clause.
+    pub(super) odd: Vec<(PathBuf, String)>,
 }
 
 impl Pointers {
@@ -65,11 +68,13 @@ impl Pointers {
         repository: &Path,
         changes: &[(PathRole, PathChange<'_>)],
     ) -> Result<Self, (PathBuf, String)> {
-        let mut old = heads(sides, repository);
         let refs = Refs::read(sides, Side::Before, repository);
         let refs = refs.map_err(|why| (repository.to_owned(), why))?;
+        let mut old = heads(sides, repository, &refs);
+        let mut ends = old.clone();
+        ends.extend(BRANCHES.iter().flat_map(|folder| refs.below(folder)));
         old.extend(refs.ids());
-        let mut moved = Vec::new();
+        let (mut moved, mut odd) = (Vec::new(), Vec::new());
         let mut new: BTreeMap<(PathBuf, ObjectId), NewPointer> = BTreeMap::new();
         let pointers = changes
             .iter()
@@ -79,12 +84,32 @@ impl Pointers {
             let before = named(sides, Side::Before, change, inner)?;
             let after = named(sides, Side::After, change, inner)?;
             let known: HashSet<ObjectId> = before.iter().map(|one| one.id).collect();
-            if !before.iter().any(|one| is_log(&one.name)) {
-                moved.extend(before.iter().map(|one| one.id));
+            let is_end = |one: &&NewPointer| {
+                one.name.starts_with("refs/") || one.name == HEAD || one.name.ends_with("/HEAD")
+            };
+            let moving = before.iter().filter(is_end);
+            moved.extend(moving.filter(|one| !is_log(&one.name)).map(|one| one.id));
+            let oddity = PointerFile {
+                sides,
+                repository,
+                inner,
+            }
+            .oddity(change.path);
+            odd.extend(oddity.map(|why| (change.path.to_owned(), why)));
+            if inner == Path::new(PACKED) {
+                let read = Refs::read(sides, Side::After, repository);
+                odd.extend(read.err().map(|why| (change.path.to_owned(), why)));
             }
             let last = before.iter().rev().take(MAX_KNOWN_LINES);
             old.extend(last.map(|one| one.id));
-            let fresh = after.into_iter().filter(|one| !known.contains(&one.id));
+            // That of another object is another one.
+            let is_same = |one: &NewPointer| match one.replaces() {
+                Some(_) => before
+                    .iter()
+                    .any(|was| (was.id, &was.name) == (one.id, &one.name)),
+                None => known.contains(&one.id),
+            };
+            let fresh = after.into_iter().filter(|one| !is_same(one));
             for one in fresh {
                 let key = (change.path.to_owned(), one.id);
                 new.entry(key).or_insert(one);
@@ -95,24 +120,19 @@ impl Pointers {
         Ok(Self {
             new: new.into_values().filter(is_new).collect(),
             old,
+            ends,
             moved,
+            odd,
         })
     }
 }
 
-/// Returns the commits of HEADs before the changes that are on no branch.
-fn heads(sides: &ChangeSides<'_>, repository: &Path) -> Vec<ObjectId> {
+/// Returns the commits of HEADs before the changes.
+fn heads(sides: &ChangeSides<'_>, repository: &Path, refs: &Refs) -> Vec<ObjectId> {
     let parts = [repository.to_owned(), sides.own_part()];
-    let heads = parts.iter().map(|part| part.join("HEAD"));
+    let heads = parts.iter().map(|part| part.join(HEAD));
     let targets = heads.filter_map(|head| read_target(sides, Side::Before, &head));
-    let ids = targets.filter_map(|target| match target {
-        Target::Id(id) => Some(id),
-        Target::Ref(to) => match read_target(sides, Side::Before, &repository.join(to))? {
-            Target::Id(id) => Some(id),
-            Target::Ref(_) => None,
-        },
-    });
-    ids.collect()
+    targets.filter_map(|target| refs.resolve(&target)).collect()
 }
 
 /// Returns the objects that a file names.
@@ -149,8 +169,8 @@ fn named(
         if is_log {
             add(id(0), &inner);
             add(id(HEX + 1), &inner);
-            add(left(line), &inner);
-        } else if inner == "packed-refs" {
+            add(left(line).and_then(ObjectId::from_hex), &inner);
+        } else if inner == PACKED {
             // A line with the commit of a tag follows that of the tag.
             if line.first() == Some(&b'^') {
                 add(id(1), &packed);
@@ -164,17 +184,4 @@ fn named(
         }
     }
     Ok(found)
-}
-
-fn is_log(inner: &str) -> bool {
-    inner.starts_with("logs/") || inner.contains("/logs/")
-}
-
-/// Returns the commit that HEAD left, by the message of a line in its log: `git checkout -` goes back to it.
-fn left(line: &[u8]) -> Option<ObjectId> {
-    let at = line.iter().position(|byte| *byte == b'\t')?;
-    let from = line
-        .get(at + 1..)?
-        .strip_prefix(b"checkout: moving from ")?;
-    ObjectId::from_hex(from.get(..HEX)?)
 }

@@ -10,7 +10,7 @@ use sha1::{Digest as _, Sha1};
 use haft::change::EntryState;
 
 use super::super::id::ObjectId;
-use super::super::object::{ContentReader, ObjectKind};
+use super::super::object::{ContentReader, MAX_LOOSE_HEADER, loose_header};
 use super::super::store::ObjectDatabase;
 use super::{Budget, IncomingReader, PathRole};
 use crate::command::meaning::sides::{PathChange, PathContent, Side};
@@ -133,22 +133,16 @@ fn is_loose(content: &PathContent, id: &ObjectId, budget: &Budget) -> bool {
 
 /// Returns the name that an object stored alone should have; `None` if it is damaged or the time is over.
 fn loose_id(content: &PathContent, budget: &Budget) -> io::Result<Option<ObjectId>> {
-    const MAX_HEADER: usize = 32;
     let from = BufReader::with_capacity(32 << 10, ContentReader { content, at: 0 });
     let mut unpacked = BufReader::new(ZlibDecoder::new(from));
     let (mut header, mut byte) = (Vec::new(), [0]);
     while header.last() != Some(&0) {
-        if header.len() >= MAX_HEADER || unpacked.read(&mut byte)? == 0 {
+        if header.len() >= MAX_LOOSE_HEADER || unpacked.read(&mut byte)? == 0 {
             return Ok(None);
         }
         header.push(byte[0]);
     }
-    let text = String::from_utf8_lossy(&header[..header.len() - 1]).into_owned();
-    let Some((word, size)) = text.split_once(' ') else {
-        return Ok(None);
-    };
-    let size = size.parse::<u64>().ok();
-    let (Some(_), Some(size)) = (ObjectKind::of_word(word.as_bytes()), size) else {
+    let Some((_, size)) = loose_header(&header[..header.len() - 1]) else {
         return Ok(None);
     };
     let mut hash = Sha1::new();
