@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::Policy;
 use crate::explain::proposal::RuleProposals;
+use crate::guards::agent_instructions::AgentInstructions;
 use crate::guards::command_lines::CommandLines;
 use crate::guards::own_commands::OwnCommands;
 use crate::guards::{
@@ -197,6 +198,7 @@ pub(crate) fn standard_guards(places: &PolicyContext) -> Vec<Arc<dyn Guard>> {
     vec![
         Arc::new(WorkspaceEdge),
         Arc::new(ProtectedPaths),
+        Arc::new(AgentInstructions),
         Arc::new(CommandChanges),
         Arc::new(UnknownNames),
         Arc::new(PrivateAddresses),

@@ -64,6 +64,7 @@ pub use crate::explain::{
     RuleView,
 };
 pub use crate::guards::command_lines::CommandLines;
+pub use crate::guards::agent_instructions::AgentInstructions;
 pub use crate::guards::effect_budgets::EffectBudgets;
 pub use crate::guards::own_commands::OwnCommands;
 pub use crate::guards::own_program::OwnProgram;
@@ -82,7 +83,8 @@ pub use crate::paths::linked_names::LinkedNames;
 pub use crate::paths::misplaced::WorkspaceMismatch;
 pub use crate::places::PolicyContext;
 pub use crate::protected::{
-    ProtectedName, is_git_setting, protected, protected_from_commands, protected_names,
+    ProtectedName, agent_instructions, instruction_names, is_git_setting, protected,
+    protected_from_commands, protected_names,
 };
 pub use crate::restriction::{OutsideEffect, Restriction};
 pub use crate::rules::names::UnknownName;
