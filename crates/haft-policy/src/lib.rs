@@ -63,8 +63,8 @@ pub use crate::explain::{
     CheckReport, EffectExplanation, Explanation, GuardView, LayerVerdict, PolicyView, RuleFailure,
     RuleView,
 };
-pub use crate::guards::command_lines::CommandLines;
 pub use crate::guards::agent_instructions::AgentInstructions;
+pub use crate::guards::command_lines::CommandLines;
 pub use crate::guards::effect_budgets::EffectBudgets;
 pub use crate::guards::own_commands::OwnCommands;
 pub use crate::guards::own_program::OwnProgram;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::budget::EffectCounts;
-use crate::untrusted::UntrustedSource;
+use crate::untrusted::{SeenLinks, UntrustedSource};
 
 /// What a run has done, as far as the verdict on its next call depends on it. A session creates it
 /// (`haft::Session::history`), and every judgement needs one: without it, a guard would judge a run that has read
@@ -14,6 +14,8 @@ pub struct RunHistory {
     pub released: Arc<[String]>,
     /// The untrusted content that the run has read.
     pub untrusted: Arc<[UntrustedSource]>,
+    /// The addresses that stood in what it has read.
+    pub links: Arc<SeenLinks>,
     /// What the run's calls have used of the effect budgets; `None` if the call is not counted.
     pub used: Option<EffectCounts>,
 }
@@ -24,6 +26,7 @@ impl RunHistory {
         Self {
             released: Arc::default(),
             untrusted: Arc::default(),
+            links: Arc::default(),
             used: None,
         }
     }

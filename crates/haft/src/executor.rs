@@ -53,6 +53,7 @@ mod running;
 mod settlement;
 mod shape;
 mod shared_permissions;
+mod shown_links;
 mod sinks;
 mod span;
 mod superseded;
@@ -555,6 +556,7 @@ async fn stages(
     }
     let session = resumed.as_ref().unwrap_or(session);
     let strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
+    let links = shown_links::LinkReader::of(session, &cleared, &strangers);
     open.record.untrusted(&strangers);
     open.record.uses = cleared.uses();
     if open.is_internal() {
@@ -563,7 +565,11 @@ async fn stages(
     }
     let invoked = invoke::invoke(parts, session, open, cleared).await;
     session.note_untrusted(strangers);
-    match shape::shape(parts, session, invoked?)? {
+    let invoked = invoked?;
+    if let Some(links) = links {
+        links.read(&invoked);
+    }
+    match shape::shape(parts, session, invoked)? {
         ShapedResult::Inline(result) => Ok(result),
         ShapedResult::Oversized(result) => Box::pin(result.store(parts, session)).await,
     }

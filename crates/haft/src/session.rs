@@ -27,7 +27,7 @@ use crate::session::running_calls::RunningCalls;
 use crate::shell_report::ShellReport;
 use crate::spec::ToolName;
 use crate::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
-use crate::untrusted::UntrustedSources;
+use crate::untrusted::{SeenLinks, UntrustedSources};
 
 mod activation;
 mod active;
@@ -105,6 +105,8 @@ struct SessionState {
     released: Mutex<Arc<[String]>>,
     /// Untrusted sources that were read.
     untrusted: UntrustedSources,
+    /// The addresses that stood in what was read.
+    links: Arc<SeenLinks>,
     /// What its calls have used of the effect budgets.
     uses: Arc<RunEffectCounts>,
     expanded: ExpandedTools,
@@ -187,6 +189,7 @@ impl Session {
                 group: None,
                 released: Mutex::default(),
                 untrusted: UntrustedSources::default(),
+                links: Arc::default(),
                 uses: Arc::default(),
                 expanded: ExpandedTools::default(),
                 opened: AtomicBool::new(false),

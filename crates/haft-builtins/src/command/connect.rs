@@ -71,6 +71,9 @@ pub(crate) struct ConnectInput {
     /// The login that is used there, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<LoginInput>,
+    /// Whether the connections carry nothing new back to where the run read something; guards look at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) returns: bool,
     /// The command line.
     pub(crate) command: String,
     /// The command itself, which may have ended by the time of the decision.
@@ -296,7 +299,7 @@ impl TypedTool for Connect {
         let places = places.chain(input.login.iter().map(LoginInput::permission));
         // A saved rule covers every command; a session grant covers only one, because of its condition.
         let stated = &[
-            "program", "host", "port", "leads_to", "also", "login", "command", "task",
+            "program", "host", "port", "leads_to", "also", "login", "returns", "command", "task",
         ];
         Ok(Intent::of(places.collect::<Vec<_>>())
             .with_stated(stated)

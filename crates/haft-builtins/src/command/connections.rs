@@ -3,6 +3,7 @@
 pub(super) mod judge;
 mod own_updates;
 mod socket;
+mod way_back;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::command::connect::{
     CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput,
     MAX_COMMAND_LINE, OpenCommands, OtherHost, stated,
 };
+use crate::command::connections::way_back::WayBack;
 use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
 use crate::command::think_clock::ThinkClock;
@@ -99,8 +101,8 @@ pub(crate) struct Connections {
     open: OpenCommands,
     /// The description of the command in every request.
     request: ConnectInput,
-    /// The parsed command line.
-    line: CommandLine,
+    /// The parsed command line, and where it may return to.
+    way_back: WayBack,
     pub(super) clock: ThinkClock,
     decided: Mutex<HashMap<ConnectionTarget, TargetDecision>>,
     /// The tasks that ask; `None` once the command has ended.
@@ -154,6 +156,7 @@ impl Connections {
             leads_to: Vec::new(),
             also: Vec::new(),
             login: None,
+            returns: false,
             command: stated(call.whole),
             task: format!("{}/{}", context.run(), context.call_id()),
         };
@@ -164,7 +167,7 @@ impl Connections {
             call: context.clone(),
             open: open.clone(),
             request,
-            line: CommandLine::new(call.line),
+            way_back: WayBack::new(CommandLine::new(call.line)),
             clock: ThinkClock::default(),
             decided: Mutex::default(),
             asking: Mutex::new(Some(Vec::new())),
@@ -273,6 +276,7 @@ impl Connections {
             hear: hear.clone(),
             asked_each_time,
         };
+        self.way_back.note_first(place, &self.call.untrusted());
         decided.insert(place.clone(), known);
         let others = self.others(place, &mut decided);
         drop(decided);
@@ -291,7 +295,7 @@ impl Connections {
         decided: &mut HashMap<ConnectionTarget, TargetDecision>,
     ) -> Vec<PendingTarget> {
         let bundle = NetworkBundle::of_host(&place.host);
-        let bundle = bundle.filter(|bundle| bundle.is_used_by(&self.line));
+        let bundle = bundle.filter(|bundle| bundle.is_used_by(self.way_back.line()));
         let Some(bundle) =
             bundle.filter(|_| REGISTRY_PORTS.contains(&place.port) && self.needs_decision(place))
         else {
@@ -333,7 +337,14 @@ impl Connections {
 
     fn verdicts(&self, places: &[ConnectionTarget]) -> Vec<EffectVerdict> {
         let wanted: Vec<Permission> = places.iter().map(ConnectionTarget::permission).collect();
-        self.rules.verdicts(CONNECT, &wanted)
+        let returns = self.returns(places);
+        self.rules
+            .verdicts_on_connections(CONNECT, &wanted, returns)
+    }
+
+    /// Returns true if connections to all of these places carry nothing new back there.
+    fn returns(&self, places: &[ConnectionTarget]) -> bool {
+        places.iter().all(|place| self.way_back.is_free_to(place))
     }
 
     /// Forgets places, so that each is asked about separately when the command connects to it.
@@ -443,6 +454,7 @@ impl Connections {
             leads_to: first.leads_to.clone(),
             also: others.iter().map(other).collect(),
             login: login.cloned(),
+            returns: self.returns(places),
             ..self.request.clone()
         };
         // Plain data: serialization does not fail.
@@ -472,7 +484,9 @@ impl Connections {
     ) -> Result<(), ConnectionRefusal> {
         let place = ConnectionTarget::of(target, Vec::new());
         let wanted = place.permission();
-        let required = self.call.required_of_listed_connection(&wanted);
+        let returns = self.returns(std::slice::from_ref(&place));
+        let call = &self.call;
+        let required = call.required_of_listed_connection(CONNECT, &wanted, returns);
         match required.verdict() {
             Verdict::Allow => Ok(()),
             Verdict::Ask => Arc::clone(self).decide(place, None).await.map(drop),

@@ -2,12 +2,14 @@
 
 use crate::guards::{Guard, MinimumVerdict};
 use crate::judged_call::JudgedCall;
+use crate::untrusted::way_back::is_free;
 use crate::untrusted::{COMMAND, recipient};
 use haft_types::permission::{Effect, PathClaim, Permission, Verdict};
 use haft_types::spec::Risk;
 
 /// Asks for approval of, or denies, calls that could carry data out of the workspace and the jail after the run has read untrusted content,
-/// even where a rule allows them (`policy.untrusted`). Data may return to the place it came from: that leaks nothing new.
+/// even where a rule allows them (`policy.untrusted_content`). To the place that it came from, a call may return that carries nothing new
+/// there: it follows a link that stood in what was read, or only looks something up.
 #[derive(Debug, Clone, Copy)]
 pub struct UntrustedContent {
     verdict: Verdict,
@@ -93,19 +95,26 @@ impl Guard for UntrustedContent {
         let Some(to) = self.destination(call, permission) else {
             return Ok(MinimumVerdict::NONE);
         };
+        let may_return = is_free(call, permission, &to);
         let others = call.run.untrusted.iter();
-        let mut others = others.filter(|source| !source.is_of(&to));
+        let mut others = others.filter(|source| !(may_return && source.is_of(&to)));
         let Some(first) = others.next() else {
             return Ok(MinimumVerdict::NONE);
         };
+        let all_there = call.run.untrusted.iter().all(|source| source.is_of(&to));
         let more = match others.count() {
             0 => String::new(),
             1 => " and one other source".to_owned(),
             more => format!(" and {more} other sources"),
         };
         let reason = format!(
-            "the run has read {}{more}, and whoever wrote that may have caused this call",
-            first.label()
+            "the run has read {}{more}, and whoever wrote that may have caused this call{}",
+            first.label(),
+            if all_there {
+                ", which could carry something new back there"
+            } else {
+                ""
+            }
         );
         let floor = match self.verdict {
             Verdict::Allow => return Ok(MinimumVerdict::NONE),

@@ -30,32 +30,116 @@ const fn file(path: &'static str, agent: &'static str, source: &'static str) -> 
 /// The names besides those that are protected as a whole, such as `.claude`, `.cursor`, `.cursorrules`, `.junie`, `.kiro` and `.roo`.
 /// Compared case-insensitively.
 const ROWS: &[InstructionRow] = &[
-    folder(".agent", "Antigravity", "antigravity.google/docs: rules and workflows"),
-    folder(".aiassistant", "JetBrains AI", "jetbrains.com/help/ai-assistant: project rules"),
-    folder(".github/agents", "Copilot", "docs.github.com/copilot: custom agents"),
-    folder(".github/chatmodes", "Copilot", "code.visualstudio.com/docs/copilot: chat modes"),
-    folder(".github/instructions", "Copilot", "docs.github.com/copilot: path-specific instructions"),
-    folder(".github/prompts", "Copilot", "code.visualstudio.com/docs/copilot: prompt files"),
-    folder(".openhands", "OpenHands", "docs.openhands.dev: microagents, setup.sh"),
-    folder(".ruler", "Ruler", "github.com/intellectronica/ruler: written into the files of all agents"),
-    folder(".vibe", "Mistral Vibe", "docs.mistral.ai: settings and prompts of the project"),
+    folder(
+        ".agent",
+        "Antigravity",
+        "antigravity.google/docs: rules and workflows",
+    ),
+    folder(
+        ".aiassistant",
+        "JetBrains AI",
+        "jetbrains.com/help/ai-assistant: project rules",
+    ),
+    folder(
+        ".github/agents",
+        "Copilot",
+        "docs.github.com/copilot: custom agents",
+    ),
+    folder(
+        ".github/chatmodes",
+        "Copilot",
+        "code.visualstudio.com/docs/copilot: chat modes",
+    ),
+    folder(
+        ".github/instructions",
+        "Copilot",
+        "docs.github.com/copilot: path-specific instructions",
+    ),
+    folder(
+        ".github/prompts",
+        "Copilot",
+        "code.visualstudio.com/docs/copilot: prompt files",
+    ),
+    folder(
+        ".openhands",
+        "OpenHands",
+        "docs.openhands.dev: microagents, setup.sh",
+    ),
+    folder(
+        ".ruler",
+        "Ruler",
+        "github.com/intellectronica/ruler: written into the files of all agents",
+    ),
+    folder(
+        ".vibe",
+        "Mistral Vibe",
+        "docs.mistral.ai: settings and prompts of the project",
+    ),
     // A file, or a folder of files.
-    folder(".clinerules", "Cline", "docs.cline.bot/customization/cline-rules"),
-    file(".augment-guidelines", "Augment", "docs.augmentcode.com: workspace guidelines"),
-    file(".github/copilot-instructions.md", "Copilot", "docs.github.com/copilot: repository instructions"),
-    file(".idx/airules.md", "Firebase Studio", "firebase.google.com/docs/studio: AI rules"),
+    folder(
+        ".clinerules",
+        "Cline",
+        "docs.cline.bot/customization/cline-rules",
+    ),
+    file(
+        ".augment-guidelines",
+        "Augment",
+        "docs.augmentcode.com: workspace guidelines",
+    ),
+    file(
+        ".github/copilot-instructions.md",
+        "Copilot",
+        "docs.github.com/copilot: repository instructions",
+    ),
+    file(
+        ".idx/airules.md",
+        "Firebase Studio",
+        "firebase.google.com/docs/studio: AI rules",
+    ),
     file(".roomodes", "Roo Code", "docs.roocode.com: custom modes"),
-    file(".roorules", "Roo Code", "docs.roocode.com: custom instructions"),
+    file(
+        ".roorules",
+        "Roo Code",
+        "docs.roocode.com: custom instructions",
+    ),
     file(".rules", "Zed", "zed.dev/docs/ai/rules"),
-    file("AGENT.md", "Amp, Zed", "ampcode.com/manual; zed.dev/docs/ai/rules"),
+    file(
+        "AGENT.md",
+        "Amp, Zed",
+        "ampcode.com/manual; zed.dev/docs/ai/rules",
+    ),
     file("AGENTS.md", "coding agents", "agents.md"),
-    file("AGENTS.override.md", "Codex", "developers.openai.com/codex/guides/agents-md"),
+    file(
+        "AGENTS.override.md",
+        "Codex",
+        "developers.openai.com/codex/guides/agents-md",
+    ),
     file("CLAUDE.md", "Claude Code", "code.claude.com/docs/en/memory"),
-    file("CLAUDE.local.md", "Claude Code", "code.claude.com/docs/en/memory"),
-    file("CRUSH.md", "Crush", "github.com/charmbracelet/crush: initialisation"),
-    file("firebender.json", "Firebender", "docs.firebender.com: rules"),
-    file("GEMINI.md", "Gemini CLI", "geminicli.com/docs: context files"),
-    file("QWEN.md", "Qwen Code", "qwenlm.github.io/qwen-code-docs: context files"),
+    file(
+        "CLAUDE.local.md",
+        "Claude Code",
+        "code.claude.com/docs/en/memory",
+    ),
+    file(
+        "CRUSH.md",
+        "Crush",
+        "github.com/charmbracelet/crush: initialisation",
+    ),
+    file(
+        "firebender.json",
+        "Firebender",
+        "docs.firebender.com: rules",
+    ),
+    file(
+        "GEMINI.md",
+        "Gemini CLI",
+        "geminicli.com/docs: context files",
+    ),
+    file(
+        "QWEN.md",
+        "Qwen Code",
+        "qwenlm.github.io/qwen-code-docs: context files",
+    ),
     file("WARP.md", "Warp", "docs.warp.dev: project rules"),
 ];
 
@@ -162,8 +246,14 @@ mod tests {
             (".clinerules", Some(".clinerules")),
             (".clinerules/a.md", Some(".clinerules")),
             (".clinerules-code", Some(".clinerules-*")),
-            (".github/copilot-instructions.md", Some(".github/copilot-instructions.md")),
-            (".GitHub/Instructions/x.instructions.md", Some(".github/instructions")),
+            (
+                ".github/copilot-instructions.md",
+                Some(".github/copilot-instructions.md"),
+            ),
+            (
+                ".GitHub/Instructions/x.instructions.md",
+                Some(".github/instructions"),
+            ),
             ("docs/x.instructions.md", Some("*.instructions.md")),
             // It holds such files, so that replacing or removing it is a change of them.
             (".github", Some(".github/agents")),
@@ -183,7 +273,10 @@ mod tests {
     fn package_when_a_command_installs_it_may_bring_instructions() {
         let by_command = |path: &str| changed_by_command(&segments(path));
         assert_eq!(by_command("node_modules/x/AGENTS.md"), None);
-        assert_eq!(by_command(".venv/lib/python3/site-packages/x/CLAUDE.md"), None);
+        assert_eq!(
+            by_command(".venv/lib/python3/site-packages/x/CLAUDE.md"),
+            None
+        );
         assert_eq!(by_command("packages/x/AGENTS.md"), Some("AGENTS.md"));
         assert!(agent_instructions("node_modules/x/AGENTS.md").is_some());
     }

@@ -152,7 +152,11 @@ fn instructions_to_agents_are_asked_about_by_every_way_to_change_them() {
         let through = Permission::write(linked("notes.md", path));
         let scene = tool("write_file", Risk::High, &json!({}), vec![through]);
         let expect = if by_tool { ASK } else { ALLOW };
-        assert_eq!(judge(everything(), &scene).verdict, expect, "link to {path}");
+        assert_eq!(
+            judge(everything(), &scene).verdict,
+            expect,
+            "link to {path}"
+        );
     }
 }
 

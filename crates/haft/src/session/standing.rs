@@ -6,7 +6,7 @@ use crate::approval::Grant;
 use crate::budget::{EffectCounts, RunEffectCounts};
 use crate::policy::RunHistory;
 use crate::session::{RunGroup, Session};
-use crate::untrusted::UntrustedSource;
+use crate::untrusted::{SeenLinks, UntrustedSource};
 
 impl Session {
     /// Returns what the user allowed for the session, in this run or another of its group.
@@ -64,6 +64,7 @@ impl Session {
         RunHistory {
             released: self.released(),
             untrusted: self.untrusted(),
+            links: Arc::clone(self.links()),
             used: Some(self.uses()),
         }
     }
@@ -71,6 +72,12 @@ impl Session {
     /// Notes untrusted sources that were read: by a call, or where this process did not see it, by what the run works for.
     pub fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
         self.parts.run.untrusted.note(sources);
+    }
+
+    /// Returns the addresses that stood in what the run has read, or in what its user wrote: such a link may be followed back to where the
+    /// content came from.
+    pub fn links(&self) -> &Arc<SeenLinks> {
+        &self.parts.run.links
     }
 
     /// Returns what its calls have used of the effect budgets.
