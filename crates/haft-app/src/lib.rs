@@ -72,6 +72,7 @@ pub mod listening;
 pub mod notices;
 pub mod oauth;
 pub mod project;
+pub mod provenance;
 pub mod reload;
 pub mod requests;
 pub mod resume;

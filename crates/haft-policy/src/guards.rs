@@ -5,6 +5,7 @@ pub(crate) mod command_lines;
 pub(crate) mod effect_budgets;
 pub(crate) mod own_commands;
 pub(crate) mod own_program;
+pub(crate) mod rule_of_two;
 pub(crate) mod untrusted_content;
 
 use std::path::{Path, PathBuf};

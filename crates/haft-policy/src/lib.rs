@@ -32,6 +32,7 @@ mod protected;
 mod profile;
 mod classes;
 mod places;
+mod rule_of_two;
 mod rules;
 mod ruling;
 mod run_history;
@@ -68,6 +69,7 @@ pub use crate::guards::command_lines::CommandLines;
 pub use crate::guards::effect_budgets::EffectBudgets;
 pub use crate::guards::own_commands::OwnCommands;
 pub use crate::guards::own_program::OwnProgram;
+pub use crate::guards::rule_of_two::RuleOfTwo;
 pub use crate::guards::untrusted_content::UntrustedContent;
 pub use crate::guards::{
     CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
@@ -87,6 +89,7 @@ pub use crate::protected::{
     protected_from_commands, protected_names,
 };
 pub use crate::restriction::{OutsideEffect, Restriction};
+pub use crate::rule_of_two::{RuleOfTwoState, RunProperties};
 pub use crate::rules::names::UnknownName;
 pub use crate::rules::rule::RuleList;
 pub use crate::rules::{RuleFinding, RuleSet, RuleText, RulesError};
@@ -309,6 +312,16 @@ impl Policy {
         let run = RunHistory::none();
         let call = JudgedCall::new(spec, "{}", &[], &run);
         self.judge(&call).verdict
+    }
+
+    /// Whether the files of the workspace count as untrusted content.
+    pub fn distrusts_workspace(&self) -> bool {
+        self.places.distrusts_workspace
+    }
+
+    /// Returns what a call adds to the properties of its run, and what the run holds.
+    pub fn rule_of_two(&self, call: &JudgedCall<'_>) -> RuleOfTwoState {
+        RuleOfTwoState::of(call, self.places.commands_reach_out)
     }
 
     /// Whether a tool that walks folders may show this path (in the form of a `PathClaim`). False for haft's own files and for paths

@@ -14,6 +14,7 @@ use crate::sign_purpose::place_of;
 use haft_types::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use haft_types::spec::ToolSpec;
 
+pub(crate) mod destination;
 mod fetching_lines;
 mod links;
 mod origin;
@@ -27,6 +28,8 @@ pub use way_back::RETURNS;
 const MAX_SOURCES: usize = 64;
 /// The origin of what commands read, and the recipient of what they send, where they reach a network that is not judged by connection.
 pub const COMMAND: &str = "command";
+/// The origin of the workspace's files, where they are not trusted.
+pub const WORKSPACE: &str = "workspace";
 /// Maximum length of a label, in bytes.
 const MAX_LABEL: usize = 300;
 
@@ -75,6 +78,11 @@ impl UntrustedSource {
         origin::is_same_party(&self.origin, recipient)
     }
 
+    /// Whether it is a package registry that strangers cannot read: what commands get there is installed rather than read.
+    pub fn is_registry(&self) -> bool {
+        origin::registry_of(&self.origin).is_some()
+    }
+
     /// Returns the text for the user: the URL and the tool that read it, the host that a command reached, or the tool's
     /// name.
     pub fn label(&self) -> &str {
@@ -108,9 +116,11 @@ impl UntrustedSources {
 
     /// Notes sources that the records of the run hold already.
     pub fn restore(&self, recorded: Vec<UntrustedSource>) {
+        let others = self.all().len();
         self.note(recorded);
         let mut noted = self.0.lock();
-        noted.recorded = noted.all.len();
+        // What was noted before is in no record of the run.
+        noted.recorded = if others == 0 { noted.all.len() } else { 0 };
     }
 
     /// Returns the sources for the record of a call: those noted since the call began, when there were `before`, and those that no
@@ -165,6 +175,12 @@ pub fn sources(spec: &ToolSpec, permissions: &[Permission]) -> Vec<UntrustedSour
         sources.push(UntrustedSource::new(format!("tool {tool}"), tool));
     }
     sources
+}
+
+/// Whether a call reads what strangers may have written: whether it has [`sources`].
+pub(crate) fn reads_untrusted(spec: &ToolSpec, permissions: &[Permission]) -> bool {
+    let connects = |permission: &Permission| matches!(permission.effect, Effect::Connect { .. });
+    spec.open_world || permissions.iter().any(connects)
 }
 
 /// The recipient that an effect itself could send data to, outside the workspace; effects of commands and files are judged differently.

@@ -14,6 +14,7 @@ use crate::call::ToolCall;
 use crate::change::ChangeLog;
 use crate::clock;
 use crate::error::ErrorKind;
+use crate::executor::file_origins::FileOrigins;
 use crate::permission::Verdict;
 use crate::policy::Policy;
 use crate::result::{Failure, Outcome};
@@ -39,6 +40,7 @@ mod draft;
 mod early_end;
 mod effects;
 mod exit;
+mod file_origins;
 mod host;
 mod inspect;
 mod invoke;
@@ -555,9 +557,12 @@ async fn stages(
         );
     }
     let session = resumed.as_ref().unwrap_or(session);
-    let strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
+    let mut strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
+    let files = FileOrigins::before(parts, session, &cleared, &mut strangers)?;
     let links = shown_links::LinkReader::of(session, &cleared, &strangers);
     open.record.untrusted(&strangers);
+    open.record.properties = cleared.properties(parts, session);
+    session.note_properties(open.record.properties);
     open.record.uses = cleared.uses();
     if open.is_internal() {
         // For example, a command's network connection: its output is read while the outer call runs.
@@ -565,6 +570,9 @@ async fn stages(
     }
     let invoked = invoke::invoke(parts, session, open, cleared).await;
     session.note_untrusted(strangers);
+    if let Some(files) = files {
+        files.after(session);
+    }
     let invoked = invoked?;
     if let Some(links) = links {
         links.read(&invoked);

@@ -15,7 +15,9 @@ use crate::bounds::ShareKey;
 use crate::budget::RunEffectCounts;
 use crate::call::{CallId, Principal, RunId};
 use crate::input::CallInput;
+use crate::policy::RunProperties;
 use crate::progress::{Pace, ProgressSink, Tee};
+use crate::provenance::Provenance;
 use crate::session::active::{ActiveSkills, NarrowingCache};
 use crate::session::budget::{BudgetExhausted, CallBudget};
 use crate::session::expanded::ExpandedTools;
@@ -107,6 +109,10 @@ struct SessionState {
     untrusted: UntrustedSources,
     /// The addresses that stood in what was read.
     links: Arc<SeenLinks>,
+    /// Which of the Rule of Two it holds, besides the sources.
+    properties: Mutex<RunProperties>,
+    /// Where untrusted content is noted beyond the run.
+    provenance: Option<Arc<dyn Provenance>>,
     /// What its calls have used of the effect budgets.
     uses: Arc<RunEffectCounts>,
     expanded: ExpandedTools,
@@ -190,6 +196,8 @@ impl Session {
                 released: Mutex::default(),
                 untrusted: UntrustedSources::default(),
                 links: Arc::default(),
+                properties: Mutex::default(),
+                provenance: None,
                 uses: Arc::default(),
                 expanded: ExpandedTools::default(),
                 opened: AtomicBool::new(false),

@@ -1,5 +1,6 @@
 //! `ToolDependencies`: what the application opens and reads first: whatever a setting can get wrong is found here.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use haft::audit::archive::Archive;
@@ -18,6 +19,7 @@ use crate::feed::AuditFeed;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::provenance::FileLabels;
 use crate::run::live::LiveRuns;
 use crate::run::tally::{Tally, TallyParts};
 use crate::run::{RunParts, RunSettings, Runs};
@@ -108,6 +110,7 @@ impl ToolDependencies {
             tally: Arc::clone(&self.tally),
             notices: self.notices.clone(),
             absent: Arc::clone(&offered.absent),
+            files: Arc::new(FileLabels::of(at.home.path(), Path::new(&terms.workspace))),
             terms: RwLock::new(Arc::new(terms)),
         })
     }

@@ -18,6 +18,7 @@ use crate::invocation::Invocation;
 use crate::screen::list::{TextTable, Truncation};
 use crate::screen::{DIM, GREEN, RED, is_terminal, styled, visible};
 
+mod marks;
 mod services;
 mod show;
 
@@ -34,6 +35,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
         Some(RunsAction::Resume { run }) => {
             resume::run(at, app, &runs::find(app, run).await?).await
         }
+        Some(RunsAction::Marks { clear, client }) => marks::run(at, app, *clear, client.as_deref()),
         Some(RunsAction::Stop { run, command }) => {
             let run = runs::find(app, run).await?;
             services::end(at, app, &run, command.as_deref()).await
