@@ -112,6 +112,7 @@ impl<'r> Recorded<'r> {
                     approval: None,
                     untrusted: Vec::new(),
                     uses: EffectCounts::default(),
+                    properties: haft::policy::RunProperties::default(),
                 };
                 let event = AuditEvent {
                     run: self.session.run().clone(),

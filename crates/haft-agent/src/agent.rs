@@ -82,6 +82,18 @@ pub enum AgentError {
     },
 }
 
+/// Notes the addresses that the user wrote: the user wants them read.
+fn note_links(session: &Session, entry: &ConversationEntry) {
+    let ConversationEntry::User(parts) = entry else {
+        return;
+    };
+    for part in parts {
+        if let ContentPart::Text(text) = part {
+            session.links().note_all_in(text, "");
+        }
+    }
+}
+
 impl Agent {
     /// Creates an agent with the default options, whose conversation is kept in memory.
     pub fn new(model: impl Model + 'static, executor: Executor, session: Session) -> Self {
@@ -135,6 +147,7 @@ impl Agent {
     ) -> Result<Self, AgentError> {
         let mut history = History::new(self.options.prices);
         for entry in conversation.entries().await? {
+            note_links(&self.session, &entry);
             history.apply(entry);
         }
         self.offer =
@@ -238,6 +251,7 @@ impl Agent {
         if let Some(conversation) = &self.conversation {
             conversation.append(&entry)?;
         }
+        note_links(&self.session, &entry);
         self.history.apply(entry);
         Ok(())
     }

@@ -150,6 +150,7 @@ fn terms(at: &Site, settings: &Settings, asks: &ApprovalSettings) -> Result<RunS
         limits: parts::limits(settings)?,
         pace: parts::pace(settings),
         skill_tokens: settings.get(typed::SKILL_TOKENS),
+        keep_marks: Duration::from_secs(settings.get(typed::KEEP_MARKS)),
         durable: asks.durable,
         on_timeout: asks.on_timeout,
     })

@@ -73,6 +73,7 @@ pub mod notices;
 pub mod oauth;
 pub mod policy_diff;
 pub mod project;
+pub mod provenance;
 pub mod record_log;
 pub mod reload;
 pub mod requests;

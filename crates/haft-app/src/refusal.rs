@@ -28,6 +28,7 @@ impl App {
             decided_by: None,
             untrusted: Vec::new(),
             uses: haft::budget::EffectCounts::NONE,
+            properties: haft::policy::RunProperties::NONE,
             approval: None,
         };
         let end = CallEnd {

@@ -403,6 +403,8 @@ fn is_live(path: &[String]) -> bool {
             "secret_files",
             "secret_names",
             "untrusted_content",
+            "rule_of_two",
+            "trust_workspace",
         ]
         .contains(key),
         // A bound argument may contain a secret that nothing redacts yet.

@@ -27,6 +27,7 @@ use haft::call::{Principal, RunId, ToolCall};
 use haft::clock;
 use haft::executor::Executor;
 use haft::input::CallInput;
+use haft::policy::RunProperties;
 use haft::progress::{Pace, ProgressSink};
 use haft::result::Outcome;
 use haft::session::{RunGroup, RunLimits, Session, SessionBuilder, UnknownToolHint, WaitMode};
@@ -41,6 +42,7 @@ use crate::conversation_file;
 use crate::feed::AuditFeed;
 use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::provenance::FileLabels;
 use crate::record_log::RecordLog;
 use crate::run::ending::{ReleaseMode, end, release};
 use crate::run::live::{HeldRun, LiveRuns};
@@ -56,6 +58,7 @@ mod group;
 mod limits;
 pub(crate) mod live;
 mod narrowed;
+mod session;
 pub mod selection;
 pub mod verify;
 pub(crate) mod phase;
@@ -158,6 +161,8 @@ pub(crate) struct RunParts {
     pub(crate) log: Option<RecordLog>,
     /// Explains why a tool is unavailable.
     pub(crate) absent: Arc<dyn UnknownToolHint>,
+    /// Which files marked runs wrote.
+    pub(crate) files: Arc<FileLabels>,
     pub(crate) terms: RwLock<Arc<RunSettings>>,
 }
 
@@ -178,6 +183,8 @@ pub(crate) struct RunSettings {
     pub(crate) pace: Pace,
     /// Maximum number of tokens of a run's active skills.
     pub(crate) skill_tokens: usize,
+    /// How long marks of a client are kept; zero if only within a run.
+    pub(crate) keep_marks: Duration,
     /// Whether the inbox outlives the process.
     pub(crate) durable: bool,
     /// What happens to a call that is not decided in time.
@@ -214,12 +221,14 @@ impl Runs {
         let mut options = options;
         let mut read = Vec::new();
         let mut used = EffectCounts::NONE;
+        let mut held = RunProperties::NONE;
         if let Some(earlier) = &options.continues {
             let home = self.parts.archive.home();
             let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
             let folder = runs::run_dir(home, earlier.as_str())?;
             read = continued::untrusted(home, earlier).map_err(unreadable)?;
             used = continued::uses(home, earlier).map_err(unreadable)?;
+            held = runs::properties(home, earlier.as_str()).map_err(unreadable)?;
             if let (None, Some(names)) = (&options.tools, narrowed::names_of(earlier, &folder)?) {
                 options.tools = Some(Arc::new(Arc::clone(&self.parts.tools).only(names)));
             }
@@ -228,6 +237,7 @@ impl Runs {
         let continues = options.continues.clone();
         let builder = self.builder(options);
         let builder = builder.with_untrusted(read).with_uses(used);
+        let builder = builder.with_properties(held);
         let mut run = self.handle(builder, narrowed)?;
         if let Some(life) = Arc::get_mut(&mut run.life) {
             life.client = client;
@@ -290,7 +300,9 @@ impl Runs {
         let untrusted = continued::untrusted(home, run).map_err(unreadable)?;
         let used = continued::uses(home, run).map_err(unreadable)?;
         let builder = builder.resume(run.clone(), calls);
+        let held = runs::properties(home, run.as_str()).map_err(unreadable)?;
         let builder = builder.with_untrusted(untrusted).with_uses(used);
+        let builder = builder.with_properties(held);
         let handle = self.handle(builder, false)?;
         {
             let mut phase = handle.life.phase.lock().await;
@@ -361,62 +373,6 @@ impl Runs {
             runs: self.clone(),
             life: Arc::new(HeldRun::new(session, narrowed)),
         })
-    }
-
-    fn builder(&self, options: RunOptions) -> SessionBuilder {
-        let (parts, terms) = (&self.parts, self.parts.terms());
-        let mut limits = terms.limits.clone();
-        let alone = options.is_for_one_call();
-        let wait_mode = match options.wait {
-            ApprovalWait::Never if terms.durable => WaitMode::SuspendAtOnce,
-            ApprovalWait::For(limit) => {
-                limits.approval_timeout = limit;
-                terms.on_timeout
-            }
-            ApprovalWait::Limit | ApprovalWait::Never => terms.on_timeout,
-        };
-        limits::extend(&mut limits, &options);
-        let narrowed = options.tools.is_some();
-        let tools = options.tools.or(options.served);
-        let tools = tools.unwrap_or_else(|| Arc::clone(&parts.tools));
-        // A run that cannot load skills is shown none.
-        let without_skills = narrowed && !narrowed::has_skills(&*tools);
-        let principal = options.principal.unwrap_or_else(|| terms.principal.clone());
-        let mut builder = Session::builder(tools)
-            .with_wait_mode(wait_mode)
-            .with_principal(principal)
-            .with_class(options.class)
-            .with_entry_point(options.entry)
-            .with_client(options.client)
-            .with_shell_report(options.shell_report)
-            .with_group(options.group)
-            .with_limits(limits)
-            .with_pace(terms.pace)
-            .with_skill_tokens(terms.skill_tokens)
-            .with_other_runs(Arc::clone(&parts.live) as _)
-            .with_unknown_tool_hint(Arc::clone(&parts.absent));
-        if narrowed {
-            builder = builder.narrowed();
-        }
-        if alone {
-            builder = builder.for_one_call();
-        }
-        if without_skills {
-            builder = builder.with_skills([]);
-        }
-        if let Some(input) = options.input {
-            builder = builder.with_input(input);
-        }
-        if options.attends {
-            builder = builder.attending();
-        }
-        if let Some(sink) = options.progress {
-            builder = builder.with_progress(sink);
-        }
-        if let Some(parent) = &options.cancellation {
-            builder = builder.with_cancellation(parent);
-        }
-        builder
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::Policy;
 use crate::explain::proposal::RuleProposals;
+use crate::guards::agent_instructions::AgentInstructions;
 use crate::guards::command_lines::CommandLines;
 use crate::guards::own_commands::OwnCommands;
 use crate::guards::{
@@ -106,6 +107,19 @@ impl PolicyBuilder {
         self
     }
 
+    /// Sets whether a run that reads files of the workspace, or runs a command there, counts as one that has read untrusted content.
+    pub fn distrust_workspace(mut self, distrusts: bool) -> Self {
+        self.places.distrusts_workspace = distrusts;
+        self
+    }
+
+    /// Sets whether commands in the jail share the machine's network, so that their connections are not judged separately and a command
+    /// itself could send something out.
+    pub fn commands_reach_out(mut self, they_do: bool) -> Self {
+        self.places.commands_reach_out = they_do;
+        self
+    }
+
     /// Sets how calls on secret files are treated. The workspace determines which file names count as secret.
     pub fn secret_files(mut self, files: SecretFiles) -> Self {
         self.secrets.files = files;
@@ -197,6 +211,7 @@ pub(crate) fn standard_guards(places: &PolicyContext) -> Vec<Arc<dyn Guard>> {
     vec![
         Arc::new(WorkspaceEdge),
         Arc::new(ProtectedPaths),
+        Arc::new(AgentInstructions),
         Arc::new(CommandChanges),
         Arc::new(UnknownNames),
         Arc::new(PrivateAddresses),

@@ -1,9 +1,11 @@
 //! `Guard`: overrides every rule and can only make a verdict stricter; with the standard guards.
 
+pub(crate) mod agent_instructions;
 pub(crate) mod command_lines;
 pub(crate) mod effect_budgets;
 pub(crate) mod own_commands;
 pub(crate) mod own_program;
+pub(crate) mod rule_of_two;
 pub(crate) mod untrusted_content;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use haft_shell::{Word, fragments, plain_words};
 use crate::address::{address_can_be_opened, can_be_opened, check_address, check_host, refusal};
 use crate::commands::remembered::parse_line;
 use crate::judged_call::JudgedCall;
-use crate::protected::{GIT, protected, protected_from_commands};
+use crate::protected::{GIT, protected, read_only_for_commands};
 use crate::rules::network_pattern::{port_of, rule_for};
 use crate::ruling::Label;
 use haft_files::paths::clean;
@@ -305,7 +307,7 @@ impl Guard for ProtectedPaths {
         };
         let by_command = is_of_command(call);
         let found = if by_command {
-            both_paths(claim).find_map(protected_from_commands)
+            both_paths(claim).find_map(read_only_for_commands)
         } else {
             both_paths(claim).find_map(protected)
         };

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 use crate::budget::{BudgetStatus, Budgets};
+use crate::rule_of_two::{self, RunProperties};
 use crate::run_history::RunHistory;
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::ToolSpec;
@@ -31,6 +32,8 @@ pub struct JudgedCall<'a> {
     pub(crate) runs_command: OnceCell<bool>,
     /// Whether one of its commands changes the folder, computed on first use: each of its commands asks.
     pub(crate) changes_folder: OnceCell<bool>,
+    /// What the call adds to the properties of its run, computed on first use.
+    pub(crate) properties: OnceCell<RunProperties>,
     /// Which of `permissions` may set variables or redefine names, computed on first use: each of its commands asks.
     pub(crate) altering: OnceCell<Vec<usize>>,
 }
@@ -54,6 +57,7 @@ impl<'a> JudgedCall<'a> {
             runs_command: OnceCell::new(),
             changes_folder: OnceCell::new(),
             altering: OnceCell::new(),
+            properties: OnceCell::new(),
         }
     }
 
@@ -68,6 +72,13 @@ impl<'a> JudgedCall<'a> {
         let is_run = |permission: &Permission| matches!(permission.effect, Effect::Run { .. });
         let look = || self.permissions.iter().any(is_run);
         *self.runs_command.get_or_init(look)
+    }
+
+    /// Returns what the call adds to the properties of its run; `commands_reach_out` is whether the connections of commands in the jail are
+    /// not judged by themselves.
+    pub fn properties(&self, commands_reach_out: bool) -> RunProperties {
+        let look = || rule_of_two::of_call(self, commands_reach_out);
+        *self.properties.get_or_init(look)
     }
 
     /// Whether reading this secret was approved in the run.

@@ -34,6 +34,7 @@ mod protected;
 mod profile;
 mod classes;
 mod places;
+mod rule_of_two;
 mod rules;
 mod ruling;
 mod run_history;
@@ -66,10 +67,12 @@ pub use crate::explain::{
     CheckReport, EffectExplanation, Explanation, GuardView, LayerVerdict, PolicyView, RuleFailure,
     RuleView,
 };
+pub use crate::guards::agent_instructions::AgentInstructions;
 pub use crate::guards::command_lines::CommandLines;
 pub use crate::guards::effect_budgets::EffectBudgets;
 pub use crate::guards::own_commands::OwnCommands;
 pub use crate::guards::own_program::OwnProgram;
+pub use crate::guards::rule_of_two::RuleOfTwo;
 pub use crate::guards::untrusted_content::UntrustedContent;
 pub use crate::guards::{
     CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
@@ -85,9 +88,11 @@ pub use crate::paths::linked_names::LinkedNames;
 pub use crate::paths::misplaced::WorkspaceMismatch;
 pub use crate::places::PolicyContext;
 pub use crate::protected::{
-    ProtectedName, is_git_setting, protected, protected_from_commands, protected_names,
+    ProtectedName, agent_instructions, instruction_names, is_git_setting, protected,
+    protected_from_commands, protected_names,
 };
 pub use crate::restriction::{OutsideEffect, Restriction};
+pub use crate::rule_of_two::{RuleOfTwoState, RunProperties};
 pub use crate::rules::names::UnknownName;
 pub use crate::rules::request_pattern::target::{RequestTarget, UnclearTarget};
 pub use crate::rules::rule::RuleList;
@@ -311,6 +316,16 @@ impl Policy {
         let run = RunHistory::none();
         let call = JudgedCall::new(spec, "{}", &[], &run);
         self.judge(&call).verdict
+    }
+
+    /// Whether the files of the workspace count as untrusted content.
+    pub fn distrusts_workspace(&self) -> bool {
+        self.places.distrusts_workspace
+    }
+
+    /// Returns what a call adds to the properties of its run, and what the run holds.
+    pub fn rule_of_two(&self, call: &JudgedCall<'_>) -> RuleOfTwoState {
+        RuleOfTwoState::of(call, self.places.commands_reach_out)
     }
 
     /// Whether a tool that walks folders may show this path (in the form of a `PathClaim`). False for haft's own files and for paths

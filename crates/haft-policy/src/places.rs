@@ -11,4 +11,8 @@ pub struct PolicyContext {
     pub home: Option<String>,
     /// The classes that tools declare. They tell what a rule with a tool's name and a specifier, such as `run_command(npm test)`, covers.
     pub classes: Classes,
+    /// Whether the files of the workspace count as untrusted content.
+    pub distrusts_workspace: bool,
+    /// Whether commands in the jail share the machine's network, so that their connections are not judged separately.
+    pub commands_reach_out: bool,
 }

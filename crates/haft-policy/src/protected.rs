@@ -1,13 +1,17 @@
-//! Protected paths: file tools read and never write them; a command's changes to them need approval.
+//! Protected paths: file tools read and never write them, but for instructions to agents, about which haft asks; a command's changes to all
+//! of them need approval.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use haft_files::paths::segments;
 
+mod instructions;
 mod names;
 
 use names::{ENDINGS, ProtectedKind};
+
+pub use instructions::agent_instructions;
 
 /// The protected name of a git repository's folder.
 pub(crate) const GIT: &str = ".git";
@@ -30,6 +34,17 @@ pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
     folders.map(of(true)).chain(files.map(of(false)))
 }
 
+/// Returns the names of files and folders that tell coding agents what to do, at any depth, compared case-insensitively. A change to one
+/// needs approval, whoever makes it.
+pub fn instruction_names() -> impl Iterator<Item = ProtectedName> {
+    instructions::all()
+}
+
+/// Returns all names whose change by a command needs approval.
+pub(crate) fn names_for_commands() -> impl Iterator<Item = ProtectedName> {
+    protected_names().chain(instruction_names())
+}
+
 /// Returns the protected name at or above this path, or the one that writing the path would replace.
 pub fn protected(path: &str) -> Option<&'static str> {
     let parts = segments(path);
@@ -42,10 +57,15 @@ pub fn protected(path: &str) -> Option<&'static str> {
         .or_else(|| protected_ending(&parts))
 }
 
-/// Returns the protected name for a change by a command. In a `.git` folder only what makes git run programs or trust
-/// other places is protected ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are
-/// data.
+/// Returns the name for which a command's change of this path needs approval: a protected one, or one of instructions to agents that no
+/// package brings.
 pub fn protected_from_commands(path: &str) -> Option<&'static str> {
+    read_only_for_commands(path).or_else(|| instructions::changed_by_command(&segments(path)))
+}
+
+/// Returns the protected name for a change by a command. In a `.git` folder only what makes git run programs or trust other places is
+/// protected ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are data.
+pub(crate) fn read_only_for_commands(path: &str) -> Option<&'static str> {
     let parts = segments(path);
     if !may_be_protected(&parts) {
         return None;

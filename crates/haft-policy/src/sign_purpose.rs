@@ -11,9 +11,9 @@ pub(crate) fn parts(text: &str) -> Option<(&str, &str, Option<u16>)> {
     }
 }
 
-/// Returns the host that a purpose names, if it names one.
-pub(crate) fn host_of(purpose: &str) -> Option<&str> {
-    let (kind, host, _) = parts(purpose)?;
-    let names = OF_HOSTS.iter().any(|(name, _)| *name == kind) && host != "?";
-    names.then_some(host)
+/// Returns the host and port that a purpose names, if it names one.
+pub(crate) fn place_of(purpose: &str) -> Option<(&str, u16)> {
+    let (kind, host, port) = parts(purpose)?;
+    let usual = OF_HOSTS.iter().find(|(name, _)| *name == kind)?.1;
+    (host != "?").then_some((host, port.unwrap_or(usual)))
 }

@@ -9,15 +9,27 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::network_bundle::NetworkBundle;
-use crate::sign_purpose::host_of;
+use crate::rules::network_pattern::port_of;
+use crate::sign_purpose::place_of;
 use haft_types::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use haft_types::spec::ToolSpec;
+
+pub(crate) mod destination;
+mod fetching_lines;
+mod links;
+mod origin;
+pub(crate) mod way_back;
+
+pub use fetching_lines::only_fetches;
+pub use links::{SeenLinks, link_hash, links_in};
+pub use way_back::RETURNS;
 
 /// Maximum number of sources that a run distinguishes; beyond that, it only notes that there were more.
 const MAX_SOURCES: usize = 64;
 /// The origin of what commands read, and the recipient of what they send, where they reach a network that is not judged by connection.
 pub const COMMAND: &str = "command";
+/// The origin of the workspace's files, where they are not trusted.
+pub const WORKSPACE: &str = "workspace";
 /// Maximum length of a label, in bytes.
 const MAX_LABEL: usize = 300;
 
@@ -41,14 +53,18 @@ impl UntrustedSource {
         Self::new(origin.to_owned(), label)
     }
 
-    /// Returns the origin: `host NAME`, `server NAME`, `tool NAME` or `command`; `many` for all beyond the first 64.
+    /// Returns the origin: `host NAME` (with `:PORT` unless it is 443), `server NAME`, `tool NAME` or `command`; `many` for all beyond the
+    /// first 64.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
     /// Returns the source for what a host answers to this tool.
     pub fn of_host(host: &str, url: &str, tool: &str) -> Self {
-        Self::new(format!("host {host}"), format!("{url} by {tool}"))
+        Self::new(
+            origin::of_host(host, port_of(url)),
+            format!("{url} by {tool}"),
+        )
     }
 
     /// Returns the source for what a command reads from one of the hosts that settings let all commands reach.
@@ -56,28 +72,21 @@ impl UntrustedSource {
         Self::new(COMMAND.to_owned(), format!("{host} by a command"))
     }
 
-    /// Whether a recipient, in the form of an origin, is the same party: data may return there. A site is the same with and without
-    /// `www.`, and the hosts of a package registry are one party.
+    /// Whether a recipient, in the form of an origin, is the same party. A site is the same with and without `www.`, and the hosts of a
+    /// package registry are one party; another port is not.
     pub fn is_of(&self, recipient: &str) -> bool {
-        party(&self.origin) == party(recipient)
+        origin::is_same_party(&self.origin, recipient)
+    }
+
+    /// Whether it is a package registry that strangers cannot read: what commands get there is installed rather than read.
+    pub fn is_registry(&self) -> bool {
+        origin::registry_of(&self.origin).is_some()
     }
 
     /// Returns the text for the user: the URL and the tool that read it, the host that a command reached, or the tool's
     /// name.
     pub fn label(&self) -> &str {
         &self.label
-    }
-}
-
-/// Returns the party behind an origin.
-fn party(origin: &str) -> &str {
-    let Some(host) = origin.strip_prefix("host ") else {
-        return origin;
-    };
-    match NetworkBundle::of_host(host) {
-        // Anyone may publish on GitHub's hosts.
-        Some(bundle) if bundle.name != "github" => bundle.hosts.first().copied().unwrap_or(host),
-        _ => host.strip_prefix("www.").unwrap_or(host),
     }
 }
 
@@ -101,16 +110,17 @@ struct SourceList {
 
 impl UntrustedSources {
     /// Returns all sources so far.
-    /// Returns all sources so far.
     pub fn all(&self) -> Arc<[UntrustedSource]> {
         Arc::clone(&self.0.lock().all)
     }
 
     /// Notes sources that the records of the run hold already.
     pub fn restore(&self, recorded: Vec<UntrustedSource>) {
+        let others = self.all().len();
         self.note(recorded);
         let mut noted = self.0.lock();
-        noted.recorded = noted.all.len();
+        // What was noted before is in no record of the run.
+        noted.recorded = if others == 0 { noted.all.len() } else { 0 };
     }
 
     /// Returns the sources for the record of a call: those noted since the call began, when there were `before`, and those that no
@@ -167,11 +177,17 @@ pub fn sources(spec: &ToolSpec, permissions: &[Permission]) -> Vec<UntrustedSour
     sources
 }
 
+/// Whether a call reads what strangers may have written: whether it has [`sources`].
+pub(crate) fn reads_untrusted(spec: &ToolSpec, permissions: &[Permission]) -> bool {
+    let connects = |permission: &Permission| matches!(permission.effect, Effect::Connect { .. });
+    spec.open_world || permissions.iter().any(connects)
+}
+
 /// The recipient that an effect itself could send data to, outside the workspace; effects of commands and files are judged differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recipient<'a> {
-    /// The host of a connection.
-    Host(&'a str),
+    /// The host of a connection, and its port.
+    Host { name: &'a str, port: Option<u16> },
     /// A server behind haft.
     Server(&'a str),
     /// Whatever is behind a tool.
@@ -182,7 +198,7 @@ pub(crate) enum Recipient<'a> {
 impl fmt::Display for Recipient<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, name) = match self {
-            Self::Host(name) => ("host", name),
+            Self::Host { name, port } => return f.write_str(&origin::of_host(name, *port)),
             Self::Server(name) => ("server", name),
             Self::Tool(name) => ("tool", name),
         };
@@ -197,9 +213,15 @@ pub(crate) fn recipient<'a>(
     effect: &'a Effect,
 ) -> Option<Recipient<'a>> {
     match effect {
-        Effect::Connect { host, .. } => Some(Recipient::Host(host)),
+        Effect::Connect { url, host, .. } => Some(Recipient::Host {
+            name: host,
+            port: port_of(url),
+        }),
         // Whoever wrote what was read may want the login used.
-        Effect::Sign { purpose, .. } => host_of(purpose).map(Recipient::Host),
+        Effect::Sign { purpose, .. } => place_of(purpose).map(|(name, port)| Recipient::Host {
+            name,
+            port: Some(port),
+        }),
         Effect::Other { kind, .. } if kind == PROPOSED_RULE || kind == BUDGET_EFFECT => None,
         Effect::Other { kind, value } if kind == SERVER_EFFECT => {
             spec.open_world.then_some(Recipient::Server(value))

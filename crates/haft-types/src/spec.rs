@@ -105,7 +105,8 @@ impl fmt::Display for Risk {
     }
 }
 
-/// Unproven hints for users and models, with MCP's names; never used for decisions.
+/// Unproven hints for users and models, with MCP's names. They decide nothing but whether a server's tool may be called again once the run
+/// has read what that very server says: the server gets the arguments in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {

@@ -120,5 +120,6 @@ fn call(n: u32) -> Arc<CallRecord> {
         approval: None,
         untrusted: Vec::new(),
         uses: haft::budget::EffectCounts::NONE,
+        properties: haft::policy::RunProperties::NONE,
     })
 }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::future::BoxFuture;
 use crate::permission::{Permission, Verdict};
-use crate::policy::{Cause, CauseKind, Safeguards};
+use crate::policy::{Cause, CauseKind, RuleOfTwoState, Safeguards};
 use crate::spec::{Risk, ToolName};
 use crate::text::hex;
 use haft_types::opaque_debug;
@@ -110,6 +110,9 @@ pub struct ApprovalRequest {
     /// What restricts calls where it was requested. It is decided and runs only where nothing of that is missing.
     #[serde(default, skip_serializing_if = "Safeguards::is_empty")]
     pub safeguards: Safeguards,
+    /// Which two of the Rule of Two the run holds, and what the call adds, if it would be the third.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_of_two: Option<RuleOfTwoState>,
     /// Rules that together would allow the call; if kept, they only apply to calls with the same remaining arguments.
     pub suggested: Vec<String>,
     /// The form, if this is a question and not a call.

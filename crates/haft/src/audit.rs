@@ -11,6 +11,7 @@ use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::{ErrorKind, HostFailure};
 use crate::future::BoxFuture;
 use crate::permission::Verdict;
+use crate::policy::RunProperties;
 use crate::result::Status;
 use haft_types::opaque_debug;
 
@@ -95,6 +96,8 @@ pub struct CallRecord {
     pub untrusted: Vec<String>,
     /// What it used of the effect budgets.
     pub uses: EffectCounts,
+    /// What it added to what its run holds of the Rule of Two.
+    pub properties: RunProperties,
 }
 
 /// How a call ended.

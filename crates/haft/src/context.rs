@@ -407,6 +407,12 @@ impl CallContext {
         self.session.note_untrusted(sources);
     }
 
+    /// Notes the addresses in a text that this call read, beyond what its result shows: such a link may be followed back to where the text
+    /// came from.
+    pub fn note_links(&self, text: &str) {
+        self.session.links().note_all_in(text, "");
+    }
+
     /// Returns the untrusted sources that the run has read.
     pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
         self.session.untrusted()

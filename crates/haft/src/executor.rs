@@ -14,6 +14,7 @@ use crate::call::ToolCall;
 use crate::change::ChangeLog;
 use crate::clock;
 use crate::error::ErrorKind;
+use crate::executor::file_origins::FileOrigins;
 use crate::permission::Verdict;
 use crate::policy::Policy;
 use crate::result::{Failure, Outcome};
@@ -39,6 +40,7 @@ mod draft;
 mod early_end;
 mod effects;
 mod exit;
+mod file_origins;
 mod host;
 mod inspect;
 mod invoke;
@@ -53,6 +55,7 @@ mod running;
 mod settlement;
 mod shape;
 mod shared_permissions;
+mod shown_links;
 mod sinks;
 mod span;
 mod superseded;
@@ -554,8 +557,12 @@ async fn stages(
         );
     }
     let session = resumed.as_ref().unwrap_or(session);
-    let strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
+    let mut strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
+    let files = FileOrigins::before(parts, session, &cleared, &mut strangers)?;
+    let links = shown_links::LinkReader::of(session, &cleared, &strangers);
     open.record.untrusted(&strangers);
+    open.record.properties = cleared.properties(parts, session);
+    session.note_properties(open.record.properties);
     open.record.uses = cleared.uses();
     if open.is_internal() {
         // For example, a command's network connection: its output is read while the outer call runs.
@@ -563,7 +570,14 @@ async fn stages(
     }
     let invoked = invoke::invoke(parts, session, open, cleared).await;
     session.note_untrusted(strangers);
-    match shape::shape(parts, session, invoked?)? {
+    if let Some(files) = files {
+        files.after(session);
+    }
+    let invoked = invoked?;
+    if let Some(links) = links {
+        links.read(&invoked);
+    }
+    match shape::shape(parts, session, invoked)? {
         ShapedResult::Inline(result) => Ok(result),
         ShapedResult::Oversized(result) => Box::pin(result.store(parts, session)).await,
     }

@@ -32,6 +32,7 @@ pub mod shape;
 pub mod arguments;
 pub mod approval;
 pub mod progress;
+pub mod provenance;
 pub mod audit;
 pub mod judgement;
 pub mod input;

@@ -15,7 +15,9 @@ use crate::bounds::ShareKey;
 use crate::budget::RunEffectCounts;
 use crate::call::{CallId, Principal, RunId};
 use crate::input::CallInput;
+use crate::policy::RunProperties;
 use crate::progress::{Pace, ProgressSink, Tee};
+use crate::provenance::Provenance;
 use crate::session::active::{ActiveSkills, NarrowingCache};
 use crate::session::budget::{BudgetExhausted, CallBudget};
 use crate::session::expanded::ExpandedTools;
@@ -27,7 +29,7 @@ use crate::session::running_calls::RunningCalls;
 use crate::shell_report::ShellReport;
 use crate::spec::ToolName;
 use crate::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
-use crate::untrusted::UntrustedSources;
+use crate::untrusted::{SeenLinks, UntrustedSources};
 
 mod activation;
 mod active;
@@ -105,6 +107,12 @@ struct SessionState {
     released: Mutex<Arc<[String]>>,
     /// Untrusted sources that were read.
     untrusted: UntrustedSources,
+    /// The addresses that stood in what was read.
+    links: Arc<SeenLinks>,
+    /// Which of the Rule of Two it holds, besides the sources.
+    properties: Mutex<RunProperties>,
+    /// Where untrusted content is noted beyond the run.
+    provenance: Option<Arc<dyn Provenance>>,
     /// What its calls have used of the effect budgets.
     uses: Arc<RunEffectCounts>,
     expanded: ExpandedTools,
@@ -187,6 +195,9 @@ impl Session {
                 group: None,
                 released: Mutex::default(),
                 untrusted: UntrustedSources::default(),
+                links: Arc::default(),
+                properties: Mutex::default(),
+                provenance: None,
                 uses: Arc::default(),
                 expanded: ExpandedTools::default(),
                 opened: AtomicBool::new(false),

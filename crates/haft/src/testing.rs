@@ -57,6 +57,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         rule: "profile workspace".to_owned(),
         causes: vec![Cause::new(CauseKind::Profile, "workspace")],
         safeguards: Safeguards::default(),
+        rule_of_two: None,
         suggested: Vec::new(),
         verdicts: Vec::new(),
         form: None,

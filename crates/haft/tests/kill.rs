@@ -92,6 +92,7 @@ fn call(n: u32) -> Arc<CallRecord> {
         approval: None,
         untrusted: Vec::new(),
         uses: haft::budget::EffectCounts::NONE,
+        properties: haft::policy::RunProperties::NONE,
     })
 }
 

@@ -1,5 +1,6 @@
 //! `ToolDependencies`: what the application opens and reads first: whatever a setting can get wrong is found here.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use haft::audit::archive::Archive;
@@ -18,6 +19,7 @@ use crate::feed::AuditFeed;
 use crate::host::Host;
 use crate::notices::Notices;
 use crate::problem::Problem;
+use crate::provenance::FileLabels;
 use crate::record_log::RecordLog;
 use crate::run::live::LiveRuns;
 use crate::run::tally::{Tally, TallyParts};
@@ -115,6 +117,7 @@ impl ToolDependencies {
             notices: self.notices.clone(),
             log: self.log.clone(),
             absent: Arc::clone(&offered.absent),
+            files: Arc::new(FileLabels::of(at.home.path(), Path::new(&terms.workspace))),
             terms: RwLock::new(Arc::new(terms)),
         })
     }

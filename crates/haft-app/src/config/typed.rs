@@ -146,6 +146,12 @@ settings! {
     SECRET_FILES: String = "policy.secret_files";
     /// `policy.untrusted_content`
     UNTRUSTED_CONTENT: String = "policy.untrusted_content";
+    /// `policy.rule_of_two`
+    RULE_OF_TWO: String = "policy.rule_of_two";
+    /// `policy.trust_workspace`
+    TRUST_WORKSPACE: String = "policy.trust_workspace";
+    /// `policy.keep_marks_s`
+    KEEP_MARKS: u64 = "policy.keep_marks_s";
     /// `approval.mode`
     APPROVAL_MODE: String = "approval.mode";
     /// `limits.max_calls`

@@ -144,7 +144,7 @@ impl ExecSession {
     /// # Errors
     /// The notes of the session cannot be read.
     pub fn recall(&self, run: &RunHandle) -> Result<(), Problem> {
-        run.session().note_untrusted(self.marks.sources()?);
+        self.marks.recall(run.session())?;
         *self.noted.lock() = run.session().untrusted();
         Ok(())
     }

@@ -11,7 +11,7 @@ use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{FOREIGN, Overflow, Risk, ToolSpec};
 use haft::tool::{Depth, Intent, PreparedCall, Tool};
-use haft::untrusted::SERVER_EFFECT;
+use haft::untrusted::{SERVER_EFFECT, links_in};
 use haft::workspace::Workspace;
 use haft_builtins::outside::Outside;
 use haft_hook::{Agent, AgentCommand, CallAction, CallReport, CallStatus, EditKind};
@@ -373,6 +373,11 @@ impl PreparedCall for ForeignCall {
                 Ok(report) => {
                     if prompted && report.status == CallStatus::Ok {
                         does.note_approved(&tool.marks);
+                    }
+                    if does.shows_strangers_alone() {
+                        let shown = report.result.as_deref().map_or_else(String::new, text);
+                        tool.marks
+                            .note_links(links_in(&shown, self.arguments.as_str()));
                     }
                     tool.result(&report, prompted)
                 }

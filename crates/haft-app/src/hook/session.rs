@@ -114,7 +114,7 @@ impl AgentSession {
     ) -> Result<Option<haft_hook::HookVerdict>, Problem> {
         *self.used.lock() = Instant::now();
         // Another process of the session may have noted more.
-        self.runs.note_untrusted(&self.at.marks.sources()?);
+        self.runs.recall(&self.at.marks)?;
         let tool = self.register(self.strictest(readings, &call), call.tool)?;
         let name = tool.name.as_str();
         let calls = &self.at.calls;
@@ -247,8 +247,7 @@ impl AgentSession {
         let shares =
             busy.is_empty() || terms.by_agent || self.verdict(reading, call) == Verdict::Allow;
         let chosen = self.runs.choose(key, &busy, shares).await?;
-        let read = self.at.marks.sources()?;
-        chosen.run.session().note_untrusted(read);
+        self.at.marks.recall(chosen.run.session())?;
         let hook = calls.begin(tool, call, chosen.run.id()).ok_or_else(|| {
             Problem::failed("too many calls of this session are open")
                 .advise("let some of them end first")

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use haft::permission::{Effect, PathClaim, Permission};
 use haft::spec::{Risk, ToolSpec};
-use haft::untrusted::{UntrustedSource, sources};
+use haft::untrusted::{UntrustedSource, link_hash, sources};
 use haft_builtins::lexical::normalize;
 use haft_command::{defines_commands, network_reader};
 use haft_hook::CallAction;
@@ -23,6 +23,8 @@ const MAX_NAMED: usize = 3;
 #[derive(Debug)]
 pub(super) struct SessionEffects {
     read: Vec<UntrustedSource>,
+    /// The addresses that it fetches.
+    links: Vec<u64>,
     changed: Vec<String>,
     /// The commands that a person approves with the call, though files that the session changed define them.
     commands: Vec<String>,
@@ -41,7 +43,7 @@ impl SessionEffects {
         if read.is_empty() && actions.iter().any(CallAction::shows_strangers) {
             read.push(UntrustedSource::recorded(&format!("tool {tool}: {tool}")));
         }
-        let (mut changed, mut commands) = (Vec::new(), Vec::new());
+        let (mut links, mut changed, mut commands) = (Vec::new(), Vec::new(), Vec::new());
         for permission in permissions {
             match &permission.effect {
                 Effect::Run { command, .. } if permission.risk != Risk::Safe => {
@@ -62,11 +64,13 @@ impl SessionEffects {
                 Effect::Write(claim) | Effect::Remove(claim) => {
                     changed.extend(names(claim).map(|path| absolute(root, path)));
                 }
+                Effect::Connect { url, .. } => links.extend(link_hash(url)),
                 _ => {}
             }
         }
         Self {
             read,
+            links,
             changed,
             commands,
         }
@@ -77,12 +81,18 @@ impl SessionEffects {
         &self.read
     }
 
+    /// Whether the result is what strangers wrote. What a command prints may be the model's own words.
+    pub(super) fn shows_strangers_alone(&self) -> bool {
+        !self.read.is_empty() && self.commands.is_empty()
+    }
+
     /// Notes them, before the call runs.
     ///
     /// # Errors
     /// They cannot be written.
     pub(super) fn note(&self, marks: &SessionMarks) -> Result<(), Problem> {
         marks.note_read(&self.read)?;
+        marks.note_links(self.links.iter().copied());
         marks.note_changed(&self.changed)
     }
 

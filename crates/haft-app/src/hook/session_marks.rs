@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use haft::session::Session;
 use haft::untrusted::UntrustedSource;
 use haft_command::definitions;
 use parking_lot::Mutex;
@@ -19,6 +20,8 @@ use crate::session_group;
 
 /// Maximum size of the notes of a session, in bytes. What does not fit counts as read and changed.
 const MAX_BYTES: u64 = 256 << 10;
+/// Maximum number of addresses that are noted of a session. Further ones count as not seen.
+const MAX_LINKS: usize = 2_000;
 /// The source that stands for all that could not be noted.
 const TOO_MANY: &str = "many: more than haft notes of a session";
 /// The file that stands for all that could not be noted.
@@ -34,6 +37,8 @@ enum Note {
     Changed(String),
     /// Commands that this file defines were approved as it is.
     Approved(String),
+    /// This address stood in what was read, as the hash that [`SeenLinks`](haft::untrusted::SeenLinks) has of it.
+    Link(u64),
     /// An outcome said this, which holds for later commands, too.
     Said(String),
 }
@@ -52,6 +57,7 @@ struct Noted {
     read: Vec<UntrustedSource>,
     changed: BTreeSet<String>,
     said: BTreeSet<String>,
+    links: BTreeSet<u64>,
     is_full: bool,
 }
 
@@ -83,6 +89,29 @@ impl SessionMarks {
         let mut noted = self.noted.lock();
         self.refresh(&mut noted)?;
         Ok(noted.read.clone())
+    }
+
+    /// Has a run judged as one that has read what the session read, whichever of its processes did.
+    ///
+    /// # Errors
+    /// The notes cannot be read.
+    pub(crate) fn recall(&self, run: &Session) -> Result<(), Problem> {
+        run.note_untrusted(self.sources()?);
+        let links = self.noted.lock().links.clone();
+        run.links().note_hashes(links);
+        Ok(())
+    }
+
+    /// Notes addresses that stood in what was read. What cannot be noted is asked about.
+    pub(super) fn note_links(&self, found: impl IntoIterator<Item = u64>) {
+        let mut noted = self.noted.lock();
+        let room = MAX_LINKS.saturating_sub(noted.links.len());
+        let found: BTreeSet<u64> = found.into_iter().collect();
+        let new = found.difference(&noted.links).take(room);
+        let new: Vec<Note> = new.copied().map(Note::Link).collect();
+        if let Err(problem) = self.add(&mut noted, &new) {
+            tracing::warn!(%problem, "note links that an agent's session has read");
+        }
     }
 
     /// Returns the changed files that define what a line runs.
@@ -222,6 +251,9 @@ impl SessionMarks {
                 }
                 Ok(Note::Approved(file)) => {
                     now.changed.remove(&file);
+                }
+                Ok(Note::Link(link)) => {
+                    now.links.insert(link);
                 }
                 Ok(Note::Said(said)) => {
                     now.said.insert(said);

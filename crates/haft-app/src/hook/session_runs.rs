@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use haft::call::RunId;
-use haft::untrusted::UntrustedSource;
 use parking_lot::Mutex;
 
 use crate::app::App;
 use crate::hook::key::SessionKey;
 use crate::hook::open_call::CallKey;
 use crate::hook::run_notes::SessionRunNotes;
+use crate::hook::session_marks::SessionMarks;
 use crate::problem::Problem;
 use crate::run::{RunHandle, RunOptions};
 
@@ -65,11 +65,13 @@ impl SessionRuns {
     }
 
     /// Notes what the session has read, whichever of its runs or processes did.
-    pub(super) fn note_untrusted(&self, sources: &[UntrustedSource]) {
+    ///
+    /// # Errors
+    /// The notes cannot be read.
+    pub(super) fn recall(&self, marks: &SessionMarks) -> Result<(), Problem> {
         let more = self.more.lock();
-        for run in [&self.first].into_iter().chain(&*more) {
-            run.session().note_untrusted(sources.to_vec());
-        }
+        let mut all = [&self.first].into_iter().chain(&*more);
+        all.try_for_each(|run| marks.recall(run.session()))
     }
 
     /// Chooses the run for a call. `busy` are the runs in which an alike call is open; `shares` is whether the call may be made there all

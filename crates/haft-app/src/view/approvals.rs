@@ -3,6 +3,7 @@
 use haft::approval::inbox::StoredApproval;
 use haft::approval::{ApprovalRequest, ApprovalScope, Choice, Decision};
 use haft::clock;
+use haft::policy::RuleOfTwoState;
 use serde::Serialize;
 
 use crate::app::App;
@@ -33,6 +34,9 @@ pub struct ApprovalListItem {
     /// The call's risk: `safe`, `high` or `critical`.
     pub risk: String,
     reason: String,
+    /// Which two of the Rule of Two the run holds, and what the call would do, if it would be the third.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_of_two: Option<String>,
     rule: String,
     args_digest: String,
     /// How the call reached the executor: `host`, `model`, `chain`, `mcp`, `prompt` or `hook`.
@@ -109,6 +113,7 @@ impl ApprovalListItem {
             tool: request.tool.to_string(),
             risk: request.risk.to_string(),
             reason: request.reason.clone(),
+            rule_of_two: request.rule_of_two.and_then(RuleOfTwoState::sentence),
             rule: request.rule.clone(),
             args_digest: request.args_digest.clone(),
             origin: request.origin.as_str(),

@@ -2,6 +2,7 @@
 
 use haft::audit::index::RunFilter;
 use haft::audit::runs::{self as archive, RunsError};
+use haft::policy::RunProperties;
 use serde_json::Value;
 
 use crate::app::App;
@@ -50,6 +51,18 @@ pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
         Ok(all)
     };
     let read = tokio::task::spawn_blocking(read).await;
+    read.map_err(|e| Problem::failed(format!("cannot read the run: {e}")))?
+        .map_err(Problem::from)
+}
+
+/// Returns which of the three of the Rule of Two a run holds, according to its record.
+///
+/// # Errors
+/// A [`Problem`] if there is no such run or its record cannot be read.
+pub async fn rule_of_two(app: &App, run: &str) -> Result<RunProperties, Problem> {
+    app.flush().await?;
+    let (home, run) = (app.home().to_owned(), run.to_owned());
+    let read = tokio::task::spawn_blocking(move || archive::properties(&home, &run)).await;
     read.map_err(|e| Problem::failed(format!("cannot read the run: {e}")))?
         .map_err(Problem::from)
 }

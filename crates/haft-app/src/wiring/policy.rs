@@ -6,13 +6,15 @@ use std::sync::Arc;
 use haft::budget::{Budgets, EffectLimits, Ledger};
 use haft::permission::Verdict;
 use haft::policy::{
-    Guard, OwnProgram, Policy, PolicyContext, Profile, RuleSet, RuleText, RulesError, SecretFiles,
-    SecretNames, UntrustedContent,
+    Guard, OwnProgram, Policy, PolicyContext, Profile, RuleOfTwo, RuleSet, RuleText, RulesError,
+    SecretFiles, SecretNames, UntrustedContent,
 };
 use haft::workspace::Workspace;
 use haft_builtins::proxy::AllowList;
 
-use crate::config::typed::{PROFILE, SANDBOX_NETWORK, SECRET_FILES, UNTRUSTED_CONTENT};
+use crate::config::typed::{
+    PROFILE, RULE_OF_TWO, SANDBOX_NETWORK, SECRET_FILES, TRUST_WORKSPACE, UNTRUSTED_CONTENT,
+};
 use crate::config::{FILE_NAME, Settings, ValueOrigin};
 use crate::own_program::OwnProgramFiles;
 use crate::policy_in_force::PolicyInForce;
@@ -48,6 +50,7 @@ pub(crate) fn written(at: &Site, settings: &Settings) -> Result<RuleSources, Pro
             workspace: Some(shown(&at.workspace)),
             home: at.environment.folder("HOME").map(|home| shown(&home)),
             classes: haft_builtins::classes().collect(),
+            ..PolicyContext::default()
         },
     })
 }
@@ -129,6 +132,17 @@ fn untrusted_content(settings: &Settings) -> Option<UntrustedContent> {
     Some(UntrustedContent::new(verdict).commands_reach_out(commands_reach_out(settings)))
 }
 
+/// Returns the guard for the Rule of Two; `None` if the settings leave it off.
+fn rule_of_two(settings: &Settings) -> Option<RuleOfTwo> {
+    let verdict = match settings.get(RULE_OF_TWO).as_str() {
+        "off" => return None,
+        "ask" => Verdict::Ask,
+        // The key takes three words; any other word means the strictest.
+        _ => Verdict::Deny,
+    };
+    Some(RuleOfTwo::new(verdict).commands_reach_out(commands_reach_out(settings)))
+}
+
 /// Returns whether commands have network access that is not judged per connection, so that a command itself counts as reaching out.
 fn commands_reach_out(settings: &Settings) -> bool {
     !matches!(settings.get(SANDBOX_NETWORK).as_str(), "none" | "ask")
@@ -204,7 +218,13 @@ fn over(
     if let Some(home) = at.environment.folder("HOME") {
         builder = builder.home(&home);
     }
+    builder = builder
+        .commands_reach_out(commands_reach_out(settings))
+        .distrust_workspace(settings.get(TRUST_WORKSPACE).as_str() != "yes");
     if let Some(guard) = untrusted_content(settings) {
+        builder = builder.guard(Arc::new(guard));
+    }
+    if let Some(guard) = rule_of_two(settings) {
         builder = builder.guard(Arc::new(guard));
     }
     let program = OwnProgramFiles::current();

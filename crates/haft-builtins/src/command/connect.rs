@@ -75,6 +75,9 @@ pub(crate) struct ConnectInput {
     /// The login that is used there, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<LoginInput>,
+    /// Whether the connections carry nothing new back to where the run read something; guards look at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) returns: bool,
     /// The command line.
     #[serde(default)]
     pub(crate) command: String,
@@ -374,7 +377,8 @@ impl TypedTool for Connect {
         let places = places.chain(input.login.iter().map(LoginInput::permission));
         // A saved rule covers every command; a session grant covers only one, because of its condition.
         let stated = &[
-            "program", "host", "port", "leads_to", "request", "also", "login", "command", "task",
+            "program", "host", "port", "leads_to", "request", "also", "login", "returns",
+            "command", "task",
         ];
         Ok(Intent::of(places.collect::<Vec<_>>())
             .with_stated(stated)

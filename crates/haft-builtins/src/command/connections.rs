@@ -4,6 +4,7 @@ pub(super) mod judge;
 mod own_updates;
 mod request;
 mod socket;
+mod way_back;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use crate::command::connect::{
     CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput,
     MAX_COMMAND_LINE, OpenCommands, OtherHost, RequestInput, stated,
 };
+use crate::command::connections::way_back::WayBack;
 use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
 use crate::command::think_clock::ThinkClock;
@@ -100,8 +102,8 @@ pub(crate) struct Connections {
     open: OpenCommands,
     /// The description of the command in every request.
     request: ConnectInput,
-    /// The parsed command line.
-    line: CommandLine,
+    /// The parsed command line, and where it may return to.
+    way_back: WayBack,
     pub(super) clock: ThinkClock,
     decided: Mutex<HashMap<ConnectionTarget, TargetDecision>>,
     /// The hosts of which a request was allowed by rules.
@@ -158,6 +160,7 @@ impl Connections {
             request: None,
             also: Vec::new(),
             login: None,
+            returns: false,
             command: stated(call.whole),
             task: format!("{}/{}", context.run(), context.call_id()),
         };
@@ -168,7 +171,7 @@ impl Connections {
             call: context.clone(),
             open: open.clone(),
             request,
-            line: CommandLine::new(call.line),
+            way_back: WayBack::new(CommandLine::new(call.line)),
             clock: ThinkClock::default(),
             decided: Mutex::default(),
             allowed: Mutex::default(),
@@ -278,6 +281,7 @@ impl Connections {
             hear: hear.clone(),
             asked_each_time,
         };
+        self.way_back.note_first(place, &self.call.untrusted());
         decided.insert(place.clone(), known);
         let others = self.others(place, &mut decided);
         drop(decided);
@@ -297,7 +301,7 @@ impl Connections {
     ) -> Vec<PendingTarget> {
         let bundle = NetworkBundle::of_host(&place.host);
         let bundle = bundle.filter(|_| place.request.is_none());
-        let bundle = bundle.filter(|bundle| bundle.is_used_by(&self.line));
+        let bundle = bundle.filter(|bundle| bundle.is_used_by(self.way_back.line()));
         let Some(bundle) =
             bundle.filter(|_| REGISTRY_PORTS.contains(&place.port) && self.needs_decision(place))
         else {
@@ -339,7 +343,14 @@ impl Connections {
 
     fn verdicts(&self, places: &[ConnectionTarget]) -> Vec<EffectVerdict> {
         let wanted: Vec<Permission> = places.iter().map(ConnectionTarget::permission).collect();
-        self.rules.verdicts(CONNECT, &wanted)
+        let returns = self.returns(places);
+        self.rules
+            .verdicts_on_connections(CONNECT, &wanted, returns)
+    }
+
+    /// Returns true if connections to all of these places carry nothing new back there.
+    fn returns(&self, places: &[ConnectionTarget]) -> bool {
+        places.iter().all(|place| self.way_back.is_free_to(place))
     }
 
     /// Forgets places, so that each is asked about separately when the command connects to it.
@@ -450,6 +461,7 @@ impl Connections {
             request: first.request.as_ref().map(RequestInput::from),
             also: others.iter().map(other).collect(),
             login: login.cloned(),
+            returns: self.returns(places),
             ..self.request.clone()
         };
         // Plain data: serialization does not fail.
@@ -479,7 +491,9 @@ impl Connections {
     ) -> Result<(), ConnectionRefusal> {
         let place = ConnectionTarget::of(target, Vec::new());
         let wanted = place.permission();
-        let required = self.call.required_of_listed_connection(&wanted);
+        let returns = self.returns(std::slice::from_ref(&place));
+        let call = &self.call;
+        let required = call.required_of_listed_connection(CONNECT, &wanted, returns);
         match required.verdict() {
             Verdict::Allow => Ok(()),
             Verdict::Ask => Arc::clone(self).decide(place, None).await.map(drop),

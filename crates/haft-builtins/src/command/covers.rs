@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::policy::{Denials, LinkedNames, protected_from_commands, protected_names};
+use haft::policy::{
+    Denials, LinkedNames, instruction_names, protected_from_commands, protected_names,
+};
 use haft::spec::Risk;
 use haft::workspace::{NamedByGit, NamedPath, Workspace};
 use haft_sandbox::PathGuard;
@@ -79,6 +81,7 @@ async fn find_for(
     let on_view = scope.on_view;
     let mut guards = own(&workspace);
     let root = workspace.root().to_owned();
+    let instructions = instruction_guards(&root);
     if on_view && !denials.deny_reading() {
         let pinned = Vec::new();
         return Ok(Covers { guards, pinned });
@@ -105,6 +108,7 @@ async fn find_for(
     guards.extend(found.denied);
     if !on_view {
         guards.extend(protected_guards());
+        guards.extend(instructions);
         guards.extend(found.git);
         let linked = linked
             .into_iter()
@@ -270,6 +274,21 @@ fn own(workspace: &Workspace) -> Vec<PathGuard> {
         }
     };
     workspace.hidden_inside().iter().map(hide).collect()
+}
+
+/// Returns the guards for instructions to agents at the top of the workspace. Those that do not exist are not held: the user's own agent may
+/// create them while a command runs.
+fn instruction_guards(root: &Path) -> Vec<PathGuard> {
+    let there = instruction_names().filter_map(|name| {
+        let meta = root.join(name.path).symlink_metadata().ok()?;
+        let guard = if meta.is_dir() {
+            PathGuard::protect_dir(name.path)
+        } else {
+            PathGuard::protect_file(name.path)
+        };
+        Some(guard.without_placeholder())
+    });
+    there.collect()
 }
 
 /// Returns the guards for protected names except `.git`: in a repository only the settings are protected.

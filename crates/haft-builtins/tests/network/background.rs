@@ -191,13 +191,13 @@ async fn a_command_in_the_background_is_guarded_both_ways(sandbox: &Sandbox) {
     assert!(out.contains("ann said no"), "{out}");
 }
 
-/// Where a list decides, a command that began before the run read a page sends nothing to a listed host afterwards, but for the page's own
-/// or with a person's consent.
+/// Where a list decides, a command that began before the run read a page sends nothing to a listed host afterwards, nor to the page's own,
+/// but with a person's consent.
 async fn a_listed_host_is_guarded_once_the_run_has_read_elsewhere(sandbox: &Sandbox) {
     let rows = [
-        (Verdict::Ask, false, 1, "no approver is available"),
+        (Verdict::Ask, false, 0, "no approver is available"),
         (Verdict::Ask, true, 2, "200"),
-        (Verdict::Deny, true, 1, "the run has read"),
+        (Verdict::Deny, true, 0, "the run has read"),
     ];
     for (verdict, consents, connections, says) in rows {
         let town = town().await;

@@ -35,6 +35,15 @@ pub(crate) enum RunsAction {
         /// The run's id
         run: String,
     },
+    /// List what clients' runs have read that counts for their next ones, or forget it
+    Marks {
+        /// Forget it, and which files such runs wrote
+        #[arg(long)]
+        clear: bool,
+        /// Only of this client
+        #[arg(long, value_name = "NAME")]
+        client: Option<String>,
+    },
     /// End the commands of a run that serve or work in the background, or one of them
     Stop {
         /// The run's id, or a unique prefix of it

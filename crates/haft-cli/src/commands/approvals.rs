@@ -239,6 +239,8 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
         ("folder", visible::line(&request.workspace)),
     ];
     lines.extend(fields.map(|(name, value)| format!("{name:<8}{value}")));
+    let two = item.rule_of_two.as_deref().map(redacted);
+    lines.extend(two.map(|two| format!("{:<8}{two} (Rule of Two)", "two")));
     lines.extend(deadline(&item).map(|when| format!("{:<8}{when}", "until")));
     lines
 }

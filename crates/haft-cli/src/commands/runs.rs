@@ -20,6 +20,7 @@ use crate::screen::{DIM, GREEN, RED, is_terminal, styled, visible};
 
 mod export;
 mod log;
+mod marks;
 mod services;
 mod show;
 
@@ -41,6 +42,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&RunsAction>)
         Some(RunsAction::Resume { run }) => {
             resume::run(at, app, &runs::find(app, run).await?).await
         }
+        Some(RunsAction::Marks { clear, client }) => marks::run(at, app, *clear, client.as_deref()),
         Some(RunsAction::Stop { run, command }) => {
             let run = runs::find(app, run).await?;
             services::end(at, app, &run, command.as_deref()).await

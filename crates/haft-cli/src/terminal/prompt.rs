@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use haft::approval::{ApprovalRequest, ApprovalScope, ApproverReply, Decision};
 use haft::audit::redact::Redactor;
+use haft::policy::RuleOfTwoState;
 use haft::spec::Risk;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc::Receiver;
@@ -169,6 +170,9 @@ impl ApprovalPrompt {
         let redacted = |text: &str| visible::line(&self.redactor.redact(text));
         self.screen
             .err(&format!("why: {}", redacted(&request.reason)));
+        if let Some(two) = request.rule_of_two.and_then(RuleOfTwoState::sentence) {
+            self.screen.err(&format!("rule of two: {}", redacted(&two)));
+        }
         let rule = format!("rule: {}", redacted(&request.rule));
         self.screen.err(&styled(DIM, &rule));
     }

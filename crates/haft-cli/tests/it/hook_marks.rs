@@ -92,6 +92,14 @@ fn what_a_session_read_counts_before_the_agent_reports_that_it_has() {
                 "allow",
             ),
             (fetch("docs.example.com"), fetch("a.example.com"), "ask"),
+            (
+                fetch("docs.example.com"),
+                Made {
+                    tool: "WebFetch",
+                    input: json!({"url": "https://docs.example.com/?secret", "prompt": "x"}),
+                },
+                "ask",
+            ),
             (line("gh issue view 12"), line("npm run send"), "ask"),
             (line("gh issue view 12"), fetch("docs.example.com"), "ask"),
             (line("git fetch origin"), line("make send"), "ask"),

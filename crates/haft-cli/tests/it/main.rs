@@ -54,6 +54,7 @@ mod harness;
 mod inbox;
 mod ignored_changes;
 mod install;
+mod kept_marks;
 mod kept_rules;
 mod kill;
 mod killed_waits;

@@ -2,12 +2,12 @@
 
 use crate::guards::{Guard, MinimumVerdict};
 use crate::judged_call::JudgedCall;
-use crate::untrusted::{COMMAND, recipient};
-use haft_types::permission::{Effect, PathClaim, Permission, Verdict};
-use haft_types::spec::Risk;
+use crate::untrusted::destination::of_effect;
+use haft_types::permission::{Effect, Permission, Verdict};
 
 /// Asks for approval of, or denies, calls that could carry data out of the workspace and the jail after the run has read untrusted content,
-/// even where a rule allows them (`policy.untrusted`). Data may return to the place it came from: that leaks nothing new.
+/// even where a rule allows them (`policy.untrusted_content`). To the place that it came from, a call may return that carries nothing new
+/// there: it follows a link that stood in what was read, or only looks something up.
 #[derive(Debug, Clone, Copy)]
 pub struct UntrustedContent {
     verdict: Verdict,
@@ -28,30 +28,6 @@ impl UntrustedContent {
         self.commands_reach_out = they_do;
         self
     }
-
-    /// Returns where this effect could send data; `None` if it sends nothing out.
-    fn destination(self, call: &JudgedCall<'_>, permission: &Permission) -> Option<String> {
-        match &permission.effect {
-            // It only reads in the workspace, by commands known to do nothing else.
-            Effect::Run { .. } if permission.risk == Risk::Safe => None,
-            Effect::Run {
-                jailed, on_copy, ..
-            } => {
-                let confined = *jailed && (*on_copy || !self.commands_reach_out);
-                (!confined).then(|| COMMAND.to_owned())
-            }
-            Effect::Write(claim) | Effect::Remove(claim) => {
-                leaves_workspace(claim).then(|| "folder".to_owned())
-            }
-            other => recipient(call.spec, call.permissions, other).map(|to| to.to_string()),
-        }
-    }
-}
-
-/// Whether a path, or its link target, lies outside the workspace.
-fn leaves_workspace(claim: &PathClaim) -> bool {
-    let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
-    outside(&claim.path) || claim.target.as_deref().is_some_and(outside)
 }
 
 impl Guard for UntrustedContent {
@@ -90,22 +66,29 @@ impl Guard for UntrustedContent {
         if call.run.untrusted.is_empty() {
             return Ok(MinimumVerdict::NONE);
         }
-        let Some(to) = self.destination(call, permission) else {
+        let Some(destination) = of_effect(call, permission, self.commands_reach_out) else {
             return Ok(MinimumVerdict::NONE);
         };
+        let (to, may_return) = (destination.to, destination.is_free);
         let others = call.run.untrusted.iter();
-        let mut others = others.filter(|source| !source.is_of(&to));
+        let mut others = others.filter(|source| !(may_return && source.is_of(&to)));
         let Some(first) = others.next() else {
             return Ok(MinimumVerdict::NONE);
         };
+        let all_there = call.run.untrusted.iter().all(|source| source.is_of(&to));
         let more = match others.count() {
             0 => String::new(),
             1 => " and one other source".to_owned(),
             more => format!(" and {more} other sources"),
         };
         let reason = format!(
-            "the run has read {}{more}, and whoever wrote that may have caused this call",
-            first.label()
+            "the run has read {}{more}, and whoever wrote that may have caused this call{}",
+            first.label(),
+            if all_there {
+                ", which could carry something new back there"
+            } else {
+                ""
+            }
         );
         let floor = match self.verdict {
             Verdict::Allow => return Ok(MinimumVerdict::NONE),
@@ -126,6 +109,7 @@ mod tests {
     use super::*;
     use crate::run_history::RunHistory;
     use crate::untrusted::UntrustedSource;
+    use haft_types::permission::PathClaim;
     use haft_types::spec::{ToolName, ToolSpec};
 
     #[test]

@@ -1,7 +1,7 @@
 //! `NameProgress`: what the names below a path can add to what rules, secrets and protected names cover.
 
 use crate::protected::{
-    GIT, is_git_setting, protected_endings, protected_from_commands, protected_names,
+    GIT, is_git_setting, names_for_commands, protected_endings, protected_from_commands,
 };
 use haft_files::paths::segments;
 
@@ -49,13 +49,13 @@ impl NameProgress {
 
 /// Whether a path may be protected because of a part with this name.
 pub(crate) fn is_protected_part(part: &str) -> bool {
-    let mut parts = protected_names().flat_map(|name| name.path.split('/'));
+    let mut parts = names_for_commands().flat_map(|name| name.path.split('/'));
     parts.any(|name| name.eq_ignore_ascii_case(part)) || protected_from_commands(part).is_some()
 }
 
 /// Returns the parts of protected names, and the texts of protected endings.
 pub(crate) fn protected_parts() -> (Vec<&'static str>, Vec<String>) {
-    let parts = protected_names().flat_map(|name| name.path.split('/'));
+    let parts = names_for_commands().flat_map(|name| name.path.split('/'));
     let endings = protected_endings().map(str::to_owned);
     (parts.collect(), endings.collect())
 }
@@ -64,7 +64,7 @@ fn of_protected_names(path: &str) -> u128 {
     let parts = segments(path);
     let mut bits = protected_from_commands(path).map_or(0, |_| ITSELF);
     let mut long = 0;
-    for name in protected_names() {
+    for name in names_for_commands() {
         let entry: Vec<&str> = name.path.split('/').collect();
         let matches = |from: usize| {
             let same = |(a, b): &(&&str, &&str)| a.eq_ignore_ascii_case(b);
@@ -101,7 +101,7 @@ fn in_repository(within: &[&str]) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::{MAX_NAMES, MAX_PARTS, NameProgress};
-    use crate::protected::protected_names;
+    use crate::protected::names_for_commands;
 
     /// Whether the name of a link adds to what its target is judged by.
     fn adds(link: &str, target: &str) -> bool {
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn each_protected_name_of_several_parts_has_its_own_bits() {
-        let parts = protected_names().map(|name| name.path.split('/').count());
+        let parts = names_for_commands().map(|name| name.path.split('/').count());
         let long: Vec<usize> = parts.filter(|parts| *parts > 1).collect();
         assert!(long.len() <= MAX_NAMES, "{}", long.len());
         assert!(long.iter().all(|parts| *parts <= MAX_PARTS));
     }
 
     #[test]
-    fn a_name_adds_when_it_is_protected_or_leads_to_protected_names() {
+    fn a_name_adds_when_it_is_protected_or_leads_to_names_for_commands() {
         for (link, target, expect) in [
             (".mcp.json", ".local/mcp.json", true),
             ("a/.MCP.json", "b", true),

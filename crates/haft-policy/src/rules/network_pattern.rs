@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::address::{check_host, socket_path};
-use crate::commands::parts::CommandLine;
+use crate::commands::parts::{CommandLine, CommandPart};
 use crate::network_bundle::{BUNDLES, NetworkBundle};
 use crate::rules::pattern::DomainPattern;
 use crate::rules::request_pattern::{RequestPattern, RequestView};
@@ -17,11 +17,14 @@ const PRIVATE_PREFIX: &str = "private:";
 impl NetworkBundle {
     /// Whether a part of this command line is one of its programs, by name: such a program connects to all its hosts.
     pub fn is_used_by(&self, line: &CommandLine) -> bool {
+        line.parts.iter().any(|part| self.has_program(part))
+    }
+
+    /// Whether this command is one of its programs, by name.
+    pub(crate) fn has_program(&self, part: &CommandPart) -> bool {
         let is_one = |name: &str| self.programs.contains(&strip_version(name));
-        line.parts.iter().any(|part| {
-            let module = || module_of(part.argv.as_deref()?);
-            part.program().is_some_and(is_one) || module().is_some_and(is_one)
-        })
+        let module = || module_of(part.argv.as_deref()?);
+        part.program().is_some_and(is_one) || module().is_some_and(is_one)
     }
 
     /// Returns the rule for all its hosts.

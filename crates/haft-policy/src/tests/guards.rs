@@ -122,6 +122,44 @@ fn protected_paths_are_read_and_not_written() {
     }
 }
 
+#[test]
+fn instructions_to_agents_are_asked_about_by_every_way_to_change_them() {
+    let rows = [
+        ("AGENTS.md", true, true),
+        ("sub/claude.md", true, true),
+        (".clinerules/a.md", true, true),
+        (".github/copilot-instructions.md", true, true),
+        ("node_modules/x/AGENTS.md", true, false),
+        ("README.md", false, false),
+    ];
+    for (path, by_tool, by_command) in rows {
+        let claim = || PathClaim::plain(path);
+        for change in [Permission::write(claim()), Permission::remove(claim())] {
+            let file = |spec: &str, first: Vec<Permission>| {
+                let all = [first, vec![change.clone()]].concat();
+                tool(spec, Risk::High, &json!({}), all)
+            };
+            let applied = file("apply_changes", vec![Permission::apply("git checkout x")]);
+            let scenes = [(file("write_file", vec![]), by_tool), (applied, by_command)];
+            for (scene, asked) in scenes {
+                let ruling = judge(everything(), &scene);
+                let expect = if asked { ASK } else { ALLOW };
+                assert_eq!(ruling.verdict, expect, "{path}: {scene:?}");
+                let by_guard = &*ruling.rule == "guard agent-instructions";
+                assert_eq!(by_guard, asked, "{path}: {}", ruling.rule);
+            }
+        }
+        let through = Permission::write(linked("notes.md", path));
+        let scene = tool("write_file", Risk::High, &json!({}), vec![through]);
+        let expect = if by_tool { ASK } else { ALLOW };
+        assert_eq!(
+            judge(everything(), &scene).verdict,
+            expect,
+            "link to {path}"
+        );
+    }
+}
+
 /// A path, and whether a command's change to it needs approval.
 const GIT_PATHS: &[(&str, bool)] = &[
     (".git", true),

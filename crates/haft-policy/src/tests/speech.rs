@@ -297,6 +297,7 @@ fn an_explanation_holds_every_part_and_layer() {
             ("user", "allow", "Edit(src/**)"),
             ("guard", "allow", "guard workspace-edge"),
             ("guard", "allow", "guard protected-paths"),
+            ("guard", "allow", "guard agent-instructions"),
             ("guard", "allow", "guard command-changes"),
             ("guard", "allow", "guard unknown-names"),
             ("guard", "allow", "guard private-addresses"),
@@ -323,7 +324,7 @@ fn the_view_holds_all_rules_in_their_order() {
         json!({"list": "deny", "rule": "Edit(x)", "layer": "test"})
     );
     assert_eq!(view["rules"][2]["list"], "allow");
-    assert_eq!(view["guards"].as_array().unwrap().len(), 8);
+    assert_eq!(view["guards"].as_array().unwrap().len(), 9);
 }
 
 #[test]

@@ -113,8 +113,12 @@ pub(crate) async fn about(
     if !api.may_read(caller, &run) {
         return reply::not_found("no such run of this token's");
     }
-    match runs::list_of(&api.app, Some(vec![RunId::new(run)])).await {
-        Ok(mut found) if !found.is_empty() => reply::document(&found.remove(0)),
+    match runs::list_of(&api.app, Some(vec![RunId::new(run.as_str())])).await {
+        Ok(mut found) if !found.is_empty() => {
+            let mut listed = found.remove(0);
+            listed.rule_of_two = runs::rule_of_two(&api.app, &run).await.ok();
+            reply::document(&listed)
+        }
         Ok(_) => reply::not_found("no such run"),
         Err(problem) => failed(&problem.to_string()),
     }

@@ -35,6 +35,8 @@ export interface Approval {
   tool: string;
   risk: Risk;
   reason: string;
+  /** Which two of the Rule of Two the run holds, and what the call would do, if it would be the third. */
+  rule_of_two?: string;
   rule: string;
   args_digest: string;
   origin: string;
@@ -154,6 +156,8 @@ export interface Run {
   first?: { tool: string; argument?: string };
   /** What haft's agent was asked to do. */
   task?: string;
+  /** Which of the Rule of Two it holds. */
+  rule_of_two?: { untrusted: boolean; private: boolean; sends: boolean };
   /** The status of the last call. */
   outcome?: string;
   /** The exit code of the last call, if its program ended by itself with another one than 0. */

@@ -102,6 +102,10 @@ struct RecordLine<'a> {
     untrusted: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "EffectCounts::is_none")]
     uses: EffectCounts,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    private: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    sends: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -326,6 +330,8 @@ impl<'a> LineBuilder<'a> {
             approval: call.approval.as_ref().map(ApprovalId::as_str),
             untrusted: self.names(&call.untrusted),
             uses: call.uses,
+            private: call.properties.private,
+            sends: call.properties.sends,
             ..RecordLine::new(self.place, ts, kind)
         }
     }
@@ -394,6 +400,10 @@ pub(super) struct ParsedLine<'a> {
     pub(super) untrusted: Vec<Cow<'a, str>>,
     #[serde(default)]
     pub(super) uses: EffectCounts,
+    #[serde(default)]
+    pub(super) private: bool,
+    #[serde(default)]
+    pub(super) sends: bool,
     #[serde(borrow, default)]
     pub(super) status: Option<Cow<'a, str>>,
     #[serde(default)]

@@ -14,6 +14,7 @@ use crate::audit::line::{self, MAX_LINE, ParsedLine, kind};
 use crate::budget::EffectCounts;
 use crate::call::{Principal, RunId};
 use crate::file_lock;
+use crate::policy::RunProperties;
 use crate::result::Status;
 use crate::untrusted::UntrustedSource;
 
@@ -209,6 +210,26 @@ pub fn uses(home: &Path, run: &str) -> Result<EffectCounts, RunsError> {
         let read = ParsedLine::parse(line.as_bytes());
         if let Some(line) = read.filter(|line| line.kind == kind::CALL_STARTED) {
             all = all.plus(line.uses);
+        }
+    }
+    Ok(all)
+}
+
+/// Returns what a run holds of the Rule of Two, according to its record; a call that started counts.
+///
+/// # Errors
+/// [`RunsError::BadId`] if the id could lead elsewhere, [`RunsError::NotFound`] if there is no such run, [`RunsError::Io`] if its
+/// record cannot be read.
+pub fn properties(home: &Path, run: &str) -> Result<RunProperties, RunsError> {
+    let mut all = RunProperties::NONE;
+    for line in events(home, run)? {
+        let line = line?;
+        if let Some(line) = ParsedLine::parse(line.as_bytes()) {
+            all = all.or(RunProperties {
+                untrusted: !line.untrusted.is_empty(),
+                private: line.private,
+                sends: line.sends,
+            });
         }
     }
     Ok(all)

@@ -12,6 +12,9 @@ use crate::session::Session;
 use crate::spec::{Risk, ToolClass};
 use crate::untrusted::{COMMAND, UntrustedSource};
 
+/// The arguments of a connection that carries nothing new back ([`RETURNS`](crate::untrusted::RETURNS)).
+const RETURNS_ARGUMENTS: &str = r#"{"returns":true}"#;
+
 /// The current policy as it judges calls of one run, for work that outlives its call. It knows what the run has done, at the moment of
 /// each verdict.
 #[derive(Clone)]
@@ -24,6 +27,16 @@ impl CurrentRules {
     /// Returns the policy's verdict on each permission by itself, as if one of the host's internal tools had it; deny if there is no
     /// such tool.
     pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
+        self.verdicts_on_connections(name, permissions, false)
+    }
+
+    /// Returns the same for connections of a command; `returns` is whether each carries nothing new back to where the run read something.
+    pub fn verdicts_on_connections(
+        &self,
+        name: &str,
+        permissions: &[Permission],
+        returns: bool,
+    ) -> Vec<EffectVerdict> {
         let tools = self.host.internal_tools();
         let Some(entry) = tools.entry(name) else {
             let reason = format!("this host has no tool {name:?} of its own");
@@ -33,8 +46,8 @@ impl CurrentRules {
         // A call without arguments leaves nothing unstated, so a rule kept for such calls covers it.
         let unstated = args_digest("{}");
         let run = self.session.history();
-        let call =
-            JudgedCall::new(entry.spec(), "{}", permissions, &run).with_unstated(unstated.as_str());
+        let call = JudgedCall::new(entry.spec(), arguments(returns), permissions, &run)
+            .with_unstated(unstated.as_str());
         self.host.policy().effect_verdicts(&call)
     }
 
@@ -108,6 +121,11 @@ impl CurrentRules {
     }
 }
 
+/// Returns the arguments of an internal tool's call as far as guards look at them.
+fn arguments(returns: bool) -> &'static str {
+    if returns { RETURNS_ARGUMENTS } else { "{}" }
+}
+
 impl std::fmt::Debug for CurrentRules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CurrentRules").finish_non_exhaustive()
@@ -144,6 +162,8 @@ impl CallContext {
             risk: Risk::High,
         };
         let arguments = serde_json::json!({ "url": url }).to_string();
+        // The server itself says where to go, so the address holds nothing that it has not.
+        self.session.links().note(url);
         let run = self.session.history();
         let permissions = [wanted];
         let call = JudgedCall::new(self.entry.spec(), &arguments, &permissions, &run);
@@ -156,8 +176,18 @@ impl CallContext {
 
     /// Returns what guards require, because of what the run has done by now, of a connection that a command of this call makes to a host
     /// that settings let all commands reach. No rule and no profile counts, and neither does what commands read: it may go to these
-    /// hosts again (see [`CurrentRules::note_command_connected`]).
-    pub fn required_of_listed_connection(&self, wanted: &Permission) -> MinimumVerdict {
+    /// hosts again (see [`CurrentRules::note_command_connected`]). It is judged as that internal tool's; `returns` as in
+    /// [`CurrentRules::verdicts_on_connections`].
+    pub fn required_of_listed_connection(
+        &self,
+        name: &str,
+        wanted: &Permission,
+        returns: bool,
+    ) -> MinimumVerdict {
+        let tools = self.host.internal_tools();
+        let Some(entry) = tools.entry(name) else {
+            return MinimumVerdict::deny(format!("this host has no tool {name:?} of its own"));
+        };
         let run = self.session.history();
         let others = run.untrusted.iter().filter(|source| !source.is_of(COMMAND));
         let run = RunHistory {
@@ -167,7 +197,7 @@ impl CallContext {
             ..run
         };
         let permissions = [wanted.clone()];
-        let call = JudgedCall::new(self.entry.spec(), "{}", &permissions, &run);
+        let call = JudgedCall::new(entry.spec(), arguments(returns), &permissions, &run);
         self.host.policy().required_by_run(&call, wanted)
     }
 

@@ -69,6 +69,7 @@ impl UndecidedCall<'_> {
             rule: String::new(),
             causes: Vec::new(),
             safeguards: Safeguards::default(),
+            rule_of_two: None,
             suggested: Vec::new(),
             form: None,
             spec_hash: hash.to_owned(),

@@ -37,6 +37,11 @@ pub(super) struct InvokedCall {
 }
 
 impl InvokedCall {
+    /// Returns the result, unless the tool failed without one.
+    pub(super) fn result(&self) -> Option<&ToolResult> {
+        self.given.as_ref().ok()
+    }
+
     /// Returns the entry and what its tool returned.
     pub(super) fn into_parts(self) -> (Arc<ToolEntry>, ToolReturn) {
         (self.entry, self.given)

@@ -14,7 +14,7 @@ use crate::executor::exit::OpenCall;
 use crate::executor::no_open_request::{DecidedCall, NoOpenRequest};
 use crate::judgement::{Consent, Judgement};
 use crate::permission::{Permission, Verdict};
-use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
+use crate::policy::{Cause, CauseKind, JudgedCall, Ruling, RunProperties};
 use crate::session::Session;
 use crate::spec::ToolSpec;
 use crate::tool::{Depth, Intent, PreparedCall};
@@ -41,6 +41,15 @@ impl ClearedCall {
     /// Returns the tool and the arguments as the caller wrote them.
     pub(super) fn tool_and_arguments(&self) -> (&ToolEntry, &str) {
         (self.admitted.entry(), self.admitted.written())
+    }
+
+    /// Returns what the call adds to what its run holds of the Rule of Two.
+    pub(super) fn properties(&self, parts: &ExecutorParts, session: &Session) -> RunProperties {
+        let run = session.history();
+        let permissions = self.judgement.permissions();
+        let arguments = self.admitted.input().arguments().as_str();
+        let call = JudgedCall::new(self.spec(), arguments, permissions, &run);
+        parts.policy.now().rule_of_two(&call).adds
     }
 
     pub(super) fn spec(&self) -> &Arc<ToolSpec> {
@@ -292,6 +301,7 @@ pub(super) fn request(
         rule: ruling.rule.to_string(),
         causes: ruling.causes.clone(),
         safeguards: policy.safeguards().bounded(),
+        rule_of_two: Some(policy.rule_of_two(&call)).filter(|state| state.is_third()),
         suggested,
         unstated,
         ..request

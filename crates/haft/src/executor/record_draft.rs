@@ -7,7 +7,7 @@ use crate::audit::CallRecord;
 use crate::budget::EffectCounts;
 use crate::call::{CallId, Origin};
 use crate::permission::Verdict;
-use crate::policy::Ruling;
+use crate::policy::{Ruling, RunProperties};
 use crate::session::Session;
 use crate::untrusted::UntrustedSource;
 
@@ -32,6 +32,8 @@ pub(super) struct RecordDraft {
     untrusted: Vec<String>,
     /// What it reserves from the effect budgets.
     pub(super) uses: EffectCounts,
+    /// What it adds to what its run holds of the Rule of Two.
+    pub(super) properties: RunProperties,
     made: Option<Arc<CallRecord>>,
 }
 
@@ -51,6 +53,7 @@ impl RecordDraft {
             approval: None,
             untrusted: Vec::new(),
             uses: EffectCounts::NONE,
+            properties: RunProperties::NONE,
             made: None,
         }
     }
@@ -125,6 +128,7 @@ impl RecordDraft {
             approval: self.approval.clone(),
             untrusted: std::mem::take(&mut self.untrusted),
             uses: self.uses,
+            properties: self.properties,
         });
         self.made = Some(Arc::clone(&record));
         record

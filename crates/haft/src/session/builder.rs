@@ -10,7 +10,9 @@ use crate::bounds::CallerClass;
 use crate::budget::EffectCounts;
 use crate::call::{Principal, RunId};
 use crate::input::CallInput;
+use crate::policy::RunProperties;
 use crate::progress::{Pace, ProgressSink};
+use crate::provenance::Provenance;
 use crate::session::budget::CallBudget;
 use crate::session::denial::Denial;
 use crate::session::queue::RequestQueue;
@@ -52,6 +54,23 @@ impl SessionBuilder {
     /// Sets the untrusted sources that a resumed run has already read.
     pub fn with_untrusted(self, sources: Vec<UntrustedSource>) -> Self {
         self.run.untrusted.restore(sources);
+        self
+    }
+
+    /// Sets which properties of the Rule of Two a resumed run already holds.
+    pub fn with_properties(self, properties: RunProperties) -> Self {
+        *self.run.properties.lock() = properties;
+        self
+    }
+
+    /// Sets where the untrusted content that the run reads is noted beyond the run, and what is noted there already.
+    pub fn with_provenance(
+        mut self,
+        provenance: Arc<dyn Provenance>,
+        known: Vec<UntrustedSource>,
+    ) -> Self {
+        self.run.provenance = Some(provenance);
+        self.run.untrusted.note(known);
         self
     }
 

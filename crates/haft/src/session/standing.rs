@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use crate::approval::Grant;
 use crate::budget::{EffectCounts, RunEffectCounts};
-use crate::policy::RunHistory;
+use crate::policy::{RunHistory, RunProperties};
+use crate::provenance::Provenance;
 use crate::session::{RunGroup, Session};
-use crate::untrusted::UntrustedSource;
+use crate::untrusted::{SeenLinks, UntrustedSource};
 
 impl Session {
     /// Returns what the user allowed for the session, in this run or another of its group.
@@ -61,16 +62,42 @@ impl Session {
 
     /// Returns what the run has done so far, for the verdict on its next call.
     pub fn history(&self) -> RunHistory {
+        let properties = *self.parts.run.properties.lock();
         RunHistory {
             released: self.released(),
             untrusted: self.untrusted(),
+            links: Arc::clone(self.links()),
+            private: properties.private,
+            sent: properties.sends,
             used: Some(self.uses()),
         }
     }
 
+    /// Notes what a call adds to what the run holds of the Rule of Two.
+    pub(crate) fn note_properties(&self, added: RunProperties) {
+        let mut held = self.parts.run.properties.lock();
+        *held = held.or(added);
+    }
+
+    /// Returns where untrusted content is noted beyond the run.
+    pub(crate) fn provenance(&self) -> Option<&Arc<dyn Provenance>> {
+        self.parts.run.provenance.as_ref()
+    }
+
     /// Notes untrusted sources that were read: by a call, or where this process did not see it, by what the run works for.
     pub fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
+        if let Some(provenance) = self.provenance().filter(|_| !sources.is_empty())
+            && let Err(error) = provenance.keep(&sources)
+        {
+            tracing::error!(%error, run = %self.run(), "keep what a run has read for its client's later runs");
+        }
         self.parts.run.untrusted.note(sources);
+    }
+
+    /// Returns the addresses that stood in what the run has read, or in what its user wrote: such a link may be followed back to where the
+    /// content came from.
+    pub fn links(&self) -> &Arc<SeenLinks> {
+        &self.parts.run.links
     }
 
     /// Returns what its calls have used of the effect budgets.

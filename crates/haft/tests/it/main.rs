@@ -21,6 +21,7 @@ mod shaping;
 mod skills;
 mod slow_store;
 mod spans;
+mod provenance;
 mod untrusted;
 mod views;
 mod waiting;

@@ -7,6 +7,7 @@ use haft::audit::index::{ChangeCount, FAILED, FirstCall, RunEntry, RunNotes, Run
 use haft::audit::redact::Redactor;
 use haft::audit::{self, runs as archive};
 use haft::error::ErrorKind;
+use haft::policy::RunProperties;
 use haft::result::Status;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -66,6 +67,9 @@ pub struct RunListItem {
     /// Counts of what it changed in the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
+    /// Which of the Rule of Two it holds; only of a run that is shown alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule_of_two: Option<RunProperties>,
 }
 
 impl RunListItem {
@@ -154,6 +158,7 @@ impl From<RunEntry> for RunListItem {
             exits: None,
             statuses: BTreeMap::new(),
             changes: None,
+            rule_of_two: None,
         };
         listed.end(entry.ended);
         if let Some(notes) = entry.notes {

@@ -88,6 +88,18 @@ async fn check(paths: &[&str], deny: &[&str], on_view: bool, expect: &[&str]) {
     );
 }
 
+#[tokio::test]
+async fn instructions_to_agents_that_exist_are_kept_where_a_command_works_directly() {
+    let tree = &["AGENTS.md", "sub/CLAUDE.md", ".github/instructions/a.md"];
+    let kept = [
+        "keep .git/",
+        "keep if there AGENTS.md",
+        "keep if there .github/instructions/",
+    ];
+    check(tree, &[], false, &kept).await;
+    check(tree, &[], true, &[]).await;
+}
+
 const FILES: &[&str] = &[
     ".git",
     ".env",

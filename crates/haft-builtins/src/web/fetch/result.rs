@@ -78,6 +78,8 @@ pub(super) async fn page_result(
                 .await;
                 data.raw = raw;
             }
+            // The rest can be read from the artifact.
+            context.note_links(&text);
             parts.extend(excerpt(&mut data, &text, max));
         }
         PageBody::Picture => {

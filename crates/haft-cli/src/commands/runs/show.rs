@@ -34,8 +34,9 @@ pub(super) async fn run(at: &Invocation, app: &App, of: &RunSelector) -> ExitRes
         }
         let running = services::of_run(app, &of.run).await;
         let exposed = services::exposed(app, &of.run).await;
+        let two = runs::rule_of_two(app, &of.run).await?;
         at.screen.document(
-            &json!({"run": of.run, "events": events, "services": running, "exposed": exposed}),
+            &json!({"run": of.run, "events": events, "services": running, "exposed": exposed, "rule_of_two": two}),
         )?;
         return Ok(Exit::Done);
     }
@@ -48,6 +49,11 @@ pub(super) async fn run(at: &Invocation, app: &App, of: &RunSelector) -> ExitRes
     }
     let listed = runs::list_of(app, Some(vec![RunId::new(of.run.as_str())])).await?;
     at.screen.out(&head(&of.run, listed.first()))?;
+    let two = runs::rule_of_two(app, &of.run).await?;
+    if !two.is_none() {
+        let held = format!("Rule of Two: has {}\n", two.words().join(", "));
+        at.screen.out(&styled(DIM, &held))?;
+    }
     let running = services::of_run(app, &of.run).await;
     at.screen.out(&lines(&running))?;
     let exposed = services::exposed(app, &of.run).await;

@@ -35,6 +35,13 @@ function first(calls: Call[]): Call | undefined {
   return calls.find((call) => HELD.has(call.status)) ?? calls.find((call) => !call.status) ?? calls.find((call) => FAILED.has(call.status ?? "") && call.exit_code === undefined) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
 }
 
+/** Which of the three the run holds: whoever wrote what it read could have what it has seen sent. */
+function RuleOfTwo({ held }: { held: NonNullable<Run["rule_of_two"]> }) {
+  const words = [held.untrusted && "read untrusted content", held.private && "seen private data", held.sends && "sent"].filter(Boolean);
+  if (words.length === 0) return null;
+  return <span title="Of reading untrusted content, seeing private data and sending, a run should hold two">Rule of Two: has {words.join(", ")} · </span>;
+}
+
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
   const path = `/runs/${encodeURIComponent(run)}`;
   const changed = lastCall.value?.run === run ? `${lastCall.value.call}/${lastCall.value.phase}` : "";
@@ -71,6 +78,7 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
       </PageHead>
       <p class="run-about dim">
         <a href="/runs" onClick={follow}>All runs</a> · {about && <>{about.task && about.workspace && <><span title={about.workspace}><SafeText text={folderName(about.workspace)} /></span> · </>}{list.length === 1 ? "1 call" : `${list.length.toLocaleString("en")} calls`} · <When at={about.started} day />{about.duration_ms !== undefined && <> · took {span(about.duration_ms)}</>} <Lines run={about} /> · </>}
+        {about?.rule_of_two && <RuleOfTwo held={about.rule_of_two} />}
         <code>{run}</code> <Copy text={run} what="the run's id" /> <Verify run={run} state={about?.state ?? ""} />
       </p>
       <Services run={run} open={about?.state === "open"} />

@@ -83,6 +83,7 @@ fn call(id: &str, arguments: &str) -> Arc<CallRecord> {
         approval: None,
         untrusted: Vec::new(),
         uses: crate::budget::EffectCounts::NONE,
+        properties: crate::policy::RunProperties::NONE,
     })
 }
 

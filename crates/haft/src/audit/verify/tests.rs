@@ -49,6 +49,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<ClosedEvent>) {
             approval: None,
             untrusted: Vec::new(),
             uses: crate::budget::EffectCounts::NONE,
+            properties: crate::policy::RunProperties::NONE,
         });
         record(EventKind::CallStarted(Arc::clone(&call)));
         let failed = n == 2;

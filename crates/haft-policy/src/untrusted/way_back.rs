@@ -1,0 +1,62 @@
+//! Which calls may return to where content came from: those that can carry nothing there that did not stand in it.
+
+use serde_json::Value;
+
+use crate::judged_call::JudgedCall;
+use crate::untrusted::{SERVER_EFFECT, origin};
+use haft_types::permission::{Effect, Permission};
+use haft_types::spec::{ToolClass, ToolSpec};
+
+/// The argument by which haft's own tool for the connections of commands says that a connection may return: see
+/// [`only_fetches`](crate::untrusted::only_fetches).
+pub const RETURNS: &str = "returns";
+/// First words of the names of tools that look something up.
+const READING: [&str; 10] = [
+    "describe", "fetch", "find", "get", "list", "lookup", "read", "search", "show", "view",
+];
+
+/// Whether an effect of a call may go to this recipient again, given that content came from there. Whoever wrote the content may want to
+/// be sent something, and may read what anybody writes there: a comment on an issue, a mail, a request with a secret in its address.
+pub(crate) fn is_free(call: &JudgedCall<'_>, permission: &Permission, to: &str) -> bool {
+    match &permission.effect {
+        Effect::Connect { url, .. } => match call.spec.class {
+            // No other tool has this class, and only haft itself calls it.
+            Some(ToolClass::Network) => call.value().get(RETURNS) == Some(&Value::Bool(true)),
+            Some(ToolClass::WebFetch) => {
+                origin::registry_of(to).is_some() || call.run.links.has(url)
+            }
+            _ if call.spec.source == "builtin" => call.run.links.has(url),
+            // Nobody says what it sends.
+            _ => false,
+        },
+        Effect::Other { kind, .. } if kind == SERVER_EFFECT => {
+            looks_up(call.spec) && names_only_seen_links(call, call.value())
+        }
+        _ => true,
+    }
+}
+
+/// Whether a server's tool only looks something up, as far as its hints and its name say. This takes the server's word: the server gets
+/// the arguments in any case, and what is to be stopped is a stranger's text that makes an honest server pass them on.
+fn looks_up(spec: &ToolSpec) -> bool {
+    let by_name = || {
+        let name = spec.name.as_str();
+        let own = name.rsplit('.').next().unwrap_or(name);
+        let end = own.find(|c: char| !c.is_ascii_lowercase());
+        let first = own.get(..end.unwrap_or(own.len())).unwrap_or(own);
+        READING.contains(&first)
+    };
+    spec.annotations.read_only_hint.unwrap_or_else(by_name)
+}
+
+/// Whether each address in the arguments stood in what was read: a server that fetches pages passes on what the address holds.
+fn names_only_seen_links(call: &JudgedCall<'_>, value: &Value) -> bool {
+    match value {
+        Value::String(text) => call.run.links.has_all_in(text),
+        Value::Array(all) => all.iter().all(|one| names_only_seen_links(call, one)),
+        Value::Object(all) => all
+            .iter()
+            .all(|(name, one)| call.run.links.has_all_in(name) && names_only_seen_links(call, one)),
+        _ => true,
+    }
+}
