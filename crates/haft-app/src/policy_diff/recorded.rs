@@ -41,16 +41,15 @@ impl RecordedCalls {
         if let Some(fault) = &self.fault {
             return format!("recorded calls cannot be read: {fault}");
         }
-        let mut line = format!(
-            "of the last {} that were judged again",
-            counted(self.judged, "call")
-        );
         let changed: usize = self.groups.iter().map(|group| group.count).sum();
-        line.push_str(&format!(", {changed} would be judged differently"));
-        if self.not_judged > 0 {
-            line.push_str(&format!("; {} could not be judged", self.not_judged));
-        }
-        line
+        let more = match self.not_judged {
+            0 => String::new(),
+            more => format!("; {more} could not be judged"),
+        };
+        let calls = counted(self.judged, "call");
+        format!(
+            "of the last {calls} that were judged again, {changed} would be judged differently{more}"
+        )
     }
 }
 

@@ -83,6 +83,16 @@ impl Automaton {
         }
     }
 
+    /// Creates an automaton that accepts these texts.
+    pub(super) fn of_texts(texts: &[String]) -> Self {
+        let mut automaton = Self::new();
+        for text in texts {
+            let end = automaton.text(0, text);
+            automaton.accept(end);
+        }
+        automaton
+    }
+
     pub(super) fn len(&self) -> usize {
         self.states.len()
     }

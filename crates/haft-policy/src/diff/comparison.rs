@@ -117,7 +117,7 @@ impl<'r> Comparison<'r> {
                     match self.covers_exact(rule, &cell) {
                         Inclusion::Holds => continue,
                         Inclusion::Fails(text) => {
-                            return Some(self.difference(change, rule, &cell, vec![text]));
+                            return Some(self.by_example(change, rule, &cell, &text));
                         }
                         Inclusion::Undecided => return Some(undecided(change, rule)),
                     }
@@ -128,8 +128,7 @@ impl<'r> Comparison<'r> {
                 }
             }
             if self.covers(rule, &cell, &groups) != Inclusion::Holds {
-                let texts = self.examples(rule, &cell, &groups);
-                return Some(self.difference(change, rule, &cell, texts));
+                return Some(self.difference(change, rule, &cell, &groups));
             }
         }
         None
@@ -169,8 +168,7 @@ impl<'r> Comparison<'r> {
                 continue;
             };
             if place.is_none() {
-                let texts = self.examples(rule, &cell, groups);
-                *place = Some(self.difference(change, rule, &cell, texts));
+                *place = Some(self.difference(change, rule, &cell, groups));
             }
         }
         // Where calls are no longer asked about at all, that is said alone.
@@ -318,40 +316,50 @@ impl<'r> Comparison<'r> {
         })
     }
 
-    /// Returns short texts of a cell that the rules of these groups do not cover, the plain ones first; none if it was not decided.
-    fn examples(&mut self, rule: &'r Rule, cell: &Cell<'r>, groups: &[RuleGroup]) -> Vec<String> {
+    /// Describes what of a cell the rules of these groups do not cover, by a short example that the new policy judges more loosely, or
+    /// else by the shortest.
+    fn difference(
+        &mut self,
+        change: VerdictChange,
+        rule: &'r Rule,
+        cell: &Cell<'r>,
+        groups: &[RuleGroup],
+    ) -> RuleDifference {
         let right = self.others(rule, cell, groups);
         let left = self.alone(cell);
         let plain = PlainTexts { kind: cell.kind };
-        let mut found = Vec::new();
-        let mut known = Automaton::new();
-        while found.len() < MAX_EXAMPLES {
+        let (mut tried, mut first) = (Vec::new(), None);
+        while tried.len() < MAX_EXAMPLES {
+            let known = Automaton::of_texts(&tried);
             let mut others: Vec<&Automaton> = right.iter().map(|one| &one.automaton).collect();
             others.push(&known);
             let next =
                 |filter: &dyn Filter| includes(&others, &left.automaton, filter, &self.effort);
             let text = match next(&plain) {
                 Inclusion::Fails(text) => text,
-                _ if found.is_empty() => match next(&AnyText) {
+                _ if tried.is_empty() => match next(&AnyText) {
                     Inclusion::Fails(text) => text,
                     _ => break,
                 },
                 _ => break,
             };
-            let end = known.text(0, &text);
-            known.accept(end);
-            found.push(text);
+            let found = self.by_example(change, rule, cell, &text);
+            if found.before > found.after {
+                return found;
+            }
+            first = first.or(Some(found));
+            tried.push(text);
         }
-        found
+        first.unwrap_or_else(|| undecided(change, rule))
     }
 
-    /// Describes a difference by the first of these texts that the new policy judges more loosely, or else by the first.
-    fn difference(
+    /// Describes a difference by this text.
+    fn by_example(
         &self,
         change: VerdictChange,
         rule: &Rule,
         cell: &Cell<'_>,
-        texts: Vec<String>,
+        text: &str,
     ) -> RuleDifference {
         if cell.is_partial {
             return of_a_part(change, rule, cell);
@@ -361,27 +369,15 @@ impl<'r> Comparison<'r> {
             Aspect::Value => None,
         };
         let unstated = rule.kept_for.as_ref().map(|kept| &*kept.arguments);
-        let mut first = None;
-        for text in texts {
-            let example = Example::of(cell.kind, &text, argument, self.new);
-            let verdict = |policy| example.verdict(policy, unstated);
-            let (before, after) = (verdict(self.old), verdict(self.new));
-            let shows = before > after;
-            if shows || first.is_none() {
-                first = Some(RuleDifference {
-                    before,
-                    after,
-                    what: Some(example.what.to_owned()),
-                    example: Some(clip(&example.value)),
-                    tool: Some(example.tool).filter(|tool| !tool.is_empty()),
-                    ..plain(change, rule)
-                });
-            }
-            if shows {
-                break;
-            }
+        let example = Example::of(cell.kind, text, argument, self.new);
+        RuleDifference {
+            before: example.verdict(self.old, unstated),
+            after: example.verdict(self.new, unstated),
+            what: Some(example.what.to_owned()),
+            example: Some(clip(&example.value)),
+            tool: Some(example.tool).filter(|tool| !tool.is_empty()),
+            ..plain(change, rule)
         }
-        first.unwrap_or_else(|| undecided(change, rule))
     }
 }
 
