@@ -324,6 +324,8 @@ mod tests {
             ("[2001:db8::1]:8443", "[2001:db8::1]", 8443, true, true),
             ("*", "example.com", 443, true, true),
             ("unix:/run/x.sock", "unix:/run/x.sock", 0, true, true),
+            ("unix:/run/X.sock", "unix:/run/X.sock", 0, true, true),
+            ("unix:/run/x.sock", "unix:/run/X.sock", 0, false, false),
             ("unix:/run/x.sock", "unix:/run/y.sock", 0, false, false),
             ("unix:/run/x.sock", "x.sock", 443, false, false),
             ("*", "unix:/run/x.sock", 0, false, true),

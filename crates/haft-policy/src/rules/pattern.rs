@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use crate::address::socket_path;
 use crate::rules::view::CommandView;
 use crate::rules::words::{PlainWordsError, join_pieces, pattern_words};
 use haft_files::glob::{Glob, GlobToken};
@@ -186,8 +187,11 @@ impl DomainPattern {
 }
 
 /// Returns a host in the canonical form for comparison: lower case, without the final dot; an address without redundant zeros and
-/// brackets, an IPv4-mapped IPv6 address as IPv4.
+/// brackets, an IPv4-mapped IPv6 address as IPv4. A socket is as it is written.
 pub(crate) fn canonical_host(host: &str) -> String {
+    if socket_path(host).is_some() {
+        return host.to_owned();
+    }
     let host = host.trim_end_matches('.').to_ascii_lowercase();
     let inner = host
         .strip_prefix('[')
