@@ -274,7 +274,7 @@ pub(crate) enum PolicyAction {
     },
     /// Test the examples of the rules
     Check,
-    /// Show what a change lets through: of two settings files, or of a rule that an approval added
+    /// Show what changed settings, or a rule of an approval, let through
     Diff(PolicyDiffArguments),
     /// List, edit and remove the rules that approvals added in this workspace
     Rules {

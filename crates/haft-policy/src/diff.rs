@@ -23,7 +23,8 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 
 use crate::Policy;
-use crate::rules::rule::RuleList;
+use crate::commands::phrase::clip;
+use crate::rules::rule::{Rule, RuleList};
 use comparison::Comparison;
 use haft_types::permission::Verdict;
 
@@ -111,6 +112,23 @@ pub struct RuleDifference {
 }
 
 impl RuleDifference {
+    /// Creates a difference without an example.
+    fn of(change: VerdictChange, rule: &Rule) -> Self {
+        Self {
+            change,
+            list: rule.list,
+            rule: clip(&rule.text),
+            layer: rule.layer.to_string(),
+            like_call_of: rule.kept_for.as_ref().map(|kept| kept.tool.to_string()),
+            what: None,
+            example: None,
+            tool: None,
+            before: None,
+            after: None,
+            undecided: false,
+        }
+    }
+
     /// Describes it in one line.
     pub fn to_line(&self) -> String {
         let mut line = format!("{}: {}", self.change, self.rule);

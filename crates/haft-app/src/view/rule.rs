@@ -81,9 +81,16 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> RuleTria
     }
     let check = app.rule_check();
     let kept = entry.request.kept_rules(Some(rule));
-    let lines = check.newly_allowed(&kept).into_iter();
-    let lines = lines.map(|line| app.redactor().redact(&line).into_owned());
-    tried.newly = lines.collect();
+    // It may take a second if the rule is an absurd one.
+    let compare = {
+        let check = check.clone();
+        move || check.newly_allowed(&kept)
+    };
+    let lines = tokio::task::spawn_blocking(compare).await;
+    let lines = lines.unwrap_or_default().into_iter();
+    tried.newly = lines
+        .map(|line| app.redactor().redact(&line).into_owned())
+        .collect();
     if entry.request.proposal().is_none() {
         tried.covers = Some(check.problem(&entry.request, Some(rule)).is_none());
     }

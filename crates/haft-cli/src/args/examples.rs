@@ -92,7 +92,8 @@ Examples:
 pub(crate) const POLICY: &str = "\
 Examples:
   haft policy explain run_command command=\"git push\"
-  haft policy check                 test the examples of the rules";
+  haft policy check                 test the examples of the rules
+  haft policy diff old.toml new.toml";
 
 /// Of `haft approvals`.
 pub(crate) const APPROVALS: &str = "\

@@ -376,7 +376,7 @@ impl<'r> Comparison<'r> {
             what: Some(example.what.to_owned()),
             example: Some(clip(&example.value)),
             tool: Some(example.tool).filter(|tool| !tool.is_empty()),
-            ..plain(change, rule)
+            ..RuleDifference::of(change, rule)
         }
     }
 }
@@ -384,14 +384,14 @@ impl<'r> Comparison<'r> {
 fn undecided(change: VerdictChange, rule: &Rule) -> RuleDifference {
     RuleDifference {
         undecided: true,
-        ..plain(change, rule)
+        ..RuleDifference::of(change, rule)
     }
 }
 
 fn of_several_commands(rule: &Rule) -> RuleDifference {
     RuleDifference {
         what: Some("several commands in one effect, which no single rule allowed".to_owned()),
-        ..plain(VerdictChange::NewlyAllowed, rule)
+        ..RuleDifference::of(VerdictChange::NewlyAllowed, rule)
     }
 }
 
@@ -403,24 +403,7 @@ fn of_a_part(change: VerdictChange, rule: &Rule, cell: &Cell<'_>) -> RuleDiffere
     };
     RuleDifference {
         what: Some(what.to_owned()),
-        ..plain(change, rule)
-    }
-}
-
-/// Returns a difference without an example.
-pub(super) fn plain(change: VerdictChange, rule: &Rule) -> RuleDifference {
-    RuleDifference {
-        change,
-        list: rule.list,
-        rule: rule.text.to_string(),
-        layer: rule.layer.to_string(),
-        like_call_of: rule.kept_for.as_ref().map(|kept| kept.tool.to_string()),
-        what: None,
-        example: None,
-        tool: None,
-        before: None,
-        after: None,
-        undecided: false,
+        ..RuleDifference::of(change, rule)
     }
 }
 

@@ -14,8 +14,8 @@ use super::automaton::{Automaton, State, StateId, Symbol};
 pub(super) const MAX_PAIRS: usize = 10_000;
 /// Maximum number of single steps for one answer, which bounds the time of patterns with very many stars.
 const MAX_STEPS: usize = 4_000_000;
-/// Maximum number of single steps for all answers of one comparison: about a second.
-const MAX_EFFORT: usize = 40_000_000;
+/// Maximum number of single steps for all answers of one comparison: below a second.
+const MAX_EFFORT: usize = 20_000_000;
 
 /// Whether all texts of one automaton are texts of others.
 #[derive(Debug, Clone, PartialEq, Eq)]

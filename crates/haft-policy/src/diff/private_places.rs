@@ -3,7 +3,6 @@
 
 use serde_json::json;
 
-use super::comparison::plain;
 use super::{RuleDifference, VerdictChange};
 use crate::Policy;
 use crate::judged_call::JudgedCall;
@@ -38,7 +37,7 @@ fn named_ports(old: &Policy, new: &Policy) -> Vec<RuleDifference> {
     rules
         .map(|rule| RuleDifference {
             what: Some("a command's connection to a port that no rule named".to_owned()),
-            ..plain(VerdictChange::AskedNow, rule)
+            ..RuleDifference::of(VerdictChange::AskedNow, rule)
         })
         .collect()
 }
@@ -77,7 +76,7 @@ fn difference(old: &Policy, new: &Policy, rule: &Rule) -> Option<RuleDifference>
         example: Some(place),
         before: Some(before),
         after: Some(after),
-        ..plain(change, rule)
+        ..RuleDifference::of(change, rule)
     })
 }
 

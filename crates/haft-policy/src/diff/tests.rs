@@ -10,7 +10,7 @@ use crate::tests::{Lists, builder, policy};
 use haft_types::permission::Verdict;
 
 /// Describes a difference: the change, the rule, and the example.
-fn shown(one: &RuleDifference) -> String {
+fn describe(one: &RuleDifference) -> String {
     let example = one.example.as_deref().filter(|value| !value.is_empty());
     let example = example.or(one.tool.as_deref()).unwrap_or("-");
     format!("{}: {} e.g. {example}", one.change, one.rule)
@@ -128,7 +128,7 @@ fn a_new_allow_rule_is_named_where_the_others_do_not_cover_it() {
         (&["Bash(a *)", "Bash(b *)"], &["Bash(b *)", "Bash(a *)"], ""),
     ] {
         let found = differences(allow(old), allow(&[old, new].concat()));
-        let found: Vec<String> = found.iter().map(shown).collect();
+        let found: Vec<String> = found.iter().map(describe).collect();
         let expect: Vec<String> = [expect]
             .iter()
             .filter(|one| !one.is_empty())
@@ -191,7 +191,7 @@ fn a_missing_deny_or_ask_rule_is_named_where_the_others_do_not_cover_it() {
         let found: Vec<String> = found
             .iter()
             .filter(|one| one.change.is_looser() && one.change != VerdictChange::OpenToPrograms)
-            .map(shown)
+            .map(describe)
             .collect();
         let expect: Vec<&str> = [expect].into_iter().filter(|one| !one.is_empty()).collect();
         assert_eq!(found, expect, "{old:?} {new:?}");
@@ -219,7 +219,7 @@ fn an_earlier_ask_rule_that_no_longer_stands_first_opens_a_private_address() {
     assert_eq!(differences(wide_first, wide_first), []);
     let found: Vec<String> = differences(wide_first, place_first)
         .iter()
-        .map(shown)
+        .map(describe)
         .collect();
     assert_eq!(
         found,
