@@ -27,7 +27,7 @@ use crate::command::connect::{
 use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
 use crate::command::think_clock::ThinkClock;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionRefusal, Proxy};
 use crate::web::http::OpenAddresses;
 use crate::web::target::WebUrl;
@@ -560,7 +560,7 @@ impl Connections {
 
 fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> ConnectionRefusal {
     ConnectionRefusal::Judged {
-        place: place.shown(),
+        place: place.describe_use(),
         why,
         operator,
     }
