@@ -14,6 +14,7 @@ mod direct;
 mod forward;
 mod hello;
 mod judge;
+mod login_use;
 pub mod logins;
 mod names;
 mod ports;
@@ -45,6 +46,7 @@ use tokio::net::TcpStream;
 
 pub use allow::{AllowError, AllowList};
 pub(crate) use judge::{ConnectionAccess, ConnectionJudge, ConnectionUse};
+pub(crate) use login_use::LoginUse;
 pub(crate) use names::NameTable;
 pub(crate) use ports::taken_ports;
 pub(crate) use refusal::{ConnectionRefusal, Refusals};

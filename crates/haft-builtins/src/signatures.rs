@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::web::network::BoxFuture;
 
 /// Maximum number of a command's connections to an agent that are served at the same time; more wait.

@@ -7,7 +7,7 @@ use haft_sandbox::CommandSpec;
 
 use crate::command::connections::Connections;
 use crate::gpg_agent::{self, GpgAgent, GpgSocket};
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::proxy::{ConnectionRefusal, Refusals};
 use crate::signatures::SignatureJudge;
 use crate::ssh_agent::{AgentSocket, KNOWN_HOSTS, SOCKET, SshAgent};

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::COMMANDS;
 use crate::describe::{builtin, writes};
 use crate::files::sha256;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionRefusal, RequestLine};
 use crate::web::http::OpenAddresses;
 use crate::web::target::WebUrl;
@@ -254,7 +254,7 @@ impl ConnectionTarget {
     }
 
     /// Returns the place as refusals show it, with the request.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn describe_use(&self) -> String {
         let Some(line) = &self.request else {
             return self.written();
         };

@@ -29,7 +29,7 @@ use crate::command::connections::way_back::WayBack;
 use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
 use crate::command::think_clock::ThinkClock;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionRefusal, Proxy};
 use crate::web::http::OpenAddresses;
 use crate::web::target::WebUrl;
@@ -574,7 +574,7 @@ impl Connections {
 
 fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> ConnectionRefusal {
     ConnectionRefusal::Judged {
-        place: place.shown(),
+        place: place.describe_use(),
         why,
         operator,
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use haft::context::CurrentRules;
 
 use crate::command::connections::Connections;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::proxy::{
     AllowList, ConnectionAccess, ConnectionJudge, ConnectionRefusal, ConnectionUse,
 };

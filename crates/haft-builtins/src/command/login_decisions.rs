@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::command::connect::LoginInput;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 
 /// Why a login may not be used, for the command, and the setting that would allow it, for the operator.
 pub(super) type LoginRefusal = (String, Option<String>);

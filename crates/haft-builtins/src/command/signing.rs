@@ -11,7 +11,7 @@ use crate::command::connect::LoginInput;
 use crate::command::connections::{Connections, refusal_of};
 use crate::command::login_decisions::{LoginReceiver, LoginRefusal, key};
 use crate::command::sign::{SIGN, SignData, SignInput};
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 
 /// Maximum number of logins that haft decides about per command.
 const MAX_LOGINS: usize = 16;

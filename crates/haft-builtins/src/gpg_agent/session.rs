@@ -13,7 +13,7 @@ use super::CommandGpg;
 use super::keys::SigningKey;
 use super::line;
 use super::upstream::{self, AgentRequest, AnswerError};
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::signatures::MAX_SIGNATURES;
 
 /// Maximum time that a connection is idle.

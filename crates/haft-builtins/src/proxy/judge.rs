@@ -5,7 +5,7 @@ use std::future::ready;
 use std::net::IpAddr;
 
 use crate::proxy::allow::AllowList;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::login_use::LoginUse;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::request_line::RequestLine;
 use crate::proxy::strip_trailing_dot;

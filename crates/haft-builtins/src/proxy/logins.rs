@@ -19,6 +19,7 @@ use tokio::sync::OnceCell;
 pub(super) use self::authority::Authority;
 pub(super) use self::secret::LoginSecret;
 pub use self::source::SourceProgram;
+use crate::proxy::login_use::LoginUse;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::strip_trailing_dot;
 use crate::web::target::WebUrl;
@@ -159,15 +160,6 @@ impl Credential {
             ),
         }
     }
-}
-
-/// A use of a login, as a user is asked about it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct LoginUse {
-    /// For what, as rules name it: `https:example.com`.
-    pub(crate) purpose: String,
-    /// By what, in words.
-    pub(crate) by: String,
 }
 
 /// The credentials of the settings, and the authority that vouches for their hosts in jails. Clones share them.

@@ -19,7 +19,7 @@ use super::host_key::has_signed;
 use super::known_hosts::KnownHosts;
 use super::signed::SignedData;
 use super::wire::WireReader;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::signatures::MAX_SIGNATURES;
 
 /// Maximum size of a message (OpenSSH's own limit).

@@ -363,7 +363,7 @@ async fn what_cannot_be_judged_reaches_no_host(sandbox: &Sandbox) {
 }
 
 /// Returns the effect that a request is about, and its body.
-fn asked(request: &haft::approval::ApprovalRequest) -> (String, String, Option<String>) {
+fn question_of(request: &haft::approval::ApprovalRequest) -> (String, String, Option<String>) {
     let Effect::Connect { url, method, .. } = &request.snapshot.permissions[0].effect else {
         panic!("{request:?}");
     };
@@ -412,7 +412,11 @@ async fn a_request_is_asked_about_with_method_path_and_size(sandbox: &Sandbox) {
             let pending = requests.next().await.unwrap();
             let request = pending.request();
             let body = Some(body.to_owned());
-            assert_eq!(asked(request), (method.into(), url.into(), body), "{line}");
+            assert_eq!(
+                question_of(request),
+                (method.into(), url.into(), body),
+                "{line}"
+            );
             assert_eq!(request.suggested, [rule], "{line}");
             let whole = serde_json::to_string(&request.arguments).unwrap();
             assert!(!whole.replace(&line, "").contains("\"secret\""), "{whole}");
@@ -478,7 +482,7 @@ async fn a_login_and_its_request_are_one_question(sandbox: &Sandbox) {
     let people = async {
         let pending = requests.next().await.unwrap();
         let request = pending.request();
-        assert_eq!(asked(request).1, "https://api.example.com/a");
+        assert_eq!(question_of(request).1, "https://api.example.com/a");
         let signs = matches!(request.snapshot.permissions[1].effect, Effect::Sign { .. });
         assert!(signs, "{:?}", request.snapshot.permissions);
         pending.decide(yes());

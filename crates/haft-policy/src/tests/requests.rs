@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{ALLOW, ASK, DENY, Lists, Scene, builder, judge, policy, tool};
+use crate::classes::Classes;
 use crate::explain::proposal::{refuse_proposal, rule_coverage};
 use crate::profile::Profile;
-use crate::{Classes, SecretNames};
+use haft_files::secret_names::SecretNames;
 use haft_types::permission::{Effect, Permission, Verdict};
 use haft_types::spec::{Risk, ToolClass};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{ConnectionVerdict, Connections, MAX_PLACES};
 use crate::command::connect::ConnectionTarget;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::proxy::{ConnectionAccess, ConnectionJudge, ConnectionRefusal, ConnectionUse};
 use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;

@@ -8,7 +8,7 @@ use haft::spec::ToolClass;
 use super::{ConnectionVerdict, Connections, MAX_PLACES, refusal};
 use crate::command::connect::{CONNECT, ConnectionTarget};
 use crate::proxy::ConnectionRefusal;
-use crate::proxy::logins::LoginUse;
+use crate::proxy::LoginUse;
 use crate::web::target::WebUrl;
 
 impl Connections {

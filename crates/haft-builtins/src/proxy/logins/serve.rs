@@ -27,8 +27,9 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::masked::{MaskedBody, mask_headers};
-use super::{Credential, LoginForm, LoginSecret, LoginUse};
+use super::{Credential, LoginForm, LoginSecret};
 use crate::proxy::forward::remove_hop_headers;
+use crate::proxy::login_use::LoginUse;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::tunnel::HelloNames;
 use crate::proxy::{
