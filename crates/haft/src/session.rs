@@ -15,9 +15,7 @@ use crate::bounds::ShareKey;
 use crate::budget::RunEffectCounts;
 use crate::call::{CallId, Principal, RunId};
 use crate::input::CallInput;
-use crate::policy::RunProperties;
 use crate::progress::{Pace, ProgressSink, Tee};
-use crate::provenance::Provenance;
 use crate::session::active::{ActiveSkills, NarrowingCache};
 use crate::session::budget::{BudgetExhausted, CallBudget};
 use crate::session::expanded::ExpandedTools;
@@ -26,10 +24,10 @@ use crate::session::nest::CallScope;
 use crate::session::queue::RequestQueue;
 use crate::session::running::CallCounter;
 use crate::session::running_calls::RunningCalls;
+use crate::session::standing::ContentOrigins;
 use crate::shell_report::ShellReport;
 use crate::spec::ToolName;
 use crate::toolset::{Toolset, ToolsetChanges, ToolsetSnapshot};
-use crate::untrusted::{SeenLinks, UntrustedSources};
 
 mod activation;
 mod active;
@@ -105,14 +103,7 @@ struct SessionState {
     group: Option<Arc<RunGroup>>,
     /// Secrets whose reading was approved.
     released: Mutex<Arc<[String]>>,
-    /// Untrusted sources that were read.
-    untrusted: UntrustedSources,
-    /// The addresses that stood in what was read.
-    links: Arc<SeenLinks>,
-    /// Which of the Rule of Two it holds, besides the sources.
-    properties: Mutex<RunProperties>,
-    /// Where untrusted content is noted beyond the run.
-    provenance: Option<Arc<dyn Provenance>>,
+    origins: ContentOrigins,
     /// What its calls have used of the effect budgets.
     uses: Arc<RunEffectCounts>,
     expanded: ExpandedTools,
@@ -194,10 +185,7 @@ impl Session {
                 grants: Mutex::default(),
                 group: None,
                 released: Mutex::default(),
-                untrusted: UntrustedSources::default(),
-                links: Arc::default(),
-                properties: Mutex::default(),
-                provenance: None,
+                origins: ContentOrigins::default(),
                 uses: Arc::default(),
                 expanded: ExpandedTools::default(),
                 opened: AtomicBool::new(false),

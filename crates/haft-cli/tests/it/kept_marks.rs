@@ -56,7 +56,7 @@ fn session(lab: &Lab, client: &str, calls: &[(&str, Value)]) -> Vec<(bool, Strin
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
         input.push_str(&format!("{call}\n"));
     }
-    let ran = lab.run_with(&["serve"], &input);
+    let ran = lab.run_with(&["serve", "--stdio"], &input);
     for line in ran.stdout.lines() {
         let reply: Value = serde_json::from_str(line).unwrap();
         if reply["id"] == 1 {
@@ -83,22 +83,15 @@ fn one(lab: &Lab, client: &str, call: (&str, Value)) -> (bool, String) {
 #[test]
 fn mark_when_the_client_comes_back_counts_until_the_operator_clears_it() {
     let lab = lab("");
-    assert!(one(&lab, "agent", comment()).0, "nothing was read");
-    // Marks of what it wrote to: the server's answer was read, too.
-    let cleared = lab.run(&["runs", "marks", "--clear"]);
-    assert_eq!(cleared.code, 0, "{}", cleared.stderr);
     assert!(one(&lab, "agent", read()).0);
     let (ran, said) = one(&lab, "agent", comment());
-    assert!(
-        !ran && said.contains("server tracker") || said.contains("tracker.read"),
-        "{said}"
-    );
+    assert!(!ran && said.contains("guard untrusted-content"), "{said}");
     assert!(one(&lab, "agent", read()).0, "a look-up may return");
     assert!(one(&lab, "other", comment()).0, "another client");
     let listed = lab
         .run(&["runs", "marks", "--client", "agent", "--json"])
         .json();
-    assert_eq!(listed["marks"][0]["client"], "agent", "{listed}");
+    assert_eq!(listed["marks"][0]["client"], "agent 1", "{listed}");
     assert_eq!(
         listed["marks"][0]["sources"][0],
         "server tracker: tracker.read"
@@ -128,10 +121,6 @@ fn file_when_a_marked_run_wrote_it_marks_the_run_that_reads_it() {
     assert!(fresh.iter().all(|one| one.0), "{fresh:?}");
     let poisoned = session(&lab, "third", &[load("notes.md"), comment()]);
     assert!(poisoned[0].0 && !poisoned[1].0, "{poisoned:?}");
-    assert!(
-        poisoned[1].1.contains("notes.md, which a run wrote"),
-        "{poisoned:?}"
-    );
     // The user's own words are the user's.
     lab.file("notes.md", "read and edited\n");
     let edited = session(&lab, "fourth", &[load("notes.md"), comment()]);
@@ -148,7 +137,7 @@ fn instructions_to_agents_when_a_trusted_run_writes_them_are_asked_about() {
             ("write_file", json!({"path": path, "content": "x"})),
         );
         assert!(
-            !ran && said.contains("coding agents obey"),
+            !ran && said.contains("guard agent-instructions"),
             "{path}: {said}"
         );
     }
@@ -161,13 +150,9 @@ fn third_of_the_rule_of_two_when_settings_ask_is_asked_about_and_shown() {
     let load = ("read_file", json!({"path": "data.txt"}));
     let all = session(&lab, "agent", &[read(), load, comment()]);
     assert!(all[0].0 && all[1].0 && !all[2].0, "{all:?}");
-    assert!(all[2].1.contains("Rule of Two"), "{all:?}");
+    assert!(all[2].1.contains("guard rule-of-two"), "{all:?}");
     let runs = lab.run(&["runs", "list", "--json", "-n", "1"]).json();
-    let run = runs["runs"][0]["run"]
-        .as_str()
-        .or(runs[0]["run"].as_str())
-        .unwrap()
-        .to_owned();
+    let run = runs[0]["run"].as_str().unwrap().to_owned();
     let shown = lab.run(&["runs", "show", &run, "--json"]).json();
     let expect = json!({"untrusted": true, "private": true, "sends": false});
     assert_eq!(shown["rule_of_two"], expect, "{shown}");

@@ -53,13 +53,13 @@ impl SessionBuilder {
 
     /// Sets the untrusted sources that a resumed run has already read.
     pub fn with_untrusted(self, sources: Vec<UntrustedSource>) -> Self {
-        self.run.untrusted.restore(sources);
+        self.run.origins.untrusted.restore(sources);
         self
     }
 
     /// Sets which properties of the Rule of Two a resumed run already holds.
     pub fn with_properties(self, properties: RunProperties) -> Self {
-        *self.run.properties.lock() = properties;
+        *self.run.origins.properties.lock() = properties;
         self
     }
 
@@ -69,8 +69,8 @@ impl SessionBuilder {
         provenance: Arc<dyn Provenance>,
         known: Vec<UntrustedSource>,
     ) -> Self {
-        self.run.provenance = Some(provenance);
-        self.run.untrusted.note(known);
+        self.run.origins.provenance = Some(provenance);
+        self.run.origins.untrusted.note(known);
         self
     }
 

@@ -2,12 +2,27 @@
 
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::approval::Grant;
 use crate::budget::{EffectCounts, RunEffectCounts};
 use crate::policy::{RunHistory, RunProperties};
 use crate::provenance::Provenance;
 use crate::session::{RunGroup, Session};
-use crate::untrusted::{SeenLinks, UntrustedSource};
+use crate::untrusted::{SeenLinks, UntrustedSource, UntrustedSources};
+
+/// Where the content that a run has read comes from, and what follows from that for its calls.
+#[derive(Debug, Default)]
+pub(super) struct ContentOrigins {
+    /// Untrusted sources that were read.
+    pub(super) untrusted: UntrustedSources,
+    /// The addresses that stood in what was read.
+    links: Arc<SeenLinks>,
+    /// Which of the Rule of Two the run holds, besides the sources.
+    pub(super) properties: Mutex<RunProperties>,
+    /// Where untrusted content is noted beyond the run.
+    pub(super) provenance: Option<Arc<dyn Provenance>>,
+}
 
 impl Session {
     /// Returns what the user allowed for the session, in this run or another of its group.
@@ -52,17 +67,17 @@ impl Session {
 
     /// Returns the untrusted sources that the run has read.
     pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
-        self.parts.run.untrusted.all()
+        self.parts.run.origins.untrusted.all()
     }
 
     /// Returns the untrusted sources for the record of a call that began when there were `before`.
     pub(crate) fn untrusted_for_record(&self, before: usize) -> Vec<UntrustedSource> {
-        self.parts.run.untrusted.take_for_record(before)
+        self.parts.run.origins.untrusted.take_for_record(before)
     }
 
     /// Returns what the run has done so far, for the verdict on its next call.
     pub fn history(&self) -> RunHistory {
-        let properties = *self.parts.run.properties.lock();
+        let properties = *self.parts.run.origins.properties.lock();
         RunHistory {
             released: self.released(),
             untrusted: self.untrusted(),
@@ -75,13 +90,13 @@ impl Session {
 
     /// Notes what a call adds to what the run holds of the Rule of Two.
     pub(crate) fn note_properties(&self, added: RunProperties) {
-        let mut held = self.parts.run.properties.lock();
+        let mut held = self.parts.run.origins.properties.lock();
         *held = held.or(added);
     }
 
     /// Returns where untrusted content is noted beyond the run.
     pub(crate) fn provenance(&self) -> Option<&Arc<dyn Provenance>> {
-        self.parts.run.provenance.as_ref()
+        self.parts.run.origins.provenance.as_ref()
     }
 
     /// Notes untrusted sources that were read: by a call, or where this process did not see it, by what the run works for.
@@ -91,13 +106,13 @@ impl Session {
         {
             tracing::error!(%error, run = %self.run(), "keep what a run has read for its client's later runs");
         }
-        self.parts.run.untrusted.note(sources);
+        self.parts.run.origins.untrusted.note(sources);
     }
 
     /// Returns the addresses that stood in what the run has read, or in what its user wrote: such a link may be followed back to where the
     /// content came from.
     pub fn links(&self) -> &Arc<SeenLinks> {
-        &self.parts.run.links
+        &self.parts.run.origins.links
     }
 
     /// Returns what its calls have used of the effect budgets.
