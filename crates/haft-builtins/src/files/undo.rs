@@ -139,7 +139,7 @@ impl UndoChanges {
 
     fn entry(&self, path: &Path) -> Result<ResolvedPath, ToolError> {
         let text = path.to_str().ok_or_else(|| {
-            ToolError::failed(format!("{} has a name that is not UTF-8", shown(path)))
+            ToolError::failed(format!("{} has a name that is not UTF-8", path_text(path)))
         })?;
         Ok(self.files.workspace.entry(text)?)
     }
@@ -252,7 +252,7 @@ pub fn refusal(planned: &UndoSteps) -> Option<ToolError> {
     if !planned.conflicts.is_empty() {
         let lines = planned.conflicts.iter().take(20);
         let lines: Vec<String> = lines
-            .map(|conflict| format!("{}: {}", shown(&conflict.path), conflict.why))
+            .map(|conflict| format!("{}: {}", path_text(&conflict.path), conflict.why))
             .collect();
         let more = planned.conflicts.len().saturating_sub(lines.len());
         let more = match more {
@@ -264,8 +264,8 @@ pub fn refusal(planned: &UndoSteps) -> Option<ToolError> {
     }
     planned.is_empty().then(|| {
         let why = match (planned.stays.first(), planned.left_alone.first()) {
-            (Some(stays), _) => format!("{} stays: {}", shown(&stays.path), stays.why),
-            (None, Some(git)) => format!("git restores {} and its like", shown(git)),
+            (Some(stays), _) => format!("{} stays: {}", path_text(&stays.path), stays.why),
+            (None, Some(git)) => format!("git restores {} and its like", path_text(git)),
             (None, None) => "no file is different from before the run".to_owned(),
         };
         ToolError::conflict(format!("nothing to undo: {why}"))
@@ -291,14 +291,14 @@ pub fn change_sets(
 }
 
 /// Returns a path as a message names it: a command may have chosen it.
-fn shown(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     visible::path_of_bytes(path.as_os_str().as_bytes())
 }
 
 /// Returns the path for the policy. It has no links, because a plan touches nothing behind one.
 fn claim(path: &Path) -> Result<PathClaim, ToolError> {
     let text = path.to_str().ok_or_else(|| {
-        ToolError::failed(format!("{} has a name that is not UTF-8", shown(path)))
+        ToolError::failed(format!("{} has a name that is not UTF-8", path_text(path)))
     })?;
     Ok(PathClaim::plain(text))
 }

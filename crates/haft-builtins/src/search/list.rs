@@ -3,6 +3,7 @@
 use haft::error::ToolError;
 use haft::plural::counted;
 use haft::result::ToolResult;
+use haft::text::visible;
 use haft::workspace::{EntryKind, WorkspaceError};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -75,7 +76,7 @@ pub fn list_files(
     complete(workspace, &mut entries);
     let more = if truncated { ", and more" } else { "" };
     let count = counted(entries.len(), "entry");
-    let summary = format!("{count} in {}{more}", place.display());
+    let summary = format!("{count} in {}{more}", visible::path(&place.display()));
     let data = EntriesData { entries, truncated };
     ToolResult::data(&data).map(|result| result.with_summary(summary))
 }

@@ -61,7 +61,7 @@ impl<'a> Index<'a> {
         let holds = rest.len() == self.hash.bytes()
             && self.ends_where_it_says(end, &found)?
             && self.has_offsets(&found)?
-            && (has(&found, SPARSE) || !self.has_folders()?);
+            && (has(&found, *SPARSE) || !self.has_folders()?);
         holds.then_some(found)
     }
 
@@ -73,7 +73,7 @@ impl<'a> Index<'a> {
         let is_there = tail.is_some_and(|tail| tail.starts_with(END_OF_ENTRIES));
         let is_last = all.last().is_some_and(|one| one.name == END_OF_ENTRIES);
         if !is_last {
-            return Some(!is_there && !has(all, END_OF_ENTRIES));
+            return Some(!is_there && !has(all, *END_OF_ENTRIES));
         }
         let stated = word(all.last()?.content(), 0)?;
         Some(usize::try_from(stated) == Ok(end))
@@ -117,8 +117,8 @@ impl<'a> Index<'a> {
     }
 }
 
-fn has(all: &[IndexExtension<'_>], name: &[u8; 4]) -> bool {
-    all.iter().any(|one| one.name == name)
+fn has(all: &[IndexExtension<'_>], name: [u8; 4]) -> bool {
+    all.iter().any(|one| *one.name == name)
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {

@@ -251,7 +251,7 @@ impl<'a> GitFolders<'a> {
     /// Returns the repositories at and above a path, the nearest first.
     fn repositories_of(&mut self, path: &Path) -> Vec<FoundFolder> {
         // The path itself is mostly a file, and is not asked for again: very many would fill the memory.
-        let itself = self.found(path).into_iter();
+        let itself = self.repository_at(path).into_iter();
         let above = path.parent().map(|parent| self.repositories_above(parent));
         let above = above.iter().flat_map(|all| all.iter().rev().cloned());
         itself.chain(above).collect()
@@ -268,7 +268,7 @@ impl<'a> GitFolders<'a> {
         });
         let mut all = known.unwrap_or_default();
         for at in unknown.into_iter().rev() {
-            if let Some(found) = self.found(at) {
+            if let Some(found) = self.repository_at(at) {
                 all = Arc::new(all.iter().cloned().chain([found]).collect());
             }
             self.above.insert(at.to_owned(), Arc::clone(&all));
@@ -276,7 +276,7 @@ impl<'a> GitFolders<'a> {
         all
     }
 
-    fn found(&self, folder: &Path) -> Option<FoundFolder> {
+    fn repository_at(&self, folder: &Path) -> Option<FoundFolder> {
         let kind = self.inspect(folder);
         let path = folder.to_owned();
         (kind != FolderKind::Plain).then_some(FoundFolder { path, kind })

@@ -404,8 +404,15 @@ mod tests {
         ),
     ];
 
-    /// Links of the user, to below `ws` or the home folder; the user's settings, and the paths of the workspace that they lead to. K5.
-    const LINKS: &[(&[(&str, &str)], &str, &[&str])] = &[
+    /// Links of the user, to below `ws` or the home folder; the user's settings, and the paths of the workspace that they lead to.
+    type LinksRow = (
+        &'static [(&'static str, &'static str)],
+        &'static str,
+        &'static [&'static str],
+    );
+
+    /// K5.
+    const LINKS: &[LinksRow] = &[
         (
             &[(".config/git/hooks", "ws/tools/hooks")],
             "[core]\nhooksPath = ~/.config/git/hooks",

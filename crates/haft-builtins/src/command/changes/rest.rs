@@ -11,6 +11,7 @@ use haft::call::RunId;
 use haft::change::ChangeLog;
 use haft::change::collect::{CollectedChanges, open_sides};
 use haft::error::ToolError;
+use haft::text::visible;
 use haft::workspace::Workspace;
 
 use crate::command::changes::apply::ApplyChangesInput;
@@ -57,7 +58,8 @@ fn open(
     let folder = all.join(&input.view);
     let note = note::read(&folder).map_err(missing)?;
     let upper = folder.join(UPPER);
-    let failed = |why: String| ToolError::failed(format!("read {}: {why}", path.display()));
+    let shown = visible::path(&path.to_string_lossy());
+    let failed = |why: String| ToolError::failed(format!("read {shown}: {why}"));
     if note.fates.get(path) == Some(&input.part.fate()) {
         let content = |file: File| {
             let bytes = file.metadata()?.len();
@@ -73,8 +75,7 @@ fn open(
     match note.meanings.iter().find_map(|one| of_commit(one, &named)) {
         Some(objects) => read_objects(workspace, &upper, &note, objects).map_err(failed),
         None => Err(ToolError::not_found(format!(
-            "{} is not one of the files that this request is about",
-            path.display()
+            "{shown} is not one of the files that this request is about"
         ))),
     }
 }

@@ -51,13 +51,13 @@ impl PointerFile<'_> {
         lines.find_map(|line| self.odd_line(line))
     }
 
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         name(self.inner.as_os_str().as_bytes())
     }
 
     /// Looks at a line of a ref or HEAD.
     fn odd_line(&self, line: &[u8]) -> Option<String> {
-        let shown = self.shown();
+        let shown = self.display_name();
         let Some(target) = line.strip_prefix(b"ref:") else {
             let is_id = line
                 .get(..HEX)
@@ -97,7 +97,7 @@ impl PointerFile<'_> {
         is_odd.then(|| {
             format!(
                 "{} says that {} was left, which is no branch",
-                self.shown(),
+                self.display_name(),
                 name(from)
             )
         })

@@ -1,4 +1,4 @@
-//! Commits of submodules that a repository gets: one that no branch of the submodule has was judged by nobody.
+//! Commits of submodules that a repository gets: one that no branch of the submodule has was never judged.
 
 use std::path::{Path, PathBuf};
 
