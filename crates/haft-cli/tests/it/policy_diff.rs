@@ -13,75 +13,97 @@ fn diff(lab: &Lab, old: &str, new: &str, more: &[&str]) -> Ran {
     lab.run(&[&["policy", "diff", "old.toml", "new.toml"][..], more].concat())
 }
 
+/// The settings that the others are compared with.
+const BASE: &str = "[policy]\nallow = [\"Bash(git status)\"]\ndeny = [\"Bash(git push *)\"]\n";
+
+/// Settings, made of the base by putting a text in the place of another; the exit code, and a line.
+const CHANGES: &[[&str; 4]] = &[
+    ["", "", "0", "nothing is judged differently"],
+    [
+        "git status",
+        "git *",
+        "1",
+        "newly allowed: Bash(git *), e.g. running `git` (ask before, allow now)",
+    ],
+    [
+        "deny",
+        "ask",
+        "1",
+        "asked now, was denied: Bash(git push *), e.g. running `git push` (deny before, ask now)",
+    ],
+    [
+        "git push *",
+        "git *",
+        "0",
+        "newly denied: Bash(git *), e.g. running `git` (ask before, deny now)",
+    ],
+    [
+        "[policy]",
+        "[policy]\nprofile = \"trusted\"",
+        "1",
+        "loosened: policy.profile \"workspace\" → \"trusted\"",
+    ],
+    [
+        "[policy]",
+        "[policy]\nprofile = \"read-only\"",
+        "0",
+        "tightened: policy.profile \"workspace\" → \"read-only\"",
+    ],
+    [
+        "[policy]",
+        "[approval]\nmode = \"auto:high\"\n[policy]",
+        "1",
+        "loosened: approval.mode \"ask\" → \"auto:high\"",
+    ],
+    [
+        "[policy]",
+        "[sandbox]\nnetwork = \"none\"\n[policy]",
+        "0",
+        "tightened: sandbox.network \"ask\" → \"none\"",
+    ],
+    [
+        "[policy]",
+        "[budgets.day]\nsends = 5\n[policy]",
+        "0",
+        "tightened: budgets.day.sends unset → 5",
+    ],
+    // What no table judges is said, without its value.
+    [
+        "[policy]",
+        "[web]\nuser_agent = \"s3cret\"\n[policy]",
+        "1",
+        "changed, not judged: web.user_agent",
+    ],
+    [
+        "[policy]",
+        "locale = \"de\"\n[policy]",
+        "0",
+        "nothing is judged differently",
+    ],
+];
+
 #[test]
 fn a_change_is_described_line_by_line_and_by_the_exit_code() {
     let lab = Lab::new();
-    let base = "[policy]\nallow = [\"Bash(git status)\"]\ndeny = [\"Bash(git push *)\"]\n";
-    for (new, code, lines) in [
-        (base.to_owned(), 0, &["nothing is judged differently"][..]),
-        (
-            base.replace("git status", "git *"),
-            1,
-            &["newly allowed: Bash(git *), e.g. running `git` (ask before, allow now)"],
-        ),
-        (
-            base.replace("deny", "ask"),
-            1,
-            &[
-                "asked now, was denied: Bash(git push *), e.g. running `git push` (deny before, ask now)",
-            ],
-        ),
-        (
-            base.replace("git push *", "git *"),
-            0,
-            &["newly denied: Bash(git *), e.g. running `git` (ask before, deny now)"],
-        ),
-        (
-            format!("{base}profile = \"trusted\"\n"),
-            1,
-            &["loosened: policy.profile \"workspace\" → \"trusted\""],
-        ),
-        (
-            format!("{base}profile = \"read-only\"\n"),
-            0,
-            &["tightened: policy.profile \"workspace\" → \"read-only\""],
-        ),
-        (
-            format!("{base}[approval]\nmode = \"auto:high\"\n"),
-            1,
-            &["loosened: approval.mode \"ask\" → \"auto:high\""],
-        ),
-        (
-            format!("{base}[sandbox]\nnetwork = \"none\"\n"),
-            0,
-            &["tightened: sandbox.network \"ask\" → \"none\""],
-        ),
-        (
-            format!("{base}[budgets.day]\nsends = 5\n"),
-            0,
-            &["tightened: budgets.day.sends unset → 5"],
-        ),
-        // What no table judges is said, without its value.
-        (
-            format!("{base}[web]\nuser_agent = \"s3cret\"\n"),
-            1,
-            &["changed, not judged: web.user_agent"],
-        ),
-        (
-            format!("locale = \"de\"\n{base}"),
-            0,
-            &["nothing is judged differently"],
-        ),
-    ] {
-        let ran = diff(&lab, base, &new, &[]);
-        assert_eq!(ran.code, code, "{new}\n{}{}", ran.stdout, ran.stderr);
-        for line in lines {
-            assert!(
-                ran.stdout.lines().any(|own| own == *line),
-                "{new}\n{}",
-                ran.stdout
-            );
-        }
+    for [from, to, code, line] in CHANGES {
+        let new = if from.is_empty() {
+            BASE.to_owned()
+        } else {
+            BASE.replace(from, to)
+        };
+        let ran = diff(&lab, BASE, &new, &[]);
+        assert_eq!(
+            ran.code.to_string(),
+            *code,
+            "{new}\n{}{}",
+            ran.stdout,
+            ran.stderr
+        );
+        assert!(
+            ran.stdout.lines().any(|own| own == *line),
+            "{new}\n{}",
+            ran.stdout
+        );
         assert!(!ran.stdout.contains("s3cret"), "{}", ran.stdout);
     }
 }
