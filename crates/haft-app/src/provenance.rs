@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use haft::permission::Permission;
-use haft::provenance::Provenance;
+use haft::provenance::MarkStore;
 use haft::untrusted::UntrustedSource;
 
 pub(crate) use client_marks::ClientMarks;
@@ -49,7 +49,7 @@ impl RunProvenance {
     }
 }
 
-impl Provenance for RunProvenance {
+impl MarkStore for RunProvenance {
     fn keep(&self, sources: &[UntrustedSource]) -> io::Result<()> {
         self.client
             .as_ref()

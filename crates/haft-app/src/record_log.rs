@@ -80,15 +80,26 @@ impl LogSettings {
     }
 }
 
+/// The thread that writes the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum LogThread {
+    /// There is none.
+    #[default]
+    None,
+    /// It waits for something to do.
+    Idle,
+    /// It writes.
+    Busy,
+}
+
 /// What is to be done, and by whom.
 #[derive(Debug, Default)]
 struct LogWork {
     /// How runs of this process were closed: what their records say by now need not be that.
     closed: HashMap<String, ClosedEvent>,
     is_wanted: bool,
-    is_busy: bool,
     is_over: bool,
-    has_thread: bool,
+    thread: LogThread,
     /// Whether the anchor lacks the last checkpoint.
     is_unanchored: bool,
     /// Why the last attempt failed.
@@ -129,14 +140,14 @@ impl RecordLog {
             work.closed.insert(run.to_string(), closed.clone());
         }
         work.is_wanted = true;
-        if work.has_thread {
+        if work.thread != LogThread::None {
             self.0.changed.notify_all();
             return;
         }
         let shared = Arc::clone(&self.0);
         let thread = thread::Builder::new().name("haft-log".into());
         match thread.spawn(move || shared.serve()) {
-            Ok(_) => work.has_thread = true,
+            Ok(_) => work.thread = LogThread::Idle,
             Err(error) => work.fault = Some(format!("cannot start a thread: {error}")),
         }
     }
@@ -165,9 +176,14 @@ impl RecordLog {
 
     /// Waits a little until everything that finished is in the log, and ends the thread.
     pub(crate) fn shut_down(&self) {
+        let is_writing = |work: &LogWork| match work.thread {
+            LogThread::None => false,
+            LogThread::Idle => work.is_wanted,
+            LogThread::Busy => true,
+        };
         let end = Instant::now() + LAST_WAIT;
         let mut work = self.0.work.lock();
-        while work.has_thread && (work.is_wanted || work.is_busy) {
+        while is_writing(&work) {
             if self.0.changed.wait_until(&mut work, end).timed_out() {
                 break;
             }
@@ -204,7 +220,7 @@ impl SharedLog {
                 }
                 // The next one who wants something starts a thread again; nobody does once the application is gone.
                 if !work.is_unanchored || Arc::strong_count(self) == 1 {
-                    work.has_thread = false;
+                    work.thread = LogThread::None;
                     return;
                 }
                 work.is_wanted = true;
@@ -213,18 +229,18 @@ impl SharedLog {
                 return;
             }
             work.is_wanted = false;
-            work.is_busy = true;
+            work.thread = LogThread::Busy;
             let mut closed = std::mem::take(&mut work.closed);
             drop(work);
             let done = self.write(&mut closed);
             let is_anchored = self.anchor();
             work = self.work.lock();
-            work.is_busy = false;
+            work.thread = LogThread::Idle;
             work.is_unanchored = !is_anchored;
             if done.is_err() && work.closed.len() < MOST_KNOWN {
                 work.closed.extend(closed);
             }
-            self.note(&mut work, done.err());
+            self.note(&mut work, done.as_ref().err());
             self.changed.notify_all();
         }
     }
@@ -241,10 +257,10 @@ impl SharedLog {
     }
 
     /// Says what failed, once.
-    fn note(&self, work: &mut LogWork, fault: Option<LogFault>) {
-        let told = fault.as_ref().map(ToString::to_string);
+    fn note(&self, work: &mut LogWork, fault: Option<&LogFault>) {
+        let told = fault.map(ToString::to_string);
         if told != work.fault
-            && let (Some(fault), Some(told)) = (&fault, &told)
+            && let (Some(fault), Some(told)) = (fault, &told)
         {
             if matches!(fault, LogFault::Changed(_)) {
                 self.notices

@@ -9,6 +9,7 @@ pub mod overview;
 pub mod policy;
 pub mod prefix;
 pub mod rule;
+pub mod run_log;
 pub mod runs;
 pub mod services;
 pub mod skills;

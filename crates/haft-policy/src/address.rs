@@ -219,6 +219,24 @@ pub fn refusal(host: impl fmt::Display, why: NonPublicHost) -> String {
     format!("{host} is refused: {why}; no connection to it was made")
 }
 
+/// Returns the port of `host:port` or of a URL.
+pub(crate) fn port_of(address: &str) -> Option<u16> {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (scheme, rest),
+        None => ("", address),
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+    let after = authority
+        .rsplit_once(']')
+        .map_or(authority, |(_, after)| after);
+    match (after.rsplit_once(':'), scheme) {
+        (Some((_, port)), _) => port.parse().ok(),
+        (None, "https") => Some(443),
+        (None, "http") => Some(80),
+        (None, _) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{NonPublicHost, can_be_opened, check_host};

@@ -2,6 +2,7 @@
 
 pub(crate) mod phrase;
 pub(crate) mod remembered;
+pub(crate) mod fetching_lines;
 pub(crate) mod folders;
 pub(crate) mod parts;
 mod critical_paths;

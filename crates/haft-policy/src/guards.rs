@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use haft_shell::{Word, fragments, plain_words};
 
+use crate::address::port_of;
 use crate::address::{address_can_be_opened, can_be_opened, check_address, check_host, refusal};
 use crate::commands::remembered::parse_line;
 use crate::judged_call::JudgedCall;
 use crate::protected::{GIT, protected, read_only_for_commands};
-use crate::rules::network_pattern::{port_of, rule_for};
+use crate::rules::network_pattern::rule_for;
 use crate::ruling::Label;
 use haft_files::paths::clean;
 use haft_files::workspace::makes_repository;

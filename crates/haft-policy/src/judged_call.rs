@@ -5,8 +5,8 @@ use std::cell::OnceCell;
 use serde_json::Value;
 
 use crate::budget::{BudgetStatus, Budgets};
-use crate::rule_of_two::{self, RunProperties};
 use crate::run_history::RunHistory;
+use crate::run_properties::RunProperties;
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::ToolSpec;
 
@@ -72,13 +72,6 @@ impl<'a> JudgedCall<'a> {
         let is_run = |permission: &Permission| matches!(permission.effect, Effect::Run { .. });
         let look = || self.permissions.iter().any(is_run);
         *self.runs_command.get_or_init(look)
-    }
-
-    /// Returns what the call adds to the properties of its run; `commands_reach_out` is whether the connections of commands in the jail are
-    /// not judged by themselves.
-    pub fn properties(&self, commands_reach_out: bool) -> RunProperties {
-        let look = || rule_of_two::of_call(self, commands_reach_out);
-        *self.properties.get_or_init(look)
     }
 
     /// Whether reading this secret was approved in the run.

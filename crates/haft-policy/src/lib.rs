@@ -19,6 +19,7 @@ pub mod untrusted;
 
 mod builder;
 mod commands;
+mod destination;
 mod diff;
 mod explain;
 mod guards;
@@ -38,6 +39,7 @@ mod rule_of_two;
 mod rules;
 mod ruling;
 mod run_history;
+mod run_properties;
 mod secret_files;
 mod sign_purpose;
 #[cfg(test)]
@@ -58,6 +60,7 @@ use crate::secret_files::SecretRule;
 
 pub use crate::cause::{Cause, CauseKind};
 pub use crate::classes::Classes;
+pub use crate::commands::fetching_lines::only_fetches;
 pub use crate::commands::parts::{CommandLine, CommandPart, RedirectTarget, line_risk};
 pub use crate::commands::risk::command_risk;
 pub use crate::diff::{RuleDifference, VerdictChange};
@@ -92,13 +95,14 @@ pub use crate::protected::{
     protected_from_commands, protected_names,
 };
 pub use crate::restriction::{OutsideEffect, Restriction};
-pub use crate::rule_of_two::{RuleOfTwoState, RunProperties};
+pub use crate::rule_of_two::RuleOfTwoState;
 pub use crate::rules::names::UnknownName;
 pub use crate::rules::request_pattern::target::{RequestTarget, UnclearTarget};
 pub use crate::rules::rule::RuleList;
 pub use crate::rules::{RuleFinding, RuleSet, RuleText, RulesError};
 pub use crate::ruling::{Label, Ruling};
 pub use crate::run_history::RunHistory;
+pub use crate::run_properties::RunProperties;
 pub use crate::safeguards::{Safeguard, Safeguards};
 pub use crate::secret_files::SecretFiles;
 pub use haft_command::{CommandUses, PathAccess, PathCertainty, PathUse};

@@ -3,61 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::destination;
 use crate::judged_call::JudgedCall;
-use crate::untrusted::{SERVER_EFFECT, destination, reads_untrusted};
+use crate::run_properties::RunProperties;
+use crate::untrusted::{SERVER_EFFECT, reads_untrusted};
 use haft_types::permission::{Effect, Permission};
-
-/// Which of the three a run holds, or a call adds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RunProperties {
-    /// It has read what strangers may have written.
-    pub untrusted: bool,
-    /// It has seen private data: files, what a command can see, memories, answers of servers that reach nobody else.
-    pub private: bool,
-    /// It could have sent something out after it had seen private data.
-    pub sends: bool,
-}
-
-impl RunProperties {
-    /// None of them.
-    pub const NONE: Self = Self {
-        untrusted: false,
-        private: false,
-        sends: false,
-    };
-
-    /// Returns what either has.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self {
-            untrusted: self.untrusted || other.untrusted,
-            private: self.private || other.private,
-            sends: self.sends || other.sends,
-        }
-    }
-
-    /// Whether it has all three.
-    pub fn is_all(self) -> bool {
-        self.untrusted && self.private && self.sends
-    }
-
-    /// Whether it has none.
-    pub fn is_none(self) -> bool {
-        self == Self::NONE
-    }
-
-    /// Returns what it has, in the words of screens.
-    pub fn words(self) -> Vec<&'static str> {
-        let all = [
-            (self.untrusted, "read untrusted content"),
-            (self.private, "seen private data"),
-            (self.sends, "sent"),
-        ];
-        let held = all.into_iter().filter(|(has, _)| *has);
-        held.map(|(_, words)| words).collect()
-    }
-}
 
 /// What a run held when a call was asked about, and what the call adds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -69,11 +19,13 @@ pub struct RuleOfTwoState {
 }
 
 impl RuleOfTwoState {
-    /// Returns the state of a call.
+    /// Returns the state of a call; `commands_reach_out` is whether the connections of commands in the jail are not judged by themselves.
     pub fn of(call: &JudgedCall<'_>, commands_reach_out: bool) -> Self {
         Self {
             held: call.run.properties(),
-            adds: call.properties(commands_reach_out),
+            adds: *call
+                .properties
+                .get_or_init(|| of_call(call, commands_reach_out)),
         }
     }
 
@@ -120,7 +72,7 @@ impl RuleOfTwoState {
 }
 
 /// Returns what a call adds to the properties of its run.
-pub(crate) fn of_call(call: &JudgedCall<'_>, commands_reach_out: bool) -> RunProperties {
+fn of_call(call: &JudgedCall<'_>, commands_reach_out: bool) -> RunProperties {
     let private = call.permissions.iter().any(|one| sees_private(call, one));
     let knows = private || call.run.private;
     // The call itself may send, if it states nothing.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::budget::EffectCounts;
-use crate::rule_of_two::RunProperties;
+use crate::run_properties::RunProperties;
 use crate::untrusted::{SeenLinks, UntrustedSource};
 
 /// What a run has done, as far as the verdict on its next call depends on it. A session creates it

@@ -9,20 +9,15 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::rules::network_pattern::port_of;
+use crate::address::port_of;
 use crate::sign_purpose::place_of;
 use haft_types::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use haft_types::spec::ToolSpec;
 
-pub(crate) mod destination;
-mod fetching_lines;
 mod links;
-mod origin;
-pub(crate) mod way_back;
+pub(crate) mod origin;
 
-pub use fetching_lines::only_fetches;
 pub use links::{SeenLinks, link_hash, links_in};
-pub use way_back::RETURNS;
 
 /// Maximum number of sources that a run distinguishes; beyond that, it only notes that there were more.
 const MAX_SOURCES: usize = 64;
@@ -30,6 +25,9 @@ const MAX_SOURCES: usize = 64;
 pub const COMMAND: &str = "command";
 /// The origin of the workspace's files, where they are not trusted.
 pub const WORKSPACE: &str = "workspace";
+/// The argument by which haft's own tool for the connections of commands says that a connection may return: see
+/// [`only_fetches`](crate::only_fetches).
+pub const RETURNS: &str = "returns";
 /// Maximum length of a label, in bytes.
 const MAX_LABEL: usize = 300;
 

@@ -1,4 +1,4 @@
-//! `Provenance`: what outlives a run of the untrusted content that it read: for its client's later runs, and with the files that it wrote.
+//! `MarkStore`: what outlives a run of the untrusted content that it read: for its client's later runs, and with the files that it wrote.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use crate::permission::Permission;
 use crate::untrusted::UntrustedSource;
 
 /// Keeps where content came from beyond a run. Whatever cannot be kept refuses the call that would read or write it.
-pub trait Provenance: Send + Sync + fmt::Debug {
+pub trait MarkStore: Send + Sync + fmt::Debug {
     /// Keeps the sources that a call reads for later runs of the same client, before the call has its result.
     ///
     /// # Errors

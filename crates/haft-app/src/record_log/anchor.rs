@@ -104,6 +104,20 @@ impl AnchorState {
             .unwrap_or_default()
     }
 
+    /// Notes a failed attempt.
+    fn fail(&mut self, now: i64, why: &str) {
+        self.failures = self.failures.saturating_add(1);
+        self.failed_at = now;
+        self.fault = Some(cut(why.to_owned()));
+    }
+
+    fn write(&self, log: &Path) {
+        let text = serde_json::to_string(self).unwrap_or_default();
+        if let Err(error) = file::replace(&log.join(STATE), &text) {
+            tracing::warn!(%error, "note how the record's checkpoint was anchored");
+        }
+    }
+
     /// Returns when the next attempt is due, in seconds since 1970.
     fn due(&self) -> i64 {
         let doubled = 1_i64
@@ -141,6 +155,11 @@ impl Anchor {
         if is_there || !state.is_due(now) {
             return is_there;
         }
+        if matches!(self, Self::Url(_)) {
+            // The process may end before the service answers; the next one is not to wait for it, too.
+            state.fail(now, "a process ended before the service had answered");
+            state.write(log);
+        }
         let sent = match self {
             Self::File(path) => append(path, note),
             Self::Url(service) => service.post(note),
@@ -153,19 +172,31 @@ impl Anchor {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "anchor the record's checkpoint");
-                let mut fault = error.to_string();
-                fault.truncate(fault.floor_char_boundary(MAX_FAULT));
-                state.failures = state.failures.saturating_add(1);
-                state.failed_at = now;
-                state.fault = Some(fault);
+                let why = self.without_secret(&error.to_string());
+                tracing::warn!("anchor the record's checkpoint: {why}");
+                match self {
+                    Self::File(_) => state.fail(now, &why),
+                    Self::Url(_) => state.fault = Some(cut(why)),
+                }
             }
         }
-        let text = serde_json::to_string(&state).unwrap_or_default();
-        if let Err(error) = file::replace(&log.join(STATE), &text) {
-            tracing::warn!(%error, "note how the record's checkpoint was anchored");
-        }
+        state.write(log);
         state.failures == 0
+    }
+
+    /// Returns the text of an error without the URL, which may hold a secret.
+    fn without_secret(&self, text: &str) -> String {
+        let Self::Url(service) = self else {
+            return text.to_owned();
+        };
+        let normal = url::Url::parse(&service.url).map_or_else(|_| String::new(), String::from);
+        let mut text = text.to_owned();
+        for url in [service.url.as_str(), &normal] {
+            if !url.is_empty() {
+                text = text.replace(url, &self.describe());
+            }
+        }
+        text
     }
 
     /// Returns the file, if it is one.
@@ -186,6 +217,12 @@ impl Anchor {
             },
         }
     }
+}
+
+/// Bounds the text of a failure.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_FAULT));
+    text
 }
 
 /// Returns a time of the clock in whole seconds.

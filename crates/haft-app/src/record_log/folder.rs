@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use crate::plain_file;
 use crate::record_log::checkpoint::{self, Checkpoint};
 use crate::record_log::file;
-use crate::record_log::key::{self, KeyError};
+use crate::record_log::key::{self, SigningKeyError};
 use crate::record_log::leaf::{MAX_LINE, RunLeaf};
 use crate::record_log::note::{self, VerifierKey};
 use crate::record_log::pending::PendingRuns;
@@ -106,7 +106,7 @@ impl LogPlace {
 pub(super) enum LogFault {
     /// The key is missing or not safe.
     #[error(transparent)]
-    Key(#[from] KeyError),
+    Key(#[from] SigningKeyError),
     /// A file cannot be read or written.
     #[error("the record's log cannot be written: {0}")]
     Io(#[from] io::Error),
@@ -162,13 +162,13 @@ impl<'p> OpenLog<'p> {
         }
         let pair = key::load(place.key.as_deref())?;
         let heads = Heads::read(place, &pair)?;
-        let (edge, bytes) = match kept_edge(place, &heads)? {
-            Some(kept) => kept,
-            None => {
-                // A process was killed here before.
-                plain_file::sweep_drafts(&place.folder(), CHECKPOINT);
-                recount(place, &heads)?
-            }
+        let (edge, bytes) = if let Some(kept) = kept_edge(place, &heads)? {
+            kept
+        } else {
+            // A process was killed here before.
+            plain_file::sweep_drafts(&place.folder(), CHECKPOINT);
+            place.seen.iter().for_each(SeenCheckpoint::sweep);
+            recount(place, &heads)?
         };
         cut_tail(&place.leaves(), bytes)?;
         Ok(Self {

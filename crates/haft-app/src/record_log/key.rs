@@ -23,7 +23,7 @@ const MAX_BYTES: u64 = 4096;
 
 /// Why there is no key.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum KeyError {
+pub(super) enum SigningKeyError {
     /// Neither a setting nor a home folder names a file.
     #[error("there is no place for the key of the record's log: set record.key")]
     Nowhere,
@@ -38,7 +38,7 @@ pub(super) enum KeyError {
     Unusable(String),
 }
 
-impl KeyError {
+impl SigningKeyError {
     /// Returns what mends it.
     pub(super) fn advice(&self) -> String {
         match self {
@@ -60,18 +60,18 @@ impl KeyError {
 }
 
 /// Reads the key.
-pub(super) fn load(path: Option<&Path>) -> Result<Ed25519KeyPair, KeyError> {
-    let path = path.ok_or(KeyError::Nowhere)?;
+pub(super) fn load(path: Option<&Path>) -> Result<Ed25519KeyPair, SigningKeyError> {
+    let path = path.ok_or(SigningKeyError::Nowhere)?;
     let real = match path.canonicalize() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(KeyError::Missing(path.to_owned()));
+            return Err(SigningKeyError::Missing(path.to_owned()));
         }
         found => found.map_err(|error| unusable(path, &error))?,
     };
-    check(&real).map_err(|why| KeyError::Unsafe(path.to_owned(), why))?;
-    let text =
-        file::read(&real, MAX_BYTES).map_err(|error| KeyError::Unusable(error.to_string()))?;
-    let text = text.ok_or_else(|| KeyError::Missing(path.to_owned()))?;
+    check(&real).map_err(|why| SigningKeyError::Unsafe(path.to_owned(), why))?;
+    let text = file::read(&real, MAX_BYTES)
+        .map_err(|error| SigningKeyError::Unusable(error.to_string()))?;
+    let text = text.ok_or_else(|| SigningKeyError::Missing(path.to_owned()))?;
     parse(&text).ok_or_else(|| {
         let why = io::Error::other("it is not a key that haft has made");
         unusable(path, &why)
@@ -79,9 +79,9 @@ pub(super) fn load(path: Option<&Path>) -> Result<Ed25519KeyPair, KeyError> {
 }
 
 /// Reads the key, and makes it if there is none.
-pub(super) fn load_or_make(path: Option<&Path>) -> Result<Ed25519KeyPair, KeyError> {
+pub(super) fn load_or_make(path: Option<&Path>) -> Result<Ed25519KeyPair, SigningKeyError> {
     match load(path) {
-        Err(KeyError::Missing(path)) => {
+        Err(SigningKeyError::Missing(path)) => {
             make(&path).map_err(|error| unusable(&path, &error))?;
             load(Some(&path))
         }
@@ -127,8 +127,8 @@ fn parse(text: &str) -> Option<Ed25519KeyPair> {
     Ed25519KeyPair::from_seed_unchecked(&seed).ok()
 }
 
-fn unusable(path: &Path, error: &io::Error) -> KeyError {
-    KeyError::Unusable(format!("{}: {error}", path.display()))
+fn unusable(path: &Path, error: &io::Error) -> SigningKeyError {
+    SigningKeyError::Unusable(format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -148,6 +148,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn a_key_that_others_read_or_change_or_that_is_none_is_refused() {
         let rows: [(&str, &str, Change); 12] = [
             ("as made", "", |_| ()),
@@ -162,7 +163,7 @@ mod tests {
                 symlink("nothing", key).unwrap();
             }),
             ("readable by all", "may be read by other users", |key| {
-                mode(key, 0o644)
+                mode(key, 0o644);
             }),
             (
                 "readable by the group",
@@ -184,7 +185,7 @@ mod tests {
                 fs::write(key, &text[..text.len() - 4]).unwrap();
             }),
             ("endless", "over 4096 bytes", |key| {
-                fs::write(key, "k".repeat(5000)).unwrap()
+                fs::write(key, "k".repeat(5000)).unwrap();
             }),
         ];
         for (name, expect, change) in rows {
@@ -211,7 +212,7 @@ mod tests {
                 (_, found) => panic!("{name}: {found:?}"),
             }
         }
-        assert!(matches!(load(None), Err(KeyError::Nowhere)));
+        assert!(matches!(load(None), Err(SigningKeyError::Nowhere)));
     }
 
     #[test]

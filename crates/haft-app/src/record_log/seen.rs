@@ -46,6 +46,15 @@ impl SeenCheckpoint {
     }
 }
 
+impl SeenCheckpoint {
+    /// Removes what a killed process left beside the file; the caller must hold the log's lock.
+    pub(super) fn sweep(&self) {
+        if let (Some(folder), Some(name)) = (self.0.parent(), self.0.file_name()) {
+            plain_file::sweep_drafts(folder, &name.to_string_lossy());
+        }
+    }
+}
+
 fn make_room(folder: &Path) -> io::Result<()> {
     let mut files: Vec<(SystemTime, PathBuf)> = Vec::new();
     for entry in fs::read_dir(folder)? {

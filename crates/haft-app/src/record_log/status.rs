@@ -2,7 +2,7 @@
 
 use crate::record_log::anchor::AnchorState;
 use crate::record_log::folder::OpenLog;
-use crate::record_log::key::{self, KeyError};
+use crate::record_log::key::{self, SigningKeyError};
 use crate::record_log::{LogSettings, RecordLog, checkpoint, folder};
 
 /// The state of the log.
@@ -30,7 +30,7 @@ impl RecordLog {
         } else {
             match key::load(place.key.as_deref()) {
                 // It is made with the log.
-                Ok(_) | Err(KeyError::Missing(_)) => Ok(()),
+                Ok(_) | Err(SigningKeyError::Missing(_)) => Ok(()),
                 Err(error) => Err(error.into()),
             }
         };

@@ -1,16 +1,14 @@
 //! Verifying the log without asking anyone: its tree, its signatures, older checkpoints, and the record of every run in it.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::PathBuf;
 
-use haft::audit::index::{ClosedEvent, RunFilter, RunState};
-use haft::call::RunId;
+use haft::audit::index::ClosedEvent;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::problem::Problem;
-use crate::record_log::VerifierKey;
+use crate::record_log::{RecordLog, VerifierKey};
 
 mod heads;
 mod leaves;
@@ -18,8 +16,6 @@ mod leaves;
 use heads::SignedHeads;
 use leaves::LeafChecks;
 
-/// Number of runs that are read from the index at a time.
-const PAGE: u32 = 10_000;
 /// Maximum number of findings that a report lists.
 const MOST_FINDINGS: usize = 1_000;
 
@@ -30,8 +26,8 @@ pub struct LogChecks {
     pub checkpoints: Vec<PathBuf>,
     /// The key that must have signed; by default that of this machine.
     pub key: Option<VerifierKey>,
-    /// Records of runs that ended before this day or time (RFC 3339) may have been deleted.
-    pub kept_since: Option<String>,
+    /// Records of runs that ended before this time may have been deleted.
+    pub kept_since: Option<Timestamp>,
 }
 
 /// What was found (contract §9).
@@ -145,81 +141,28 @@ impl LogReport {
     }
 }
 
-/// Verifies the log of the application's state folder, and the record of each run in it.
-///
-/// # Errors
-/// The log, the index or a folder cannot be read. What does not fit is in the report.
-pub async fn verify_log(app: &App, checks: LogChecks) -> Result<LogReport, Problem> {
-    let kept_since = checks.kept_since.as_deref().map(time).transpose()?;
-    app.flush().await?;
-    // Runs that finish from here on do not count as missing.
-    let log = app.record_log()?.clone();
-    let closed = if log.settings().is_index_shared {
-        HashMap::new()
-    } else {
-        closed_runs(app).await?
-    };
-    let verified = tokio::task::spawn_blocking(move || {
-        let settings = log.settings();
-        let mut report = LogReport::default();
-        let runs = LeafChecks::new(&settings.place, closed, kept_since)?;
-        report.pending = settings.place.pending().list()?;
-        let pending: HashSet<String> = report.pending.iter().cloned().collect();
-        let heads = SignedHeads::collect(settings, &checks, &mut report)?;
-        let missing = runs.check(heads, &mut report)?;
-        for run in missing.into_iter().filter(|run| !pending.contains(run)) {
-            report.find(LogFinding {
-                kind: FindingKind::Missing,
-                problem: "it is finished, and not in the log".to_owned(),
-                run: Some(run),
-                leaf: None,
-            });
-        }
-        report.ok = report.faults.is_empty();
-        Ok::<_, std::io::Error>(report)
-    });
-    let unread = |why: String| Problem::failed(format!("cannot verify the record's log: {why}"));
-    let verified = verified.await.map_err(|e| unread(e.to_string()))?;
-    verified.map_err(|e| unread(e.to_string()))
-}
-
-/// Reads a day or a time.
-fn time(text: &str) -> Result<Timestamp, Problem> {
-    let day = format!("{text}T00:00:00Z");
-    let read = text.parse().or_else(|_| day.parse::<Timestamp>());
-    read.map_err(|_| {
-        Problem::usage(format!("invalid --kept-since `{text}`"))
-            .advise("write a day or a time, for example 2026-11-01 or 2026-11-01T08:00:00Z")
-    })
-}
-
-/// Returns how the index says that runs were closed.
-async fn closed_runs(app: &App) -> Result<HashMap<String, ClosedEvent>, Problem> {
-    let mut all = HashMap::new();
-    let mut after: Option<RunId> = None;
-    loop {
-        let filter = RunFilter {
-            state: Some(RunState::Closed),
-            after: after.clone(),
-            ..RunFilter::newest(PAGE)
-        };
-        let page = app.index().list(&filter).await;
-        let page = page.map_err(|e| Problem::failed(format!("cannot list the runs: {e}")))?;
-        let Some(last) = page.last().map(|entry| entry.run.clone()) else {
-            return Ok(all);
-        };
-        after = Some(last);
-        let entries = page.into_iter();
-        all.extend(entries.filter_map(|entry| Some((entry.run.to_string(), entry.closed?))));
+/// Verifies the log, and the record of each run in it. `closed` is how the index says that runs were closed; no run that finishes after it was
+/// read counts as missing.
+pub(crate) fn verify(
+    log: &RecordLog,
+    closed: HashMap<String, ClosedEvent>,
+    checks: &LogChecks,
+) -> io::Result<LogReport> {
+    let settings = log.settings();
+    let mut report = LogReport::default();
+    let runs = LeafChecks::new(&settings.place, closed, checks.kept_since)?;
+    report.pending = settings.place.pending().list()?;
+    let pending: HashSet<String> = report.pending.iter().cloned().collect();
+    let heads = SignedHeads::collect(settings, checks, &mut report)?;
+    let missing = runs.check(heads, &mut report)?;
+    for run in missing.into_iter().filter(|run| !pending.contains(run)) {
+        report.find(LogFinding {
+            kind: FindingKind::Missing,
+            problem: "it is finished, and not in the log".to_owned(),
+            run: Some(run),
+            leaf: None,
+        });
     }
-}
-
-/// Returns the key by which the log of the application's state folder is verified, and makes the log if there is none.
-///
-/// # Errors
-/// There is no key, or the log cannot be written.
-pub async fn log_key(app: &App) -> Result<VerifierKey, Problem> {
-    let log = app.record_log()?.clone();
-    let read = tokio::task::spawn_blocking(move || log.verifier()).await;
-    read.map_err(|e| Problem::failed(format!("cannot read the key of the record's log: {e}")))?
+    report.ok = report.faults.is_empty();
+    Ok(report)
 }

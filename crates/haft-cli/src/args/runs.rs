@@ -20,7 +20,7 @@ pub(crate) enum RunsAction {
     Show(RunSelector),
     /// Verify the hash chain of a run, or of all runs, or the signed log of all finished runs
     Verify(VerifyRuns),
-    /// Print the key by which the signatures of the log are verified; keep it where haft's state is not
+    /// Print the public key of the log; keep a copy of it elsewhere
     LogKey,
     /// Print a run's record as JSON lines, for programs that collect them
     Export {

@@ -63,7 +63,7 @@ impl Scene {
     }
 
     fn beside(&self, name: &str) -> PathBuf {
-        self.lab.home().parent().unwrap().join(name)
+        self.lab.work().parent().unwrap().join(name)
     }
 
     fn data(&self) -> PathBuf {
@@ -252,7 +252,7 @@ fn a_log_when_anything_is_rewritten_says_what() {
             },
         ),
         ("a checkpoint", &[], &["signature"], |scene| {
-            replace(&scene.log("checkpoint"), "\n3\n", "\n2\n")
+            replace(&scene.log("checkpoint"), "\n3\n", "\n2\n");
         }),
         ("the checkpoint is removed", &[], &["signature"], |scene| {
             fs::remove_file(scene.log("checkpoint")).unwrap();
@@ -296,7 +296,7 @@ fn a_log_when_anything_is_rewritten_says_what() {
 
 #[test]
 fn a_log_is_verified_by_a_key_and_checkpoints_from_elsewhere() {
-    let mut scene = Scene::new();
+    let scene = Scene::new();
     let key = scene.lab.run(&["runs", "log-key"]).stdout;
     let key = key.trim();
     let (older, newer) = (scene.beside("older-1"), scene.beside("older-3"));
@@ -341,7 +341,14 @@ fn a_log_is_verified_by_a_key_and_checkpoints_from_elsewhere() {
     for options in [["--key", "nonsense"], ["--kept-since", "soon"]] {
         assert_eq!(scene.verify(&options).code, 2, "{options:?}");
     }
-    // Runs go on without the key, and the log says so.
+}
+
+#[test]
+fn a_missing_key_stops_no_run_unless_the_settings_say_so() {
+    let mut scene = Scene::new();
+    let key = scene.lab.run(&["runs", "log-key"]).stdout;
+    let key = key.trim();
+    fs::remove_file(scene.data().join("record.key")).unwrap();
     scene.finish_run();
     let report = scene.verify(&["--key", key]).json();
     assert_eq!(
@@ -421,6 +428,11 @@ fn the_key_and_the_anchor_are_seen_by_no_tool_and_checkpoints_are_anchored() {
     fs::write(&anchor, damaged).unwrap();
     let report = lab.run(&["runs", "verify", "--log", "--json"]).json();
     assert_eq!(report["ok"], false, "{report:#}");
+}
+
+#[test]
+fn settings_of_the_log_that_cannot_hold_are_told() {
+    let lab = Lab::new();
     for (setting, part) in [
         ("record.key=\"relative\"", "not an absolute path"),
         ("record.anchor=\"relative\"", "not an absolute path"),

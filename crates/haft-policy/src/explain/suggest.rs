@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use crate::Policy;
 use crate::address::check_host;
+use crate::address::port_of;
 use crate::commands::risk::sets_variables;
 use crate::judge::{VerdictSource, judge_by_profile, own_permission};
 use crate::judged_call::JudgedCall;
 use crate::profile::Profile;
 use crate::rules::RuleText;
-use crate::rules::network_pattern::{place_for, port_of, rule_for, unusual_port, with_bundles};
+use crate::rules::network_pattern::{place_for, rule_for, unusual_port, with_bundles};
 use crate::rules::request_pattern::target::RequestTarget;
 use crate::rules::rule::expose_rule;
 use crate::rules::sign_pattern;

@@ -66,7 +66,7 @@ impl Guard for RuleOfTwo {
         // The effect by itself has to add something: a write beside a connection is not the reason.
         let alone = [permission.clone()];
         let alone = JudgedCall::new(call.spec, call.arguments, &alone, call.run);
-        let adds = alone.properties(self.commands_reach_out);
+        let adds = RuleOfTwoState::of(&alone, self.commands_reach_out).adds;
         if adds.is_none() {
             return Ok(MinimumVerdict::NONE);
         }

@@ -1,8 +1,8 @@
 //! The guard against exfiltration: sending data out needs approval once a run has read untrusted content.
 
+use crate::destination::of_effect;
 use crate::guards::{Guard, MinimumVerdict};
 use crate::judged_call::JudgedCall;
-use crate::untrusted::destination::of_effect;
 use haft_types::permission::{Effect, Permission, Verdict};
 
 /// Asks for approval of, or denies, calls that could carry data out of the workspace and the jail after the run has read untrusted content,

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use crate::address::port_of;
 use crate::address::{check_host, socket_path};
 use crate::commands::parts::{CommandLine, CommandPart};
 use crate::network_bundle::{BUNDLES, NetworkBundle};
@@ -253,24 +254,6 @@ impl NetworkPattern {
     fn names(&self, host: &str) -> bool {
         let mut hosts = self.hosts.iter();
         hosts.any(|pattern| pattern.matches_canonical(host))
-    }
-}
-
-/// Returns the port of `host:port` or of a URL.
-pub(crate) fn port_of(address: &str) -> Option<u16> {
-    let (scheme, rest) = match address.split_once("://") {
-        Some((scheme, rest)) => (scheme, rest),
-        None => ("", address),
-    };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-    let after = authority
-        .rsplit_once(']')
-        .map_or(authority, |(_, after)| after);
-    match (after.rsplit_once(':'), scheme) {
-        (Some((_, port)), _) => port.parse().ok(),
-        (None, "https") => Some(443),
-        (None, "http") => Some(80),
-        (None, _) => None,
     }
 }
 

@@ -4,12 +4,13 @@ use std::cell::OnceCell;
 
 use haft_shell::alters_shell;
 
+use crate::address::port_of;
 use crate::commands::folders::{RunFolders, changes_folder, may_change_folder};
 use crate::commands::remembered::parse_line;
 use crate::commands::risk::sets_variables;
 use crate::judged_call::JudgedCall;
 use crate::places::PolicyContext;
-use crate::rules::network_pattern::{ConnectionView, NetworkPattern, port_of, unusual_port};
+use crate::rules::network_pattern::{ConnectionView, NetworkPattern, unusual_port};
 use crate::rules::pattern::canonical_host;
 use crate::rules::request_pattern::RequestView;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier, parameters};

@@ -31,7 +31,7 @@ pub(super) fn is_same_party(origin: &str, recipient: &str) -> bool {
 
 /// Returns the registry whose hosts nobody else can read: what is sent there reaches no stranger. Anyone may publish on GitHub's hosts, and
 /// the proxy of Go asks hosts that modules name.
-pub(super) fn registry_of(recipient: &str) -> Option<&'static NetworkBundle> {
+pub(crate) fn registry_of(recipient: &str) -> Option<&'static NetworkBundle> {
     let host = recipient.strip_prefix("host ")?;
     NetworkBundle::of_host(host).filter(|bundle| !matches!(bundle.name, "github" | "go"))
 }
@@ -47,7 +47,7 @@ fn party(host: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::{is_same_party, of_host};
-    use crate::rules::network_pattern::port_of;
+    use crate::address::port_of;
 
     #[test]
     fn parties_are_told_apart_by_host_and_port() {

@@ -42,6 +42,7 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         created: clock::now(),
         expires: clock::now() + MINUTE,
         waits_until: None,
+        rule_of_two: None,
     }
 }
 

@@ -8,13 +8,13 @@ use crate::executor::ExecutorParts;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::judge::ClearedCall;
 use crate::permission::{Effect, Permission};
-use crate::provenance::Provenance;
+use crate::provenance::MarkStore;
 use crate::session::Session;
 use crate::untrusted::{UntrustedSource, WORKSPACE};
 
 /// What a call that is about to run has to do with the origins of files.
 pub(super) struct FileOrigins {
-    provenance: Arc<dyn Provenance>,
+    provenance: Arc<dyn MarkStore>,
     written: Arc<Vec<Permission>>,
     /// Whether nobody saw what it writes.
     unseen: bool,

@@ -12,7 +12,7 @@ use crate::call::{Principal, RunId};
 use crate::input::CallInput;
 use crate::policy::RunProperties;
 use crate::progress::{Pace, ProgressSink};
-use crate::provenance::Provenance;
+use crate::provenance::MarkStore;
 use crate::session::budget::CallBudget;
 use crate::session::denial::Denial;
 use crate::session::queue::RequestQueue;
@@ -66,7 +66,7 @@ impl SessionBuilder {
     /// Sets where the untrusted content that the run reads is noted beyond the run, and what is noted there already.
     pub fn with_provenance(
         mut self,
-        provenance: Arc<dyn Provenance>,
+        provenance: Arc<dyn MarkStore>,
         known: Vec<UntrustedSource>,
     ) -> Self {
         self.run.origins.provenance = Some(provenance);

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use crate::approval::Grant;
 use crate::budget::{EffectCounts, RunEffectCounts};
 use crate::policy::{RunHistory, RunProperties};
-use crate::provenance::Provenance;
+use crate::provenance::MarkStore;
 use crate::session::{RunGroup, Session};
 use crate::untrusted::{SeenLinks, UntrustedSource, UntrustedSources};
 
@@ -21,7 +21,7 @@ pub(super) struct ContentOrigins {
     /// Which of the Rule of Two the run holds, besides the sources.
     pub(super) properties: Mutex<RunProperties>,
     /// Where untrusted content is noted beyond the run.
-    pub(super) provenance: Option<Arc<dyn Provenance>>,
+    pub(super) provenance: Option<Arc<dyn MarkStore>>,
 }
 
 impl Session {
@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// Returns where untrusted content is noted beyond the run.
-    pub(crate) fn provenance(&self) -> Option<&Arc<dyn Provenance>> {
+    pub(crate) fn provenance(&self) -> Option<&Arc<dyn MarkStore>> {
         self.parts.run.origins.provenance.as_ref()
     }
 

@@ -189,7 +189,7 @@ fn a_log_that_is_not_what_was_signed_is_not_extended() {
             fs::remove_dir_all(scene.place.folder()).unwrap();
         }),
         ("without its key", "is missing", |scene| {
-            fs::remove_file(scene.key()).unwrap()
+            fs::remove_file(scene.key()).unwrap();
         }),
         ("with a link as its leaves", "leaves", |scene| {
             let real = scene.place.folder().join("real");

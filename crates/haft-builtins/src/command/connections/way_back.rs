@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use haft::policy::CommandLine;
-use haft::untrusted::{UntrustedSource, only_fetches};
+use haft::policy::only_fetches;
+use haft::untrusted::UntrustedSource;
 use parking_lot::Mutex;
 
 use super::MAX_PLACES;

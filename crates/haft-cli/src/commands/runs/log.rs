@@ -6,7 +6,8 @@ use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::record_log::VerifierKey;
-use haft_app::record_log::verify::{LogChecks, LogFinding, LogReport, log_key, verify_log};
+use haft_app::record_log::verify::{LogChecks, LogFinding, LogReport};
+use haft_app::view::run_log;
 use serde_json::json;
 
 use crate::args::VerifyRuns;
@@ -21,9 +22,13 @@ pub(super) async fn verify(at: &Invocation, app: &App, which: &VerifyRuns) -> Ex
     let checks = LogChecks {
         checkpoints: which.checkpoints.clone(),
         key: key.map_err(|e| Problem::usage(e.to_string()))?,
-        kept_since: which.kept_since.clone(),
+        kept_since: which
+            .kept_since
+            .as_deref()
+            .map(run_log::kept_since)
+            .transpose()?,
     };
-    let report = verify_log(app, checks).await?;
+    let report = run_log::verify(app, checks).await?;
     if at.screen.json {
         at.screen.document(&report)?;
     } else {
@@ -34,7 +39,7 @@ pub(super) async fn verify(at: &Invocation, app: &App, which: &VerifyRuns) -> Ex
 
 /// Prints the verifier key.
 pub(super) async fn key(at: &Invocation, app: &App) -> ExitResult {
-    let key = log_key(app).await?.to_string();
+    let key = run_log::key(app).await?.to_string();
     if at.screen.json {
         at.screen.document(&json!({"key": key}))?;
     } else {
@@ -66,13 +71,16 @@ fn render(report: &LogReport) -> String {
         let _ = writeln!(out, "{head} {none}");
         return out;
     };
+    let leaves = match report.size {
+        1 => "1 leaf".to_owned(),
+        size => format!("{size} leaves"),
+    };
     let fitting = report.checkpoints.iter().filter(|one| one.ok).count();
     let _ = writeln!(
         out,
-        "{head} {}: the records of {} of {} are those in the log; {fitting} of {} fit it",
+        "{head} {}: {} with the records that the log holds, {leaves}; {fitting} of {} fit it",
         visible::line(origin),
-        report.runs,
-        count(report.size, "run"),
+        count(report.runs, "run"),
         counted(report.checkpoints.len(), "checkpoint"),
     );
     for (number, what) in [

@@ -1,7 +1,9 @@
 //! Where an effect of a call could send data.
 
+mod way_back;
+
+use crate::destination::way_back::is_free;
 use crate::judged_call::JudgedCall;
-use crate::untrusted::way_back::is_free;
 use crate::untrusted::{COMMAND, recipient};
 use haft_types::permission::{Effect, PathClaim, Permission};
 use haft_types::spec::Risk;

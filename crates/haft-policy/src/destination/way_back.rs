@@ -3,13 +3,10 @@
 use serde_json::Value;
 
 use crate::judged_call::JudgedCall;
-use crate::untrusted::{SERVER_EFFECT, origin};
+use crate::untrusted::{RETURNS, SERVER_EFFECT, origin};
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::{ToolClass, ToolSpec};
 
-/// The argument by which haft's own tool for the connections of commands says that a connection may return: see
-/// [`only_fetches`](crate::untrusted::only_fetches).
-pub const RETURNS: &str = "returns";
 /// First words of the names of tools that look something up.
 const READING: [&str; 10] = [
     "describe", "fetch", "find", "get", "list", "lookup", "read", "search", "show", "view",
