@@ -15,6 +15,7 @@ mod properties;
 mod proposals;
 mod readers;
 mod removal;
+mod repositories;
 mod requests;
 mod restriction;
 mod rules;

@@ -2,6 +2,7 @@
 
 pub(super) mod judge;
 mod own_updates;
+mod pending_target;
 mod request;
 mod socket;
 mod way_back;
@@ -25,6 +26,9 @@ use crate::command::connect::{
     CONNECT, CommandCall, ConnectData, ConnectInput, ConnectionTarget, LoginInput,
     MAX_COMMAND_LINE, OpenCommands, OtherHost, RequestInput, stated,
 };
+use crate::command::connections::pending_target::{
+    ConnectionVerdict, PendingTarget, TargetDecision, VerdictReceiver, refusal,
+};
 use crate::command::connections::way_back::WayBack;
 use crate::command::login_decisions::LoginDecisions;
 use crate::command::sign::SIGN;
@@ -44,52 +48,6 @@ const MAX_TRIES: usize = 4;
 const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// The ports that hosts of a registry serve.
 const REGISTRY_PORTS: [u16; 2] = [80, 443];
-
-type ConnectionVerdict = Result<ConnectionAccess, ConnectionRefusal>;
-/// An answer that may not have arrived yet.
-type VerdictReceiver = watch::Receiver<Option<ConnectionVerdict>>;
-
-/// A place that one or more connections wait for.
-#[derive(Debug)]
-struct PendingTarget {
-    place: ConnectionTarget,
-    /// The login that is to be used there, about which the same request asks.
-    login: Option<LoginInput>,
-    tell: watch::Sender<Option<ConnectionVerdict>>,
-}
-
-impl PendingTarget {
-    fn new(place: ConnectionTarget) -> (Self, VerdictReceiver) {
-        let (tell, hear) = watch::channel(None);
-        let login = None;
-        (Self { place, login, tell }, hear)
-    }
-
-    fn answer(&self, answer: ConnectionVerdict) {
-        self.tell.send_replace(Some(answer));
-    }
-
-    fn refuse(&self, why: impl Into<String>, operator: Option<String>) {
-        self.answer(Err(refusal(&self.place, why.into(), operator)));
-    }
-}
-
-/// A place that was asked about.
-#[derive(Debug)]
-struct TargetDecision {
-    hear: VerdictReceiver,
-    /// Whether a guard asked because of what the run had read.
-    asked_each_time: bool,
-}
-
-impl TargetDecision {
-    /// Whether its answer holds for a connection about which such a guard asks now or not: what was agreed to before the run read
-    /// untrusted content is no answer afterwards.
-    fn holds(&self, asks_each_time: bool) -> bool {
-        let agreed = matches!(&*self.hear.borrow(), Some(Ok(_)));
-        !agreed || !asks_each_time || self.asked_each_time
-    }
-}
 
 /// Decides about the connections of one command. Each place is decided once, however many connections there are, and again when the run
 /// has read untrusted content since.
@@ -569,14 +527,6 @@ impl Connections {
         }
         let why = "the command ended before it was decided";
         Err(refusal(&place, why.into(), None))
-    }
-}
-
-fn refusal(place: &ConnectionTarget, why: String, operator: Option<String>) -> ConnectionRefusal {
-    ConnectionRefusal::Judged {
-        place: place.describe_use(),
-        why,
-        operator,
     }
 }
 

@@ -68,26 +68,30 @@ fn session(lab: &Lab, client: &str, calls: &[(&str, Value)]) -> Vec<(bool, Strin
     said
 }
 
+const READ: &str = "tracker.read";
+const COMMENT: &str = "tracker.comment";
+
 fn read() -> (&'static str, Value) {
-    ("tracker.read", json!({"text": "12"}))
+    (READ, json!({"text": "12"}))
 }
 
 fn comment() -> (&'static str, Value) {
-    ("tracker.comment", json!({"text": "secret"}))
+    (COMMENT, json!({"text": "secret"}))
 }
 
-fn one(lab: &Lab, client: &str, call: (&str, Value)) -> (bool, String) {
-    session(lab, client, &[call]).remove(0)
+/// Calls one tool in a session of its own.
+fn one(lab: &Lab, client: &str, tool: &str) -> (bool, String) {
+    session(lab, client, &[(tool, json!({"text": "secret"}))]).remove(0)
 }
 
 #[test]
 fn mark_when_the_client_comes_back_counts_until_the_operator_clears_it() {
     let lab = lab("");
-    assert!(one(&lab, "agent", read()).0);
-    let (ran, said) = one(&lab, "agent", comment());
+    assert!(one(&lab, "agent", READ).0);
+    let (ran, said) = one(&lab, "agent", COMMENT);
     assert!(!ran && said.contains("guard untrusted-content"), "{said}");
-    assert!(one(&lab, "agent", read()).0, "a look-up may return");
-    assert!(one(&lab, "other", comment()).0, "another client");
+    assert!(one(&lab, "agent", READ).0, "a look-up may return");
+    assert!(one(&lab, "other", COMMENT).0, "another client");
     let listed = lab
         .run(&["runs", "marks", "--client", "agent", "--json"])
         .json();
@@ -97,14 +101,14 @@ fn mark_when_the_client_comes_back_counts_until_the_operator_clears_it() {
         "server tracker: tracker.read"
     );
     lab.run(&["runs", "marks", "--clear", "--client", "agent"]);
-    assert!(one(&lab, "agent", comment()).0, "cleared");
+    assert!(one(&lab, "agent", COMMENT).0, "cleared");
 }
 
 #[test]
 fn mark_when_settings_keep_none_ends_with_its_run() {
     let lab = lab("policy.keep_marks_s = 0");
-    assert!(one(&lab, "agent", read()).0);
-    assert!(one(&lab, "agent", comment()).0);
+    assert!(one(&lab, "agent", READ).0);
+    assert!(one(&lab, "agent", COMMENT).0);
     let both = session(&lab, "agent", &[read(), comment()]);
     assert!(both[0].0 && !both[1].0, "{both:?}");
 }
@@ -131,11 +135,8 @@ fn file_when_a_marked_run_wrote_it_marks_the_run_that_reads_it() {
 fn instructions_to_agents_when_a_trusted_run_writes_them_are_asked_about() {
     let lab = lab("");
     for path in ["AGENTS.md", "sub/claude.md"] {
-        let (ran, said) = one(
-            &lab,
-            "agent",
-            ("write_file", json!({"path": path, "content": "x"})),
-        );
+        let write = ("write_file", json!({"path": path, "content": "x"}));
+        let (ran, said) = session(&lab, "agent", &[write]).remove(0);
         assert!(
             !ran && said.contains("guard agent-instructions"),
             "{path}: {said}"
