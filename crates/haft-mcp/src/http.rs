@@ -43,7 +43,7 @@ pub use reply_body::McpBody;
 
 use callers::StatelessRuns;
 use exchange::{HttpResponder, ResponseOptions};
-use pace::Pace;
+use pace::RequestPace;
 use session::SessionLease;
 use sessions::ClientSessions;
 
@@ -69,7 +69,7 @@ pub(crate) struct HttpState {
     reads: ConcurrencyLimit,
     /// Open streams of changes.
     streams: ConcurrencyLimit,
-    pace: Pace,
+    pace: RequestPace,
 }
 
 /// A POST that has been read: the message's bytes and its headers.
@@ -109,7 +109,7 @@ impl McpService {
             calls: ConcurrencyLimit::new(&shares(limits.calls)),
             reads: ConcurrencyLimit::new(&shares(limits.reads)),
             streams: ConcurrencyLimit::new(&shares(limits.streams)),
-            pace: Pace::new(threads()),
+            pace: RequestPace::new(threads()),
             access,
             core,
         }))

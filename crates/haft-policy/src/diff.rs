@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::Policy;
 use crate::commands::phrase::clip;
 use crate::rules::rule::{Rule, RuleList};
-use comparison::Comparison;
+use comparison::PolicyComparison;
 use haft_types::permission::Verdict;
 
 /// How a rule's effects are judged differently.
@@ -160,8 +160,8 @@ impl Policy {
     /// Returns what the rules of another policy judge differently from this one's, the looser first. Profile, guards and other settings
     /// are not compared: of two policies that differ in rules alone, each verdict of the new one that is looser has a cause here.
     pub fn rule_differences(&self, new: &Self) -> Vec<RuleDifference> {
-        let mut found = Comparison::new(self, new).looser();
-        let stricter = Comparison::new(new, self).looser().into_iter();
+        let mut found = PolicyComparison::new(self, new).looser();
+        let stricter = PolicyComparison::new(new, self).looser().into_iter();
         found.extend(stricter.filter_map(reversed));
         found.sort_by_key(|one| one.change);
         found
@@ -169,7 +169,7 @@ impl Policy {
 
     /// Returns what the rules of another policy let through that this one's do not.
     pub fn looser_rules(&self, new: &Self) -> Vec<RuleDifference> {
-        let mut found = Comparison::new(self, new).looser();
+        let mut found = PolicyComparison::new(self, new).looser();
         found.sort_by_key(|one| one.change);
         found
     }

@@ -558,8 +558,13 @@ async fn stages(
     }
     let session = resumed.as_ref().unwrap_or(session);
     let mut strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
-    let files = FileOrigins::before(parts, session, &cleared, &mut strangers)?;
+    // A file that the run wrote holds the model's own words: its addresses are none that strangers gave.
     let links = shown_links::LinkReader::of(session, &cleared, &strangers);
+    let mut of_files = Vec::new();
+    let files = FileOrigins::before(parts, session, &cleared, &strangers, &mut of_files)?;
+    // What a command writes while it runs has the labels of what it read.
+    session.note_untrusted(of_files.clone());
+    strangers.extend(of_files);
     open.record.untrusted(&strangers);
     open.record.properties = cleared.properties(parts, session);
     session.note_properties(open.record.properties);

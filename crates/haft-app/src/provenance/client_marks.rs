@@ -34,7 +34,7 @@ const MAX_FILES: usize = 10_000;
 pub struct MarkOwner {
     /// The principal, as `tenant/subject`.
     pub principal: String,
-    /// The client's name for itself.
+    /// The client's name for itself, without its version.
     pub client: Option<String>,
     /// The workspace.
     pub workspace: String,

@@ -21,7 +21,7 @@ impl Runs {
         let outlives = entry.starts_with("mcp ") || entry == "http api";
         let owner = || MarkOwner {
             principal: format!("{}/{}", principal.tenant, principal.subject),
-            client: client.cloned(),
+            client: client.map(|client| without_version(client).to_owned()),
             workspace: terms.workspace.clone(),
         };
         let keeps = outlives && !terms.keep_marks.is_zero();
@@ -90,4 +90,9 @@ impl Runs {
         }
         builder
     }
+}
+
+/// Returns a client's name without its version: an update of the client does not end a conversation.
+fn without_version(client: &str) -> &str {
+    client.rsplit_once(' ').map_or(client, |(name, _)| name)
 }

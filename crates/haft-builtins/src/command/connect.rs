@@ -38,6 +38,8 @@ pub(crate) struct CommandCall<'a> {
     /// The line with the call's variables and folder: what the user approves.
     pub(crate) whole: &'a str,
     pub(crate) program: &'a str,
+    /// Whether the call sets variables, which can make any program do something else.
+    pub(crate) sets_variables: bool,
 }
 
 /// Returns the command for a request: a long one is truncated and gets the digest of the whole, so that its approval does not

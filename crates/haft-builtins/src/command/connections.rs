@@ -129,7 +129,7 @@ impl Connections {
             call: context.clone(),
             open: open.clone(),
             request,
-            way_back: WayBack::new(CommandLine::new(call.line)),
+            way_back: WayBack::new(CommandLine::new(call.line), call.sets_variables),
             clock: ThinkClock::default(),
             decided: Mutex::default(),
             allowed: Mutex::default(),

@@ -344,6 +344,7 @@ impl Commands {
             line: &line,
             whole: &whole,
             program: &program,
+            sets_variables: !input.env.is_empty(),
         };
         let mut connected = self
             .network

@@ -12,14 +12,31 @@ use crate::proxy::strip_trailing_dot;
 use crate::proxy::upgrade::{PassedUpgrades, UpgradeSlot};
 use crate::web::target::WebUrl;
 
-/// Headers by which some servers take another method, or another path, than the request's own.
-const OVERRIDES: [HeaderName; 5] = [
-    HeaderName::from_static("x-http-method"),
-    HeaderName::from_static("x-http-method-override"),
-    HeaderName::from_static("x-method-override"),
-    HeaderName::from_static("x-original-url"),
-    HeaderName::from_static("x-rewrite-url"),
+/// Headers by which some servers, or what stands before them, take another method, path or host than the request's own.
+const OVERRIDES: [&str; 20] = [
+    "forwarded",
+    "x-envoy-original-path",
+    "x-forwarded-host",
+    "x-forwarded-method",
+    "x-forwarded-path",
+    "x-forwarded-prefix",
+    "x-forwarded-uri",
+    "x-host",
+    "x-http-method",
+    "x-http-method-override",
+    "x-http-path-override",
+    "x-method",
+    "x-method-override",
+    "x-original-host",
+    "x-original-method",
+    "x-original-uri",
+    "x-original-url",
+    "x-proxy-url",
+    "x-request-method",
+    "x-request-uri",
 ];
+/// The same for names that begin like this.
+const REWRITES: &str = "x-rewrite-";
 /// The methods that change nothing (RFC 9110 §9.2.1).
 const SAFE: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
 
@@ -35,6 +52,12 @@ pub(crate) struct RequestLine {
     pub(crate) body: Option<u64>,
 }
 
+/// Whether a header makes some servers take a request for another one. CGI and what follows it read `_` like `-`.
+fn overrides(name: &HeaderName) -> bool {
+    let name = name.as_str().replace('_', "-");
+    name.starts_with(REWRITES) || OVERRIDES.contains(&&*name)
+}
+
 impl RequestLine {
     /// Parses a request that is judged because of this rule, and puts its path in the normal form: what is judged is what is sent.
     pub(super) fn of(
@@ -47,8 +70,7 @@ impl RequestLine {
             why,
             rule: rule.to_owned(),
         };
-        let headers = request.headers();
-        if let Some(name) = OVERRIDES.iter().find(|name| headers.contains_key(*name)) {
+        if let Some(name) = request.headers().keys().find(|name| overrides(name)) {
             return Err(refuse(format!(
                 "the header {name} makes some servers take it for another request"
             )));

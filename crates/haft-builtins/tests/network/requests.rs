@@ -72,6 +72,18 @@ async fn rules_decide_about_each_request(sandbox: &Sandbox) {
         (REPOS, &[], "https://HOST/repos/%2e%2e/users", "403"),
         (REPOS, &[], "https://HOST/repos/..%2fusers", "403"),
         (REPOS, &[], "'https://HOST/repos/..;/users'", "403"),
+        (
+            REPOS,
+            &[],
+            "https://HOST/repos/a%252fb%252fc%2f..%2f..%2fusers https://HOST/repos/a%2fb",
+            "403 200",
+        ),
+        (
+            ALL,
+            &["Network(*: * /admin/**)"],
+            "https://HOST/admin%2f%252e%252e%2f..%2fx https://HOST/a%252fb",
+            "403 200",
+        ),
         (REPOS, &[], "https://HOST/repos/a/../b", "200"),
         (REPOS, &[], "https://HOST/repos/%zz", "403"),
         (
@@ -108,6 +120,18 @@ async fn rules_decide_about_each_request(sandbox: &Sandbox) {
             REPOS,
             &[],
             "-H 'X-Original-URL: /users' https://HOST/repos/a",
+            "403",
+        ),
+        (
+            REPOS,
+            &[],
+            "-H 'X_HTTP-Method_Override: DELETE' https://HOST/repos/a",
+            "403",
+        ),
+        (
+            REPOS,
+            &[],
+            "-H 'Forwarded: host=other.example.com' https://HOST/repos/a",
             "403",
         ),
         (
@@ -174,6 +198,16 @@ async fn rules_decide_about_each_request(sandbox: &Sandbox) {
             "{line}: {out}"
         );
     }
+    // A server that reads no body would take it for the next request on the connection.
+    let bodies = scene(sandbox, &town, rules(REPOS, &[]));
+    let seen = bodies
+        .line(&format!(
+            "{CURL} -X GET -d x https://{HOST}/repos/a https://{HOST}/repos/b; {CURL} https://{HOST}/repos/c"
+        ))
+        .await;
+    let out = stdout(&seen);
+    assert_eq!(out.matches("connection: close").count(), 2, "{out}");
+    assert_eq!(out.matches("[200]").count(), 3, "{out}");
     // What was judged is what is sent, and the refusal says which request, and because of what.
     let judged = scene(sandbox, &town, rules(REPOS, &[]));
     let seen = judged

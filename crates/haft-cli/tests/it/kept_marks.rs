@@ -1,6 +1,7 @@
 //! What a client's run has read counts for its next runs, and stays with the files that it wrote, with real processes.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 
 use serde_json::{Value, json};
 
@@ -42,29 +43,33 @@ fn lab(more: &str) -> Lab {
     lab
 }
 
-/// Makes calls in one session of a client of this name, and returns for each whether it ran, with what was said.
+/// Makes calls in turn in one session of a client of this name, and returns for each whether it ran, with what was said.
 fn session(lab: &Lab, client: &str, calls: &[(&str, Value)]) -> Vec<(bool, String)> {
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": client, "version": "1"},
     }});
-    let mut input = format!(
-        "{hello}\n{}\n",
-        json!({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    );
-    let mut said = Vec::new();
-    for (name, arguments) in calls {
-        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
-        input.push_str(&format!("{call}\n"));
-    }
-    let ran = lab.run_with(&["serve", "--stdio"], &input);
-    for line in ran.stdout.lines() {
-        let reply: Value = serde_json::from_str(line).unwrap();
-        if reply["id"] == 1 {
-            let result = &reply["result"];
-            said.push((result["isError"] != true, result.to_string()));
+    let mut serving = lab.command(&["serve", "--stdio"]).spawn().unwrap();
+    let mut input = serving.stdin.take().unwrap();
+    let mut lines = BufReader::new(serving.stdout.take().unwrap()).lines();
+    let mut ask = |request: &Value| {
+        writeln!(input, "{request}").unwrap();
+        loop {
+            let line = lines.next().expect("it still answers").unwrap();
+            let reply: Value = serde_json::from_str(&line).unwrap();
+            if reply["id"] == request["id"] {
+                return reply["result"].clone();
+            }
         }
+    };
+    ask(&hello);
+    let mut said = Vec::new();
+    for (id, (name, arguments)) in (1..).zip(calls) {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name, "arguments": arguments}});
+        let result = ask(&call);
+        said.push((result["isError"] != true, result.to_string()));
     }
-    assert_eq!(said.len(), calls.len(), "{}\n{}", ran.stdout, ran.stderr);
+    drop(input);
+    assert!(serving.wait().unwrap().success());
     said
 }
 
@@ -95,7 +100,7 @@ fn mark_when_the_client_comes_back_counts_until_the_operator_clears_it() {
     let listed = lab
         .run(&["runs", "marks", "--client", "agent", "--json"])
         .json();
-    assert_eq!(listed["marks"][0]["client"], "agent 1", "{listed}");
+    assert_eq!(listed["marks"][0]["client"], "agent", "{listed}");
     assert_eq!(
         listed["marks"][0]["sources"][0],
         "server tracker: tracker.read"

@@ -1,4 +1,4 @@
-//! `Pace`: how many requests of one principal are begun at a time while others' wait to be worked on, too.
+//! `RequestPace`: how many requests of one principal are begun at a time while others' wait to be worked on, too.
 //!
 //! Shares bound what a principal makes the server hold. They do not bound the work: with hundreds of requests begun at once, every other
 //! request waits for a step of each of them, in the runtime's queue, in the threads that read files, in the queue of records. So a
@@ -20,7 +20,7 @@ const AT_WORK: Duration = Duration::from_millis(5);
 
 /// The requests in progress, by principal. Clones count together.
 #[derive(Debug, Clone)]
-pub(crate) struct Pace {
+pub(crate) struct RequestPace {
     /// How many requests of one principal may be at work.
     each: usize,
     principals: Arc<Mutex<HashMap<ShareKey, Requests>>>,
@@ -37,13 +37,13 @@ struct Requests {
 
 /// A request in progress.
 struct InProgress<'a> {
-    pace: &'a Pace,
+    pace: &'a RequestPace,
     who: &'a ShareKey,
     /// The principal's places, unless nobody else asks for anything.
     places: Option<Arc<Semaphore>>,
 }
 
-impl Pace {
+impl RequestPace {
     /// Creates the pace for a service that this many threads work for.
     pub(crate) fn new(threads: usize) -> Self {
         Self {
@@ -109,7 +109,7 @@ mod tests {
     use haft::call::Principal;
     use tokio::sync::Notify;
 
-    use super::Pace;
+    use super::RequestPace;
 
     /// Requests that count themselves while they are at work, until they are let go.
     #[derive(Default)]
@@ -134,7 +134,7 @@ mod tests {
     }
 
     /// Begins this many requests of a principal; returns them, and how many are at work before any time has passed.
-    async fn begin(pace: &Pace, who: &ShareKey, requests: usize) -> (Arc<Work>, usize) {
+    async fn begin(pace: &RequestPace, who: &ShareKey, requests: usize) -> (Arc<Work>, usize) {
         let work = Arc::<Work>::default();
         for _ in 0..requests {
             let (pace, who, work) = (pace.clone(), who.clone(), Arc::clone(&work));
@@ -149,7 +149,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_of_one_principal_beside_another_begin_a_few_at_a_time() {
-        let pace = Pace::new(1);
+        let pace = RequestPace::new(1);
         let (ann, begun) = begin(&pace, &client("ann"), 1).await;
         assert_eq!(begun, 1);
         let (eve, begun) = begin(&pace, &client("eve"), 50).await;
@@ -168,7 +168,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_of_a_principal_alone_and_of_the_operator_begin_at_once() {
-        let pace = Pace::new(1);
+        let pace = RequestPace::new(1);
         let (_eve, begun) = begin(&pace, &client("eve"), 50).await;
         assert_eq!(begun, 50);
         let (_operator, begun) = begin(&pace, &CallerClass::Operator.into(), 50).await;
@@ -177,7 +177,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_principal_whose_requests_are_dropped_or_done_is_forgotten() {
-        let pace = Pace::new(1);
+        let pace = RequestPace::new(1);
         let (_ann, _) = begin(&pace, &client("ann"), 1).await;
         let eve = client("eve");
         for _ in 0..5 {

@@ -56,7 +56,7 @@ pub(super) type StateId = u32;
 
 /// One state.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct AutomatonState {
     /// States that are reached without a character.
     pub(super) skips: Vec<StateId>,
     /// States that are reached by one.
@@ -69,17 +69,17 @@ pub(super) struct State {
     reached: OnceCell<Box<[StateId]>>,
 }
 
-/// The texts that patterns match. State 0 is the start.
+/// The texts that patterns match. AutomatonState 0 is the start.
 #[derive(Debug)]
 pub(super) struct Automaton {
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<AutomatonState>,
 }
 
 impl Automaton {
     /// Creates an automaton that accepts nothing.
     pub(super) fn new() -> Self {
         Self {
-            states: vec![State::default()],
+            states: vec![AutomatonState::default()],
         }
     }
 
@@ -99,7 +99,7 @@ impl Automaton {
 
     /// Adds a state that nothing leads to.
     pub(super) fn add(&mut self) -> StateId {
-        self.states.push(State::default());
+        self.states.push(AutomatonState::default());
         StateId::try_from(self.states.len() - 1).unwrap_or(StateId::MAX)
     }
 
@@ -127,7 +127,7 @@ impl Automaton {
         self.states[state as usize].reached.get_or_init(reach)
     }
 
-    fn at(&mut self, state: StateId) -> &mut State {
+    fn at(&mut self, state: StateId) -> &mut AutomatonState {
         &mut self.states[state as usize]
     }
 

@@ -1,4 +1,4 @@
-//! `Cell`: a kind of effect, the tools and the values that a rule covers; a rule is a few of them.
+//! `RuleCell`: a kind of effect, the tools and the values that a rule covers; a rule is a few of them.
 //!
 //! This file says for each rule what `rules/subject.rs` decides for one effect, so that both must change together: the property tests in
 //! `diff/tests.rs` judge random calls under random rules by the one, and compare the rules by the other.
@@ -15,7 +15,7 @@ use haft_types::spec::ToolClass;
 
 /// What rules can match about an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum EffectKind {
     /// The call itself.
     Call,
     /// The same, of critical risk: no rule for a class allows it.
@@ -60,7 +60,7 @@ pub(super) enum Kind {
     CriticalSecretWrite,
 }
 
-impl Kind {
+impl EffectKind {
     /// The effects of calls, which every rule for a tool covers.
     const OF_CALLS: [Self; 11] = [
         Self::Call,
@@ -150,7 +150,7 @@ pub(super) fn class_at(position: u8) -> Option<ToolClass> {
 
 /// The tools of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Tools<'r> {
+pub(super) enum CellTools<'r> {
     Any,
     Selected(&'r Selector),
     One(&'r str),
@@ -175,10 +175,10 @@ pub(super) enum Value<'r> {
 
 /// A kind of effect, and the tools and values that a rule covers.
 #[derive(Debug, Clone)]
-pub(super) struct Cell<'r> {
-    pub(super) kind: Kind,
+pub(super) struct RuleCell<'r> {
+    pub(super) kind: EffectKind,
     pub(super) classes: ClassMask,
-    pub(super) tools: Tools<'r>,
+    pub(super) tools: CellTools<'r>,
     pub(super) value: Value<'r>,
     /// Whether the rule covers only some of what the cell says: some requests to a host, or calls of which other arguments must fit, too.
     /// What others say of such a cell holds for the rule; what the cell says of others does not.
@@ -186,7 +186,11 @@ pub(super) struct Cell<'r> {
 }
 
 /// Returns what a rule covers. `names_secrets` says whether it opens the secrets that its pattern matches.
-pub(super) fn of<'r>(rule: &'r Rule, places: &PolicyContext, names_secrets: bool) -> Vec<Cell<'r>> {
+pub(super) fn of<'r>(
+    rule: &'r Rule,
+    places: &PolicyContext,
+    names_secrets: bool,
+) -> Vec<RuleCell<'r>> {
     let mut cells = CellList {
         rule,
         classes: match &rule.selector {
@@ -211,19 +215,19 @@ pub(super) fn of<'r>(rule: &'r Rule, places: &PolicyContext, names_secrets: bool
 }
 
 /// Limits cells to the calls that a saved rule covers: `Subject::is_kept_by`.
-fn kept_only<'r>(cells: Vec<Cell<'r>>, rule: &'r Rule, tool: &'r str) -> Vec<Cell<'r>> {
+fn kept_only<'r>(cells: Vec<RuleCell<'r>>, rule: &'r Rule, tool: &'r str) -> Vec<RuleCell<'r>> {
     let bare = rule.specifier == Specifier::All;
-    let covers = |kind: Kind| match kind {
-        Kind::Remove | Kind::CriticalRemove => false,
-        Kind::Call | Kind::CriticalCall | Kind::Other => true,
+    let covers = |kind: EffectKind| match kind {
+        EffectKind::Remove | EffectKind::CriticalRemove => false,
+        EffectKind::Call | EffectKind::CriticalCall | EffectKind::Other => true,
         _ => !bare,
     };
     let selected = matches!(rule.selector, Selector::Class(_)) || rule.selector.names(tool);
     let kept = cells
         .into_iter()
         .filter(|cell| selected && covers(cell.kind));
-    kept.map(|cell| Cell {
-        tools: Tools::One(tool),
+    kept.map(|cell| RuleCell {
+        tools: CellTools::One(tool),
         ..cell
     })
     .collect()
@@ -232,14 +236,14 @@ fn kept_only<'r>(cells: Vec<Cell<'r>>, rule: &'r Rule, tool: &'r str) -> Vec<Cel
 struct CellList<'r> {
     rule: &'r Rule,
     classes: ClassMask,
-    cells: Vec<Cell<'r>>,
+    cells: Vec<RuleCell<'r>>,
 }
 
 impl<'r> CellList<'r> {
-    fn add(&mut self, kinds: &[Kind], classes: ClassMask, value: Value<'r>) {
+    fn add(&mut self, kinds: &[EffectKind], classes: ClassMask, value: Value<'r>) {
         let tools = match &self.rule.selector {
-            Selector::Class(_) | Selector::Any => Tools::Any,
-            selector => Tools::Selected(selector),
+            Selector::Class(_) | Selector::Any => CellTools::Any,
+            selector => CellTools::Selected(selector),
         };
         let classes = classes & self.classes;
         if classes == 0 {
@@ -250,7 +254,7 @@ impl<'r> CellList<'r> {
             Specifier::Param(pattern) => pattern.arguments().len() > 1,
             _ => false,
         };
-        self.cells.extend(kinds.iter().map(|kind| Cell {
+        self.cells.extend(kinds.iter().map(|kind| RuleCell {
             kind: *kind,
             classes,
             tools: tools.clone(),
@@ -261,14 +265,17 @@ impl<'r> CellList<'r> {
 
     /// The effects that belong to a class, and the calls of its tools.
     fn all_of(&mut self, class: ToolClass) {
-        self.add(&[Kind::Call], bit(class), Value::All);
-        let (kinds, classes): (&[Kind], _) = match class {
-            ToolClass::Read => (&[Kind::Read], ALL_CLASSES),
-            ToolClass::Edit => (&[Kind::Write, Kind::Remove], ALL_CLASSES),
-            ToolClass::Bash => (&[Kind::Run], ALL_CLASSES),
-            ToolClass::WebFetch => (&[Kind::Connect], ALL_CLASSES & !bit(ToolClass::Network)),
-            ToolClass::Network => (&[Kind::Connect], bit(ToolClass::Network)),
-            ToolClass::Sign => (&[Kind::Sign], ALL_CLASSES),
+        self.add(&[EffectKind::Call], bit(class), Value::All);
+        let (kinds, classes): (&[EffectKind], _) = match class {
+            ToolClass::Read => (&[EffectKind::Read], ALL_CLASSES),
+            ToolClass::Edit => (&[EffectKind::Write, EffectKind::Remove], ALL_CLASSES),
+            ToolClass::Bash => (&[EffectKind::Run], ALL_CLASSES),
+            ToolClass::WebFetch => (
+                &[EffectKind::Connect],
+                ALL_CLASSES & !bit(ToolClass::Network),
+            ),
+            ToolClass::Network => (&[EffectKind::Connect], bit(ToolClass::Network)),
+            ToolClass::Sign => (&[EffectKind::Sign], ALL_CLASSES),
         };
         self.add(kinds, classes, Value::All);
     }
@@ -279,9 +286,12 @@ impl<'r> CellList<'r> {
             Specifier::All => self.all_of(class),
             Specifier::Path(pattern) => {
                 let value = Value::Path(pattern, PathReading::Allows);
-                let (kinds, secret): (&[Kind], _) = match class {
-                    ToolClass::Read => (&[Kind::Read], Kind::SecretRead),
-                    _ => (&[Kind::Write, Kind::Remove], Kind::SecretWrite),
+                let (kinds, secret): (&[EffectKind], _) = match class {
+                    ToolClass::Read => (&[EffectKind::Read], EffectKind::SecretRead),
+                    _ => (
+                        &[EffectKind::Write, EffectKind::Remove],
+                        EffectKind::SecretWrite,
+                    ),
                 };
                 self.add(kinds, ALL_CLASSES, value);
                 if names_secrets {
@@ -300,26 +310,26 @@ impl<'r> CellList<'r> {
         } else {
             ALL_CLASSES
         };
-        let calls = Kind::OF_CALLS.into_iter();
-        let calls: Vec<Kind> = calls.filter(|kind| *kind != Kind::BareRun).collect();
+        let calls = EffectKind::OF_CALLS.into_iter();
+        let calls: Vec<EffectKind> = calls.filter(|kind| *kind != EffectKind::BareRun).collect();
         match &self.rule.specifier {
             Specifier::All => {
                 let others = calls.iter().copied();
-                let others = others.filter(|kind| !Kind::CHANGES.contains(kind));
-                let others: Vec<Kind> = others.collect();
+                let others = others.filter(|kind| !EffectKind::CHANGES.contains(kind));
+                let others: Vec<EffectKind> = others.collect();
                 self.add(&others, ALL_CLASSES, Value::All);
-                self.add(&Kind::CHANGES, changing, Value::All);
-                self.add(&[Kind::Run], ALL_CLASSES, Value::All);
+                self.add(&EffectKind::CHANGES, changing, Value::All);
+                self.add(&[EffectKind::Run], ALL_CLASSES, Value::All);
             }
             Specifier::Path(pattern) => {
                 let value = Value::Path(pattern, PathReading::Allows);
-                self.add(&[Kind::Read], ALL_CLASSES, value);
-                self.add(&Kind::CHANGES, ALL_CLASSES, value);
+                self.add(&[EffectKind::Read], ALL_CLASSES, value);
+                self.add(&EffectKind::CHANGES, ALL_CLASSES, value);
                 if names_secrets {
                     let secrets = [
-                        Kind::SecretRead,
-                        Kind::SecretWrite,
-                        Kind::CriticalSecretWrite,
+                        EffectKind::SecretRead,
+                        EffectKind::SecretWrite,
+                        EffectKind::CriticalSecretWrite,
                     ];
                     self.add(&secrets, ALL_CLASSES, value);
                 }
@@ -330,10 +340,10 @@ impl<'r> CellList<'r> {
                 };
                 let value = Value::Param(first);
                 self.add(&calls, ALL_CLASSES, value);
-                self.add(&[Kind::Run], ALL_CLASSES, value);
+                self.add(&[EffectKind::Run], ALL_CLASSES, value);
                 // The tool of a server states no command: for it, every call that a rule on an argument allows is one that its name does.
                 if !self.is_of_server() {
-                    self.add(&[Kind::OtherRun], ALL_CLASSES, value);
+                    self.add(&[EffectKind::OtherRun], ALL_CLASSES, value);
                 }
             }
             specifier => self.tool_common(specifier, RuleList::Allow),
@@ -354,40 +364,48 @@ impl<'r> CellList<'r> {
         match &self.rule.specifier {
             Specifier::All => {
                 self.all_of(class);
-                self.add(&[Kind::CriticalCall], bit(class), Value::All);
-                let kinds: &[Kind] = match class {
-                    ToolClass::Read => &[Kind::CommandReads, Kind::UnknownRedirect],
+                self.add(&[EffectKind::CriticalCall], bit(class), Value::All);
+                let kinds: &[EffectKind] = match class {
+                    ToolClass::Read => &[EffectKind::CommandReads, EffectKind::UnknownRedirect],
                     ToolClass::Edit => &[
-                        Kind::CriticalWrite,
-                        Kind::CriticalRemove,
-                        Kind::CommandEdits,
+                        EffectKind::CriticalWrite,
+                        EffectKind::CriticalRemove,
+                        EffectKind::CommandEdits,
                     ],
-                    ToolClass::Bash => &Kind::OF_COMMANDS,
+                    ToolClass::Bash => &EffectKind::OF_COMMANDS,
                     ToolClass::WebFetch | ToolClass::Network | ToolClass::Sign => &[],
                 };
                 self.add(kinds, ALL_CLASSES, Value::All);
             }
             Specifier::Path(pattern) if class == ToolClass::Read => {
                 let forbids = Value::Path(pattern, PathReading::Forbids);
-                self.add(&[Kind::Read, Kind::CommandReads], ALL_CLASSES, forbids);
-                self.add(&[Kind::LeftOut], ALL_CLASSES, forbids);
+                self.add(
+                    &[EffectKind::Read, EffectKind::CommandReads],
+                    ALL_CLASSES,
+                    forbids,
+                );
+                self.add(&[EffectKind::LeftOut], ALL_CLASSES, forbids);
                 let walk = Value::Path(pattern, PathReading::MayLieBelow);
-                self.add(&[Kind::Walk], ALL_CLASSES, walk);
-                let unknown = [Kind::UnknownReads, Kind::UnknownRedirect];
+                self.add(&[EffectKind::Walk], ALL_CLASSES, walk);
+                let unknown = [EffectKind::UnknownReads, EffectKind::UnknownRedirect];
                 self.add(&unknown, ALL_CLASSES, Value::All);
                 if list == RuleList::Deny {
-                    self.add(&Kind::CHANGES, ALL_CLASSES, forbids);
-                    self.add(&[Kind::Hidden, Kind::Fixed], ALL_CLASSES, forbids);
+                    self.add(&EffectKind::CHANGES, ALL_CLASSES, forbids);
+                    self.add(
+                        &[EffectKind::Hidden, EffectKind::Fixed],
+                        ALL_CLASSES,
+                        forbids,
+                    );
                 }
             }
             Specifier::Path(pattern) => {
                 let above = Value::Path(pattern, PathReading::ForbidsAbove);
-                self.add(&Kind::CHANGES, ALL_CLASSES, above);
+                self.add(&EffectKind::CHANGES, ALL_CLASSES, above);
                 let forbids = Value::Path(pattern, PathReading::Forbids);
-                self.add(&[Kind::CommandEdits], ALL_CLASSES, forbids);
-                self.add(&[Kind::UnknownEdits], ALL_CLASSES, Value::All);
+                self.add(&[EffectKind::CommandEdits], ALL_CLASSES, forbids);
+                self.add(&[EffectKind::UnknownEdits], ALL_CLASSES, Value::All);
                 if list == RuleList::Deny {
-                    self.add(&[Kind::Fixed], ALL_CLASSES, forbids);
+                    self.add(&[EffectKind::Fixed], ALL_CLASSES, forbids);
                 }
             }
             specifier => self.common(specifier, list, class == ToolClass::Network),
@@ -399,16 +417,20 @@ impl<'r> CellList<'r> {
             Specifier::All => self.everything(ALL_CLASSES),
             Specifier::Path(pattern) => {
                 let forbids = Value::Path(pattern, PathReading::Forbids);
-                self.add(&[Kind::Read, Kind::LeftOut], ALL_CLASSES, forbids);
+                self.add(
+                    &[EffectKind::Read, EffectKind::LeftOut],
+                    ALL_CLASSES,
+                    forbids,
+                );
                 let above = Value::Path(pattern, PathReading::ForbidsAbove);
-                self.add(&Kind::CHANGES, ALL_CLASSES, above);
+                self.add(&EffectKind::CHANGES, ALL_CLASSES, above);
             }
             Specifier::Param(pattern) => {
                 let Some(first) = pattern.arguments().first() else {
                     return;
                 };
-                self.add(&Kind::OF_CALLS, ALL_CLASSES, Value::Param(first));
-                let runs = [Kind::Run, Kind::OtherRun];
+                self.add(&EffectKind::OF_CALLS, ALL_CLASSES, Value::Param(first));
+                let runs = [EffectKind::Run, EffectKind::OtherRun];
                 self.add(&runs, ALL_CLASSES, Value::Param(first));
                 let misread = ToolClass::ALL.into_iter().filter(|class| {
                     let known = parameters(*class);
@@ -429,9 +451,9 @@ impl<'r> CellList<'r> {
     }
 
     fn everything(&mut self, classes: ClassMask) {
-        self.add(&Kind::OF_CALLS, classes, Value::All);
-        self.add(&Kind::OF_COMMANDS, classes, Value::All);
-        self.add(&[Kind::UnknownRedirect], classes, Value::All);
+        self.add(&EffectKind::OF_CALLS, classes, Value::All);
+        self.add(&EffectKind::OF_COMMANDS, classes, Value::All);
+        self.add(&[EffectKind::UnknownRedirect], classes, Value::All);
     }
 
     fn common(&mut self, specifier: &'r Specifier, list: RuleList, of_commands: bool) {
@@ -451,21 +473,29 @@ impl<'r> CellList<'r> {
     fn of_value(&mut self, specifier: &'r Specifier, list: RuleList, classes: ClassMask) {
         match specifier {
             Specifier::Command(pattern) => {
-                self.add(&[Kind::Run], classes, Value::Line(pattern));
+                self.add(&[EffectKind::Run], classes, Value::Line(pattern));
                 if list != RuleList::Allow {
                     // Every spelling of what an allow rule's pattern matches is among those that deny and ask match.
-                    let spelled = [Kind::Spelling, Kind::Doubt];
+                    let spelled = [EffectKind::Spelling, EffectKind::Doubt];
                     self.add(&spelled, classes, Value::Spelling(pattern));
                 }
             }
             Specifier::Domain(pattern) => {
-                self.add(&[Kind::Connect], classes, Value::Domain(pattern, list));
+                self.add(
+                    &[EffectKind::Connect],
+                    classes,
+                    Value::Domain(pattern, list),
+                );
             }
             Specifier::Network(pattern) => {
-                self.add(&[Kind::Connect], classes, Value::Network(pattern, list));
+                self.add(
+                    &[EffectKind::Connect],
+                    classes,
+                    Value::Network(pattern, list),
+                );
             }
             Specifier::Sign(pattern) => {
-                self.add(&[Kind::Sign], classes, Value::Sign(pattern, list));
+                self.add(&[EffectKind::Sign], classes, Value::Sign(pattern, list));
             }
             Specifier::All | Specifier::Path(_) | Specifier::Param(_) | Specifier::Nothing => {}
         }

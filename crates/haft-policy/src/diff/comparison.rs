@@ -1,14 +1,14 @@
-//! `Comparison`: two policies whose rules are compared, and what the newer one lets through.
+//! `PolicyComparison`: two policies whose rules are compared, and what the newer one lets through.
 
 use std::rc::Rc;
 
 use hashbrown::{HashMap, HashSet};
 
 use super::automaton::{Automaton, SEPARATOR};
-use super::cells::{self, Cell, Kind, Value};
+use super::cells::{self, EffectKind, RuleCell, Value};
 use super::example::{Example, PlainTexts};
 use super::inclusion::{AnyText, Effort, Filter, Inclusion, includes};
-use super::language::{Aspect, EncodedEffect, Language};
+use super::language::{EncodedEffect, Language, ValueAspect};
 use super::{RuleDifference, VerdictChange, private_places};
 use crate::Policy;
 use crate::commands::phrase::clip;
@@ -36,21 +36,21 @@ enum RuleGroup {
 /// One rule, and what it covers.
 struct Known<'r> {
     rule: &'r Rule,
-    cells: Vec<Cell<'r>>,
+    cells: Vec<RuleCell<'r>>,
 }
 
 /// Two policies that are compared.
-pub(super) struct Comparison<'r> {
+pub(super) struct PolicyComparison<'r> {
     old: &'r Policy,
     new: &'r Policy,
     groups: [(RuleGroup, Vec<Known<'r>>); 3],
-    languages: HashMap<(RuleGroup, Kind, Aspect<'r>), Rc<Language<'r>>>,
+    languages: HashMap<(RuleGroup, EffectKind, ValueAspect<'r>), Rc<Language<'r>>>,
     /// The number of states of all languages.
     states: usize,
     effort: Effort,
 }
 
-impl<'r> Comparison<'r> {
+impl<'r> PolicyComparison<'r> {
     pub(super) fn new(old: &'r Policy, new: &'r Policy) -> Self {
         let of = |group, policy: &'r Policy, list| {
             let rules = policy.rules.all().iter();
@@ -148,7 +148,7 @@ impl<'r> Comparison<'r> {
         let (mut asked, mut found, mut of_programs) = (None, None, None);
         for cell in cells_of(self.old, rule) {
             // These are compared as spellings.
-            if matches!(cell.kind, Kind::Run | Kind::OtherRun) {
+            if matches!(cell.kind, EffectKind::Run | EffectKind::OtherRun) {
                 continue;
             }
             let (deny, both) = (
@@ -176,7 +176,7 @@ impl<'r> Comparison<'r> {
     }
 
     /// Whether the rules of these groups cover a cell of a rule.
-    fn covers(&mut self, rule: &'r Rule, cell: &Cell<'r>, groups: &[RuleGroup]) -> Inclusion {
+    fn covers(&mut self, rule: &'r Rule, cell: &RuleCell<'r>, groups: &[RuleGroup]) -> Inclusion {
         let right = self.others(rule, cell, groups);
         let others: Vec<&Automaton> = right.iter().map(|one| &one.automaton).collect();
         let left = self.alone(cell);
@@ -184,7 +184,7 @@ impl<'r> Comparison<'r> {
     }
 
     /// Returns the language of one cell.
-    fn alone(&self, cell: &Cell<'r>) -> Language<'r> {
+    fn alone(&self, cell: &RuleCell<'r>) -> Language<'r> {
         let mut left = Language::exact(cell.kind, aspect_of(cell), self.root());
         left.add(cell);
         left
@@ -194,7 +194,7 @@ impl<'r> Comparison<'r> {
     fn others(
         &mut self,
         rule: &'r Rule,
-        cell: &Cell<'r>,
+        cell: &RuleCell<'r>,
         groups: &[RuleGroup],
     ) -> Vec<Rc<Language<'r>>> {
         let aspect = aspect_of(cell);
@@ -209,7 +209,12 @@ impl<'r> Comparison<'r> {
     }
 
     /// Returns the language of a group's rules that apply to every call.
-    fn language(&mut self, group: RuleGroup, kind: Kind, aspect: Aspect<'r>) -> Rc<Language<'r>> {
+    fn language(
+        &mut self,
+        group: RuleGroup,
+        kind: EffectKind,
+        aspect: ValueAspect<'r>,
+    ) -> Rc<Language<'r>> {
         if let Some(known) = self.languages.get(&(group, kind, aspect)) {
             return Rc::clone(known);
         }
@@ -231,7 +236,12 @@ impl<'r> Comparison<'r> {
     }
 
     /// Returns the language of the old allow rules for calls like one that was approved.
-    fn saved_calls(&self, kept: &SavedCall, kind: Kind, aspect: Aspect<'r>) -> Language<'r> {
+    fn saved_calls(
+        &self,
+        kept: &SavedCall,
+        kind: EffectKind,
+        aspect: ValueAspect<'r>,
+    ) -> Language<'r> {
         let mut language = Language::wide(kind, aspect, self.root());
         for known in self.old_allow() {
             if known.rule.kept_for.as_ref() == Some(kept) {
@@ -248,14 +258,14 @@ impl<'r> Comparison<'r> {
 
     /// Whether the other rules cover the one command of an exact rule, as they judge it: what reaches an exact rule may not reach a
     /// pattern.
-    fn covers_exact(&self, rule: &'r Rule, cell: &Cell<'r>) -> Inclusion {
+    fn covers_exact(&self, rule: &'r Rule, cell: &RuleCell<'r>) -> Inclusion {
         let Value::Line(pattern) = cell.value else {
             return Inclusion::Undecided;
         };
         let line = pattern.lines().next().map(Glob::to_text);
         let line = line.unwrap_or_default();
         let view = CommandView::new(&line, None);
-        let mut right = Language::wide(cell.kind, Aspect::Value, self.root());
+        let mut right = Language::wide(cell.kind, ValueAspect::Value, self.root());
         for known in self.groups.iter().flat_map(|(_, rules)| rules) {
             let other = known.rule;
             let applies = other.kept_for.is_none() || other.kept_for == rule.kept_for;
@@ -273,25 +283,25 @@ impl<'r> Comparison<'r> {
                 own.for_each(|own| right.add_all(own));
             }
         }
-        let mut left = Language::exact(cell.kind, Aspect::Value, self.root());
+        let mut left = Language::exact(cell.kind, ValueAspect::Value, self.root());
         left.add(cell);
         includes(&[&right.automaton], &left.automaton, &AnyText, &self.effort)
     }
 
     /// Whether one allow rule of the old policy covers all of a cell for commands that the new deny and ask rules leave. An effect of
     /// several commands needs one rule that covers each of them.
-    fn one_covers(&mut self, rule: &Rule, cell: &Cell<'r>) -> bool {
+    fn one_covers(&mut self, rule: &Rule, cell: &RuleCell<'r>) -> bool {
         let strict = [RuleGroup::NewDeny, RuleGroup::NewAsk];
-        let strict = strict.map(|group| self.language(group, cell.kind, Aspect::Value));
+        let strict = strict.map(|group| self.language(group, cell.kind, ValueAspect::Value));
         let strict: Vec<&Automaton> = strict.iter().map(|one| &one.automaton).collect();
-        let mut left = Language::exact(cell.kind, Aspect::Value, self.root());
+        let mut left = Language::exact(cell.kind, ValueAspect::Value, self.root());
         left.add(cell);
         let Inclusion::Fails(text) = includes(&strict, &left.automaton, &AnyText, &self.effort)
         else {
             return true;
         };
         let sample = EncodedEffect::read(&text).value;
-        let fits = |own: &Cell<'_>| {
+        let fits = |own: &RuleCell<'_>| {
             own.kind == cell.kind
                 && match own.value {
                     Value::All => true,
@@ -302,11 +312,11 @@ impl<'r> Comparison<'r> {
         self.old_allow().iter().any(|known| {
             let kept = &known.rule.kept_for;
             let applies = kept.is_none() || *kept == rule.kept_for;
-            let own: Vec<&Cell<'r>> = known.cells.iter().filter(|own| fits(own)).collect();
+            let own: Vec<&RuleCell<'r>> = known.cells.iter().filter(|own| fits(own)).collect();
             if !applies || own.is_empty() {
                 return false;
             }
-            let mut language = Language::wide(cell.kind, Aspect::Value, self.root());
+            let mut language = Language::wide(cell.kind, ValueAspect::Value, self.root());
             for cell in &own {
                 language.add(cell);
             }
@@ -322,7 +332,7 @@ impl<'r> Comparison<'r> {
         &mut self,
         change: VerdictChange,
         rule: &'r Rule,
-        cell: &Cell<'r>,
+        cell: &RuleCell<'r>,
         groups: &[RuleGroup],
     ) -> RuleDifference {
         let right = self.others(rule, cell, groups);
@@ -358,15 +368,15 @@ impl<'r> Comparison<'r> {
         &self,
         change: VerdictChange,
         rule: &Rule,
-        cell: &Cell<'_>,
+        cell: &RuleCell<'_>,
         text: &str,
     ) -> RuleDifference {
         if cell.is_partial {
             return of_a_part(change, rule, cell);
         }
         let argument = match aspect_of(cell) {
-            Aspect::Argument(path) => Some(path),
-            Aspect::Value => None,
+            ValueAspect::Argument(path) => Some(path),
+            ValueAspect::Value => None,
         };
         let unstated = rule.kept_for.as_ref().map(|kept| &*kept.arguments);
         let example = Example::of(cell.kind, text, argument, self.new);
@@ -396,7 +406,7 @@ fn of_several_commands(rule: &Rule) -> RuleDifference {
 }
 
 /// Returns the difference of a rule that covers only some of a cell: an example of the cell need not be one of the rule.
-fn of_a_part(change: VerdictChange, rule: &Rule, cell: &Cell<'_>) -> RuleDifference {
+fn of_a_part(change: VerdictChange, rule: &Rule, cell: &RuleCell<'_>) -> RuleDifference {
     let what = match cell.value {
         Value::Network(..) => "requests that it names",
         _ => "calls with all of these arguments",
@@ -407,14 +417,14 @@ fn of_a_part(change: VerdictChange, rule: &Rule, cell: &Cell<'_>) -> RuleDiffere
     }
 }
 
-fn aspect_of<'r>(cell: &Cell<'r>) -> Aspect<'r> {
+fn aspect_of<'r>(cell: &RuleCell<'r>) -> ValueAspect<'r> {
     match cell.value {
-        Value::Param(pattern) => Aspect::Argument(pattern.path()),
-        _ => Aspect::Value,
+        Value::Param(pattern) => ValueAspect::Argument(pattern.path()),
+        _ => ValueAspect::Value,
     }
 }
 
-fn cells_of<'r>(policy: &Policy, rule: &'r Rule) -> Vec<Cell<'r>> {
+fn cells_of<'r>(policy: &Policy, rule: &'r Rule) -> Vec<RuleCell<'r>> {
     let names_secrets = rule.list == RuleList::Allow && policy.names_secrets(rule).is_some();
     cells::of(rule, &policy.places, names_secrets)
 }

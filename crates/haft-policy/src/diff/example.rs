@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::automaton::SEPARATOR;
-use super::cells::Kind;
+use super::cells::EffectKind;
 use super::inclusion::Filter;
 use super::language::EncodedEffect;
 use crate::Policy;
@@ -15,7 +15,7 @@ use haft_types::spec::{Risk, ToolClass, ToolName, ToolSpec};
 
 /// Wants the texts that read best: commands as haft joins plain words, hosts of plain labels. Others may be found without it.
 pub(super) struct PlainTexts {
-    pub(super) kind: Kind,
+    pub(super) kind: EffectKind,
 }
 
 /// The states of [`PlainTexts`].
@@ -40,8 +40,10 @@ impl Filter for PlainTexts {
             };
         }
         match self.kind {
-            Kind::Run | Kind::OtherRun | Kind::Spelling | Kind::Doubt => of_line(state, c),
-            Kind::Connect | Kind::Sign => match (state, c) {
+            EffectKind::Run | EffectKind::OtherRun | EffectKind::Spelling | EffectKind::Doubt => {
+                of_line(state, c)
+            }
+            EffectKind::Connect | EffectKind::Sign => match (state, c) {
                 // Sockets are not what most rules on hosts are about.
                 (place::HOST, 'S') => None,
                 (place::HOST, _) => Some(place::BEGIN),
@@ -55,10 +57,10 @@ impl Filter for PlainTexts {
 
     fn accepts(&self, state: u8) -> bool {
         match self.kind {
-            Kind::Run | Kind::OtherRun | Kind::Spelling | Kind::Doubt => {
+            EffectKind::Run | EffectKind::OtherRun | EffectKind::Spelling | EffectKind::Doubt => {
                 matches!(state, place::WORD | place::UNQUOTED)
             }
-            Kind::Connect | Kind::Sign => state == place::WORD,
+            EffectKind::Connect | EffectKind::Sign => state == place::WORD,
             _ => true,
         }
     }
@@ -99,7 +101,12 @@ struct ExampleCall {
 
 impl Example {
     /// Makes up an example from a text of this kind. `argument` names the argument whose value the text has.
-    pub(super) fn of(kind: Kind, text: &str, argument: Option<&str>, policy: &Policy) -> Self {
+    pub(super) fn of(
+        kind: EffectKind,
+        text: &str,
+        argument: Option<&str>,
+        policy: &Policy,
+    ) -> Self {
         let effect = EncodedEffect::read(text);
         let (what, class) = words(kind, effect.class);
         let (value, mut permissions) = match argument {
@@ -120,8 +127,8 @@ impl Example {
             let mut spec = ToolSpec::new(name, "", json!({"type": "object"}));
             spec.class = known.or(effect.class);
             spec.risk = match kind {
-                Kind::Call | Kind::Other => Risk::High,
-                Kind::CriticalCall => Risk::Critical,
+                EffectKind::Call | EffectKind::Other => Risk::High,
+                EffectKind::CriticalCall => Risk::Critical,
                 _ => Risk::Safe,
             };
             let arguments = match argument {
@@ -162,107 +169,107 @@ impl Example {
 }
 
 /// Whether an effect of this kind is one of a call as it is judged.
-fn can_be_called(kind: Kind) -> bool {
+fn can_be_called(kind: EffectKind) -> bool {
     !matches!(
         kind,
-        Kind::LeftOut
-            | Kind::Hidden
-            | Kind::Fixed
-            | Kind::Doubt
-            | Kind::Walk
-            | Kind::UnknownEdits
-            | Kind::UnknownReads
-            | Kind::UnknownRedirect
-            | Kind::BareRun
+        EffectKind::LeftOut
+            | EffectKind::Hidden
+            | EffectKind::Fixed
+            | EffectKind::Doubt
+            | EffectKind::Walk
+            | EffectKind::UnknownEdits
+            | EffectKind::UnknownReads
+            | EffectKind::UnknownRedirect
+            | EffectKind::BareRun
     )
 }
 
 /// Returns the words for a kind, and the class of the tools that usually have such effects.
-fn words(kind: Kind, class: Option<ToolClass>) -> (&'static str, Option<ToolClass>) {
+fn words(kind: EffectKind, class: Option<ToolClass>) -> (&'static str, Option<ToolClass>) {
     match kind {
-        Kind::Call => ("calling", class),
-        Kind::CriticalCall => ("calling, at critical risk,", class),
-        Kind::Other => ("another effect of", class),
-        Kind::Read | Kind::SecretRead => ("reading", Some(ToolClass::Read)),
-        Kind::Write | Kind::SecretWrite => ("writing", Some(ToolClass::Edit)),
-        Kind::Remove => ("removing", Some(ToolClass::Edit)),
-        Kind::CriticalWrite | Kind::CriticalSecretWrite => {
+        EffectKind::Call => ("calling", class),
+        EffectKind::CriticalCall => ("calling, at critical risk,", class),
+        EffectKind::Other => ("another effect of", class),
+        EffectKind::Read | EffectKind::SecretRead => ("reading", Some(ToolClass::Read)),
+        EffectKind::Write | EffectKind::SecretWrite => ("writing", Some(ToolClass::Edit)),
+        EffectKind::Remove => ("removing", Some(ToolClass::Edit)),
+        EffectKind::CriticalWrite | EffectKind::CriticalSecretWrite => {
             ("writing, at critical risk,", Some(ToolClass::Edit))
         }
-        Kind::CriticalRemove => ("removing, at critical risk,", Some(ToolClass::Edit)),
-        Kind::Run | Kind::OtherRun | Kind::Spelling | Kind::BareRun => {
+        EffectKind::CriticalRemove => ("removing, at critical risk,", Some(ToolClass::Edit)),
+        EffectKind::Run | EffectKind::OtherRun | EffectKind::Spelling | EffectKind::BareRun => {
             ("running", Some(ToolClass::Bash))
         }
-        Kind::Connect if class == Some(ToolClass::Network) => {
+        EffectKind::Connect if class == Some(ToolClass::Network) => {
             ("a command's connection to", Some(ToolClass::Network))
         }
-        Kind::Connect => ("connecting to", Some(ToolClass::WebFetch)),
-        Kind::Sign => ("using a login for", Some(ToolClass::Sign)),
-        Kind::CommandReads => ("a command that reads", Some(ToolClass::Bash)),
-        Kind::CommandEdits => ("a command that changes", Some(ToolClass::Bash)),
-        Kind::Walk => ("a command that walks", Some(ToolClass::Bash)),
-        Kind::Doubt => ("a command that may turn out to be", Some(ToolClass::Bash)),
-        Kind::UnknownReads => (
+        EffectKind::Connect => ("connecting to", Some(ToolClass::WebFetch)),
+        EffectKind::Sign => ("using a login for", Some(ToolClass::Sign)),
+        EffectKind::CommandReads => ("a command that reads", Some(ToolClass::Bash)),
+        EffectKind::CommandEdits => ("a command that changes", Some(ToolClass::Bash)),
+        EffectKind::Walk => ("a command that walks", Some(ToolClass::Bash)),
+        EffectKind::Doubt => ("a command that may turn out to be", Some(ToolClass::Bash)),
+        EffectKind::UnknownReads => (
             "a command of which it is not known what it reads",
             Some(ToolClass::Bash),
         ),
-        Kind::UnknownEdits => (
+        EffectKind::UnknownEdits => (
             "a command of which it is not known what it changes",
             Some(ToolClass::Bash),
         ),
-        Kind::UnknownRedirect => (
+        EffectKind::UnknownRedirect => (
             "a redirection that reads a file that is not known",
             Some(ToolClass::Bash),
         ),
-        Kind::LeftOut => ("in lists and searches", Some(ToolClass::Read)),
-        Kind::Hidden => ("seen by programs in the jail", Some(ToolClass::Bash)),
-        Kind::Fixed => ("changed by programs in the jail", Some(ToolClass::Bash)),
+        EffectKind::LeftOut => ("in lists and searches", Some(ToolClass::Read)),
+        EffectKind::Hidden => ("seen by programs in the jail", Some(ToolClass::Bash)),
+        EffectKind::Fixed => ("changed by programs in the jail", Some(ToolClass::Bash)),
     }
 }
 
-fn permissions(kind: Kind, effect: &EncodedEffect) -> (String, Vec<Permission>) {
+fn permissions(kind: EffectKind, effect: &EncodedEffect) -> (String, Vec<Permission>) {
     if kind.is_path() {
         let path = effect.path();
         let permissions = of_path(kind, &path);
         return (path, permissions);
     }
     match kind {
-        Kind::Run | Kind::OtherRun | Kind::Spelling | Kind::Doubt => {
+        EffectKind::Run | EffectKind::OtherRun | EffectKind::Spelling | EffectKind::Doubt => {
             let line = CommandLine::new(&effect.value);
             (effect.value.clone(), line.runs(true, false).collect())
         }
-        Kind::Connect => connection(effect),
-        Kind::Sign => login(effect),
+        EffectKind::Connect => connection(effect),
+        EffectKind::Sign => login(effect),
         _ => (String::new(), any_effect(kind).into_iter().collect()),
     }
 }
 
-fn of_path(kind: Kind, path: &str) -> Vec<Permission> {
+fn of_path(kind: EffectKind, path: &str) -> Vec<Permission> {
     let claim = PathClaim::plain(path);
     let command = |line: String| CommandLine::new(&line).runs(true, false).collect();
     match kind {
-        Kind::Write | Kind::SecretWrite => vec![Permission::write(claim)],
-        Kind::Remove => vec![Permission::remove(claim)],
-        Kind::CriticalWrite | Kind::CriticalSecretWrite => {
+        EffectKind::Write | EffectKind::SecretWrite => vec![Permission::write(claim)],
+        EffectKind::Remove => vec![Permission::remove(claim)],
+        EffectKind::CriticalWrite | EffectKind::CriticalSecretWrite => {
             vec![Permission::write(claim).at(Risk::Critical)]
         }
-        Kind::CriticalRemove => vec![Permission::remove(claim).at(Risk::Critical)],
-        Kind::CommandReads => command(haft_shell::join_words(&["cat", path])),
-        Kind::CommandEdits => command(haft_shell::join_words(&["sed", "-i", "d", path])),
+        EffectKind::CriticalRemove => vec![Permission::remove(claim).at(Risk::Critical)],
+        EffectKind::CommandReads => command(haft_shell::join_words(&["cat", path])),
+        EffectKind::CommandEdits => command(haft_shell::join_words(&["sed", "-i", "d", path])),
         _ => vec![Permission::read(claim)],
     }
 }
 
 /// Returns an effect of this kind, whatever its value.
-fn any_effect(kind: Kind) -> Option<Permission> {
+fn any_effect(kind: EffectKind) -> Option<Permission> {
     let claim = || PathClaim::plain("file");
     match kind {
-        Kind::Read => Some(Permission::read(claim())),
-        Kind::Write => Some(Permission::write(claim())),
-        Kind::Remove => Some(Permission::remove(claim())),
-        Kind::CriticalWrite => Some(Permission::write(claim()).at(Risk::Critical)),
-        Kind::CriticalRemove => Some(Permission::remove(claim()).at(Risk::Critical)),
-        Kind::Other => Some(Permission {
+        EffectKind::Read => Some(Permission::read(claim())),
+        EffectKind::Write => Some(Permission::write(claim())),
+        EffectKind::Remove => Some(Permission::remove(claim())),
+        EffectKind::CriticalWrite => Some(Permission::write(claim()).at(Risk::Critical)),
+        EffectKind::CriticalRemove => Some(Permission::remove(claim()).at(Risk::Critical)),
+        EffectKind::Other => Some(Permission {
             effect: Effect::Other {
                 kind: "other".to_owned(),
                 value: String::new(),

@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use hashbrown::HashMap;
 
-use super::automaton::{Automaton, State, StateId, Symbol};
+use super::automaton::{Automaton, AutomatonState, StateId, Symbol};
 
 /// Maximum number of pairs that are followed.
 pub(super) const MAX_PAIRS: usize = 10_000;
@@ -90,7 +90,7 @@ pub(super) fn includes(
     filter: &dyn Filter,
     effort: &Effort,
 ) -> Inclusion {
-    let mut walk = Walk {
+    let mut walk = InclusionWalk {
         left,
         right,
         filter,
@@ -112,7 +112,7 @@ pub(super) fn includes(
     answer
 }
 
-struct Walk<'a> {
+struct InclusionWalk<'a> {
     left: &'a Automaton,
     right: &'a [&'a Automaton],
     filter: &'a dyn Filter,
@@ -124,7 +124,7 @@ struct Walk<'a> {
     most: usize,
 }
 
-impl Walk<'_> {
+impl InclusionWalk<'_> {
     fn run(&mut self) -> Inclusion {
         let mut at = 0;
         while at < self.pairs.len() {
@@ -140,7 +140,7 @@ impl Walk<'_> {
         Inclusion::Holds
     }
 
-    fn right(&self, at: RightState) -> &State {
+    fn right(&self, at: RightState) -> &AutomatonState {
         &self.right[usize::from(at.automaton)].states[at.state as usize]
     }
 

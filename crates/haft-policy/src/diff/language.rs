@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 
 use super::automaton::{Automaton, SEPARATOR, StateId, Symbol};
-use super::cells::{Cell, ClassMask, Kind, Tools, Value, class_at};
+use super::cells::{CellTools, ClassMask, EffectKind, RuleCell, Value, class_at};
 use super::glob_language::write_glob;
 use super::host_language::HostWriter;
 use super::path_language::{PathWriter, decode};
@@ -13,7 +13,7 @@ use haft_types::spec::ToolClass;
 
 /// What a text's value is: the effect's own, or one argument's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Aspect<'r> {
+pub(super) enum ValueAspect<'r> {
     /// The value of the effect: rules on arguments match none of it.
     Value,
     /// The argument at this path: of other rules, those count that match every effect of the kind.
@@ -52,8 +52,8 @@ impl EncodedEffect {
 #[derive(Debug)]
 pub(super) struct Language<'r> {
     pub(super) automaton: Automaton,
-    kind: Kind,
-    aspect: Aspect<'r>,
+    kind: EffectKind,
+    aspect: ValueAspect<'r>,
     root: Option<&'r str>,
     /// Whether only texts are written that encode an effect. Where texts are only compared with such, what begins like one is enough.
     exact: bool,
@@ -63,7 +63,7 @@ pub(super) struct Language<'r> {
 
 impl<'r> Language<'r> {
     /// Creates a language of no effects, whose texts are looked up one by one.
-    pub(super) fn exact(kind: Kind, aspect: Aspect<'r>, root: Option<&'r str>) -> Self {
+    pub(super) fn exact(kind: EffectKind, aspect: ValueAspect<'r>, root: Option<&'r str>) -> Self {
         Self {
             automaton: Automaton::new(),
             kind,
@@ -75,16 +75,16 @@ impl<'r> Language<'r> {
     }
 
     /// Creates a language with which others are compared: it has all texts of its kind that encode no effect.
-    pub(super) fn wide(kind: Kind, aspect: Aspect<'r>, root: Option<&'r str>) -> Self {
+    pub(super) fn wide(kind: EffectKind, aspect: ValueAspect<'r>, root: Option<&'r str>) -> Self {
         let mut language = Self {
             exact: false,
             ..Self::exact(kind, aspect, root)
         };
-        if kind.is_path() && aspect == Aspect::Value {
+        if kind.is_path() && aspect == ValueAspect::Value {
             let start = language.after_any_tool(0x7f);
             language.paths().impossible(start);
         }
-        if kind == Kind::Connect && aspect == Aspect::Value {
+        if kind == EffectKind::Connect && aspect == ValueAspect::Value {
             let start = language.after_any_tool(0x7f);
             language.hosts().impossible(start);
         }
@@ -92,13 +92,13 @@ impl<'r> Language<'r> {
     }
 
     /// Adds the effects of a cell of this kind.
-    pub(super) fn add(&mut self, cell: &Cell<'r>) {
+    pub(super) fn add(&mut self, cell: &RuleCell<'r>) {
         let covers = match (self.aspect, cell.value) {
             _ if cell.is_partial && !self.exact => false,
-            (Aspect::Value, Value::Param(_)) => false,
-            (Aspect::Value, _) | (Aspect::Argument(_), Value::All) => true,
-            (Aspect::Argument(path), Value::Param(pattern)) => pattern.path() == path,
-            (Aspect::Argument(_), _) => false,
+            (ValueAspect::Value, Value::Param(_)) => false,
+            (ValueAspect::Value, _) | (ValueAspect::Argument(_), Value::All) => true,
+            (ValueAspect::Argument(path), Value::Param(pattern)) => pattern.path() == path,
+            (ValueAspect::Argument(_), _) => false,
         };
         if !covers {
             return;
@@ -109,7 +109,7 @@ impl<'r> Language<'r> {
     }
 
     /// Adds every effect of the tools of a cell.
-    pub(super) fn add_all(&mut self, cell: &Cell<'r>) {
+    pub(super) fn add_all(&mut self, cell: &RuleCell<'r>) {
         for start in self.after_tools(cell) {
             self.value(start, Value::All);
         }
@@ -133,18 +133,20 @@ impl<'r> Language<'r> {
         end
     }
 
-    fn after_tools(&mut self, cell: &Cell<'r>) -> Vec<StateId> {
+    fn after_tools(&mut self, cell: &RuleCell<'r>) -> Vec<StateId> {
         let names: Vec<&str> = match &cell.tools {
-            Tools::Any | Tools::Selected(Selector::Any | Selector::Class(_)) => {
+            CellTools::Any | CellTools::Selected(Selector::Any | Selector::Class(_)) => {
                 return vec![self.after_any_tool(cell.classes)];
             }
-            Tools::Selected(Selector::Glob(glob)) => {
+            CellTools::Selected(Selector::Glob(glob)) => {
                 let class = self.after_class(cell.classes);
                 let end = write_glob(&mut self.automaton, class, &glob.pieces(), &[]);
                 return vec![self.automaton.step(end, Symbol::Char(SEPARATOR))];
             }
-            Tools::Selected(Selector::Named(names)) => names.iter().map(|name| &**name).collect(),
-            Tools::One(name) => vec![name],
+            CellTools::Selected(Selector::Named(names)) => {
+                names.iter().map(|name| &**name).collect()
+            }
+            CellTools::One(name) => vec![name],
         };
         let class = self.after_class(cell.classes);
         let one = |name: &&str| {
@@ -202,15 +204,15 @@ impl<'r> Language<'r> {
         if !self.exact {
             return self.automaton.accept_all(start);
         }
-        if self.aspect != Aspect::Value {
+        if self.aspect != ValueAspect::Value {
             let end = self.automaton.repeat(start, Symbol::any());
             return self.automaton.accept(end);
         }
         match self.kind {
             kind if kind.is_path() => self.paths().all(start),
-            Kind::Connect => self.hosts().all_connections(start),
-            Kind::Sign => self.hosts().all_logins(start),
-            Kind::Run | Kind::OtherRun | Kind::Spelling | Kind::Doubt => {
+            EffectKind::Connect => self.hosts().all_connections(start),
+            EffectKind::Sign => self.hosts().all_logins(start),
+            EffectKind::Run | EffectKind::OtherRun | EffectKind::Spelling | EffectKind::Doubt => {
                 let end = self.automaton.repeat(start, Symbol::any());
                 self.automaton.accept(end);
             }

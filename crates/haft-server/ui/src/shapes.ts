@@ -2,6 +2,7 @@
 
 import type { Meaning, Preview } from "./previews";
 
+export type { CallEvent, ChangesEvent, Progress } from "./event-shapes";
 export type { ChangedLines, Meaning, MeaningKind, Picture, Preview, Side } from "./previews";
 
 export type Risk = "safe" | "high" | "critical";
@@ -374,32 +375,4 @@ export interface Session {
   strength?: string;
   version: string;
   user: string;
-}
-
-export interface Progress {
-  run: string;
-  tool_call_id: string;
-  text: string;
-  stream: "stdout" | "stderr" | "info";
-  closed: boolean;
-  ts: string;
-  offset?: number;
-}
-
-/** An event: a call changed paths in the workspace. */
-export interface ChangesEvent {
-  run: string;
-  call: string;
-  paths: number;
-}
-
-export interface CallEvent {
-  run: string;
-  call: string;
-  parent?: string;
-  tool: string;
-  phase: "started" | "ended";
-  status?: string;
-  duration_ms?: number;
-  at: string;
 }

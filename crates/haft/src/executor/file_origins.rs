@@ -21,12 +21,13 @@ pub(super) struct FileOrigins {
 }
 
 impl FileOrigins {
-    /// Adds the sources of the files that a cleared call may read to `read`, and keeps them all, before it runs. Returns what is left to do
-    /// when it has run.
+    /// Adds the sources of the files that a cleared call may read to `read`, and keeps them and its others, before it runs. Returns what is
+    /// left to do when it has run.
     pub(super) fn before(
         parts: &ExecutorParts,
         session: &Session,
         cleared: &ClearedCall,
+        others: &[UntrustedSource],
         read: &mut Vec<UntrustedSource>,
     ) -> Result<Option<Self>, EarlyEnd> {
         let permissions = cleared.judgement().shared_permissions();
@@ -42,8 +43,9 @@ impl FileOrigins {
         if permissions.iter().any(is_seen) {
             read.extend(provenance.of_files(permissions).map_err(|e| failed(&e))?);
         }
-        if !read.is_empty() {
-            provenance.keep(read).map_err(|e| failed(&e))?;
+        let all: Vec<UntrustedSource> = others.iter().chain(&*read).cloned().collect();
+        if !all.is_empty() {
+            provenance.keep(&all).map_err(|e| failed(&e))?;
         }
         let changes = |one: &Permission| one.effect.changed_path().is_some();
         // An agent's own tool writes when haft no longer sees it.
@@ -55,7 +57,7 @@ impl FileOrigins {
             written: Arc::clone(permissions),
             unseen: !cleared.judgement().is_approved(),
         };
-        let sources = origins.sources(session, read);
+        let sources = origins.sources(session, &all);
         let expected = origins.provenance.expect_writes(permissions, &sources);
         expected.map_err(|e| failed(&e))?;
         Ok(Some(origins))

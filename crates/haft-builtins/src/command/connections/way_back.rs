@@ -14,15 +14,18 @@ use crate::command::connect::ConnectionTarget;
 #[derive(Debug)]
 pub(super) struct WayBack {
     line: CommandLine,
+    /// Whether the call sets variables.
+    sets_variables: bool,
     /// The places from which the run had read nothing when the command first connected there: what it reads itself is no reason to ask
     /// about its next connection.
     first: Mutex<BTreeSet<String>>,
 }
 
 impl WayBack {
-    pub(super) fn new(line: CommandLine) -> Self {
+    pub(super) fn new(line: CommandLine, sets_variables: bool) -> Self {
         Self {
             line,
+            sets_variables,
             first: Mutex::default(),
         }
     }
@@ -47,7 +50,9 @@ impl WayBack {
         let party = party(place);
         let first = self.first.lock();
         let mut own = first.iter().map(|origin| UntrustedSource::recorded(origin));
-        own.any(|source| source.is_of(party.origin())) || only_fetches(&self.line, party.origin())
+        // With `PATH` or a setting of git among the variables, the line does not say what runs.
+        own.any(|source| source.is_of(party.origin()))
+            || !self.sets_variables && only_fetches(&self.line, party.origin())
     }
 }
 

@@ -398,6 +398,11 @@ impl CommandProxy {
         link: &mut HostLink,
     ) -> Result<Response<Incoming>, ConnectionRefusal> {
         let mut request = prepare(request, target, link.secret.as_deref())?;
+        if link.granted.is_some() && request.body().size_hint().exact() != Some(0) {
+            // A server that does not read the body would take it for the next request, which was not judged.
+            let close = HeaderValue::from_static("close");
+            request.headers_mut().insert(CONNECTION, close);
+        }
         loop {
             let mut is_new = false;
             let ready = match &mut link.upstream {

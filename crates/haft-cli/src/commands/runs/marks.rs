@@ -19,12 +19,7 @@ pub(super) fn run(at: &Invocation, app: &App, clear: bool, client: Option<&str>)
     let failed = |error: std::io::Error| Problem::failed(format!("cannot read the marks: {error}"));
     let mut kept = provenance::list(app.home()).map_err(failed)?;
     if let Some(client) = client {
-        // A client's name is kept with its version: `agent 1.2`.
-        let is_named = |own: &str| {
-            own.strip_prefix(client)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        };
-        kept.retain(|marks| marks.owner.client.as_deref().is_some_and(is_named));
+        kept.retain(|marks| marks.owner.client.as_deref() == Some(client));
     }
     let mut workspaces = 0;
     if clear {

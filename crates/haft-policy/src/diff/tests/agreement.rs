@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use crate::diff::automaton::{Automaton, SEPARATOR, Symbol};
-use crate::diff::cells::{Cell, Kind, Tools, Value};
+use crate::diff::cells::{CellTools, EffectKind, RuleCell, Value};
 use crate::diff::inclusion::{AnyText, Effort, Inclusion, includes};
-use crate::diff::language::{Aspect, Language};
+use crate::diff::language::{Language, ValueAspect};
 use crate::diff::path_language::PathReading;
 use crate::rules::network_pattern::{ConnectionView, NetworkPattern};
 use crate::rules::pattern::{CommandPattern, DomainPattern, canonical_host};
@@ -25,11 +25,11 @@ fn connection(host: &str, port: Option<u16>) -> ConnectionView<'_> {
 }
 
 /// Whether a cell with this value has a text, as it is looked for and as others are compared with it.
-fn has(kind: Kind, value: Value<'_>, text: &str) -> bool {
-    let cell = Cell {
+fn has(kind: EffectKind, value: Value<'_>, text: &str) -> bool {
+    let cell = RuleCell {
         kind,
         classes: 1,
-        tools: Tools::Any,
+        tools: CellTools::Any,
         value,
         is_partial: false,
     };
@@ -40,7 +40,7 @@ fn has(kind: Kind, value: Value<'_>, text: &str) -> bool {
         one
     };
     let both = [Language::exact, Language::wide].map(|new| {
-        let mut language = new(kind, Aspect::Value, Some(ROOT));
+        let mut language = new(kind, ValueAspect::Value, Some(ROOT));
         language.add(&cell);
         includes(&[&language.automaton], &one, &AnyText, &Effort::default()) == Inclusion::Holds
     });
@@ -67,9 +67,9 @@ proptest! {
     fn commands(pattern in "[ab*'\\\\ :]{0,7}", text in "[ab' ]{0,8}") {
         if let Ok(pattern) = CommandPattern::parse(&pattern) {
             let lines = pattern.lines().any(|glob| glob.matches(&text));
-            prop_assert_eq!(has(Kind::Run, Value::Line(&pattern), &text), lines);
+            prop_assert_eq!(has(EffectKind::Run, Value::Line(&pattern), &text), lines);
             let spelled = pattern.spellings().any(|glob| glob.matches(&text));
-            prop_assert_eq!(has(Kind::Spelling, Value::Spelling(&pattern), &text), spelled);
+            prop_assert_eq!(has(EffectKind::Spelling, Value::Spelling(&pattern), &text), spelled);
         }
     }
 
@@ -83,7 +83,7 @@ proptest! {
         if let Ok(pattern) = PathPattern::parse(&text, None, strict) {
             let view = PathView::new(&path, Some(ROOT));
             let encoded = encode(&path);
-            let has = |reading| has(Kind::Read, Value::Path(&pattern, reading), &encoded);
+            let has = |reading| has(EffectKind::Read, Value::Path(&pattern, reading), &encoded);
             prop_assert_eq!(has(PathReading::Allows), pattern.allows(&view), "{} {}", &text, &path);
             prop_assert_eq!(has(PathReading::Forbids), pattern.forbids(&view), "{} {}", &text, &path);
             let above = pattern.forbids(&view) || pattern.lies_below(&view);
@@ -97,7 +97,7 @@ proptest! {
         if let Some(pattern) = DomainPattern::parse(&pattern) {
             let kind = if host.starts_with('[') { 'B' } else { 'H' };
             let text = format!("u443 {kind}{host}");
-            let found = has(Kind::Connect, Value::Domain(&pattern, RuleList::Allow), &text);
+            let found = has(EffectKind::Connect, Value::Domain(&pattern, RuleList::Allow), &text);
             prop_assert_eq!(found, pattern.matches(&host));
         }
     }
@@ -107,7 +107,7 @@ proptest! {
         let host = format!("unix:{path}");
         if let Some(pattern) = NetworkPattern::parse(&pattern) {
             let text = format!("un S{host}");
-            let found = has(Kind::Connect, Value::Network(&pattern, RuleList::Deny), &text);
+            let found = has(EffectKind::Connect, Value::Network(&pattern, RuleList::Deny), &text);
             prop_assert_eq!(found, pattern.forbids(connection(&canonical_host(&host), None)), "{:?}", host);
         }
     }
@@ -121,7 +121,7 @@ proptest! {
             (RuleList::Deny, pattern.forbids(connection("a.b", at)))
         };
         let port = at.map_or("un".to_owned(), |at| format!("x{at}"));
-        prop_assert_eq!(has(Kind::Connect, Value::Network(&pattern, list), &format!("{port} Ha.b")), matches);
+        prop_assert_eq!(has(EffectKind::Connect, Value::Network(&pattern, list), &format!("{port} Ha.b")), matches);
     }
 
     #[test]
@@ -140,7 +140,7 @@ proptest! {
         } else {
             (RuleList::Deny, pattern.forbids(purpose.0))
         };
-        prop_assert_eq!(has(Kind::Sign, Value::Sign(&pattern, list), purpose.1), matches, "{:?} {:?}", pattern, purpose);
+        prop_assert_eq!(has(EffectKind::Sign, Value::Sign(&pattern, list), purpose.1), matches, "{:?} {:?}", pattern, purpose);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `RequestTarget`: the path and query of a request in their normal form, and every other way in which a server may read the path.
 //!
-//! Servers do not agree on `//`, on `;params`, and on slashes that are percent-encoded. An allow rule must cover each of these readings, a
-//! deny rule covers the request by any of them.
+//! Servers do not agree on `//`, on `;params`, on slashes that are percent-encoded, nor on how often a path is decoded and what is done
+//! between. An allow rule must cover each of these readings, a deny rule covers the request by any of them. A path that goes up a folder
+//! in some of them only is none that a person can judge: no allow covers it, and every deny.
 
 use thiserror::Error;
 
@@ -13,11 +14,11 @@ const MAX_DECODED: usize = 4;
 const CONTROL: UnclearTarget = UnclearTarget("its path has a control character");
 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
-/// The ways of reading a path: each of these either done or not.
-const DECODED: usize = 1;
-const WITHOUT_PARAMS: usize = 2;
-const WITHOUT_EMPTY: usize = 4;
-const READINGS: usize = 8;
+/// The number of times that a path may be decoded: none, or up to the most.
+const LEVELS: usize = MAX_DECODED + 1;
+/// The ways of reading a path: decoded so many times, without parameters since one of these times or with them, and without empty names
+/// or with them.
+const READINGS: usize = LEVELS * (LEVELS + 1) * 2;
 
 /// The reason why nobody can say which path a request names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -73,21 +74,30 @@ impl PathReadings {
         if !path.contains([';', '%']) && !path.contains("//") {
             return Ok(Self(vec![path]));
         }
-        let decoded = decode_all(&path)?;
-        let read = |how: usize| {
-            let text = if how & DECODED == 0 { &path } else { &decoded };
-            let mut text = text.clone();
-            if how & WITHOUT_PARAMS != 0 {
-                let names = text.split('/');
-                let names = names.map(|name| name.split(';').next().unwrap_or(name));
-                text = names.collect::<Vec<_>>().join("/");
+        let levels = decoded_levels(path)?;
+        let mut all = Vec::with_capacity(READINGS);
+        for (level, whole) in levels.iter().enumerate() {
+            // The normal form comes first.
+            let mut texts = vec![whole.clone()];
+            for (at, before) in levels.iter().enumerate() {
+                let stripped = without_params(before);
+                let text = (at..level).try_fold(stripped, |text, _| decode(&text))?;
+                texts.push(if at <= level { text } else { whole.clone() });
             }
-            if how & WITHOUT_EMPTY != 0 {
-                text = without_empty(&text);
-            }
-            resolve_dots(&text)
-        };
-        Ok(Self((0..READINGS).map(read).collect()))
+            all.extend(texts.into_iter().flat_map(|text| {
+                let fewer = without_empty(&text);
+                [text, fewer]
+            }));
+        }
+        if all.iter().any(|text| has_dots(text)) {
+            return Err(UnclearTarget(
+                "its path has `.` or `..` beside encoded signs, parameters or empty names, which servers read in different ways",
+            ));
+        }
+        if all.iter().all(|text| *text == all[0]) {
+            all.truncate(1);
+        }
+        Ok(Self(all))
     }
 
     /// Returns the number of readings.
@@ -173,17 +183,29 @@ pub(crate) fn normal_query(query: &str) -> String {
     out
 }
 
-/// Returns a path as a server reads it that decodes it, perhaps repeatedly, before it looks for slashes and parameters.
-fn decode_all(path: &str) -> Result<String, UnclearTarget> {
-    let mut text = path.to_owned();
-    for _ in 0..MAX_DECODED {
-        let decoded = decode(&text)?;
-        if decoded == text {
-            return Ok(text);
-        }
-        text = decoded;
+/// Returns a path as a server reads it that decodes it never, once, and so on.
+fn decoded_levels(path: String) -> Result<[String; LEVELS], UnclearTarget> {
+    let mut levels = std::array::from_fn(|_| String::new());
+    levels[0] = path;
+    for at in 1..LEVELS {
+        levels[at] = decode(&levels[at - 1])?;
     }
-    Err(UnclearTarget("its path is encoded again and again"))
+    if decode(&levels[MAX_DECODED])? != levels[MAX_DECODED] {
+        return Err(UnclearTarget("its path is encoded again and again"));
+    }
+    Ok(levels)
+}
+
+/// Returns a path whose names end before their parameters.
+fn without_params(path: &str) -> String {
+    let names = path.split('/');
+    let names = names.map(|name| name.split(';').next().unwrap_or(name));
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// Whether a path has a name that leads to itself or up.
+fn has_dots(path: &str) -> bool {
+    path.split('/').any(|name| matches!(name, "." | ".."))
 }
 
 /// Decodes once all that is not the end of a path.
@@ -305,17 +327,14 @@ mod tests {
     fn every_way_to_read_a_path_is_known() {
         for (target, readings) in [
             ("/a/b", &["/a/b"][..]),
-            ("/a/..;/b", &["/a/..;/b", "/b"]),
+            ("/a%20b/%41", &["/a%20b/A"]),
             ("/a;x/b", &["/a;x/b", "/a/b"]),
             ("/a//b", &["/a//b", "/a/b"]),
-            ("/a/..%2fb", &["/a/..%2Fb", "/b"]),
-            ("/a/%252e%252e%252fb", &["/a/%252e%252e%252fb", "/b"]),
+            ("/a%2fb", &["/a%2Fb", "/a/b"]),
+            ("/a%252fb", &["/a%252fb", "/a%2fb", "/a/b"]),
             ("/a%5Cb", &["/a%5Cb", "/a/b"]),
             ("/a%3Bx/b", &["/a%3Bx/b", "/a;x/b", "/a/b"]),
-            (
-                "/a/x//..%2f..",
-                &["/a/x//..%2F..", "/a/x/..%2F..", "/a/", "/"],
-            ),
+            ("/a;%2fb", &["/a;%2Fb", "/a;/b", "/a/b", "/a"]),
         ] {
             let read = RequestTarget::parse(target).unwrap();
             let mut all: Vec<&str> = (0..READINGS).map(|at| read.readings().nth(at)).collect();
@@ -325,6 +344,30 @@ mod tests {
             let mut expect = readings.to_vec();
             expect.sort_unstable();
             assert_eq!(all, expect, "{target}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_goes_up_in_some_readings_only_is_unclear() {
+        for target in [
+            "/a/..;/b",
+            "/a/.;x/b",
+            "/a/..%2fb",
+            "/a%2f../b",
+            "/a/%252e%252e%252fb",
+            "/a%5c..%5cb",
+            "/a/x//..%2f..",
+            "/pub/a%252fb%252fc%2f..%2f..%2fadmin",
+            "/admin%2f%252e%252e%2f..%2fsecret",
+            "/pub/a;%2fb%2fc/..%2f..%2fadmin",
+            "/pub/..%3b/admin",
+            "/pub/..%253bx/admin",
+        ] {
+            assert!(RequestTarget::parse(target).is_err(), "{target}");
+        }
+        // As many do: dots that everybody resolves, and dots within names.
+        for target in ["/a/../b//c", "/a/..b%2fc", "/a/v1.2;x/b"] {
+            assert!(RequestTarget::parse(target).is_ok(), "{target}");
         }
     }
 }
