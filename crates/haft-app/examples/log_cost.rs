@@ -87,7 +87,7 @@ async fn main() {
                 while leaves(&place) < RUNS + BURST {
                     std::thread::yield_now();
                 }
-                let rest = before.elapsed() - finished;
+                let rest = before.elapsed().saturating_sub(finished);
                 println!(
                     "round {round}, {BURST} at once: finished in {finished:?}, all signed {rest:?} later"
                 );

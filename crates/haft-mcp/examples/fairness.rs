@@ -6,6 +6,10 @@
 //! succeed. The attackers are a process of their own (`fairness attack ADDRESS TOKEN`) that gets what the measured clients leave of
 //! processor 1, so what is measured is the server and not who shares a processor with it.
 #![expect(clippy::print_stdout, reason = "its output is the result")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "it starts haft as its user would"
+)]
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -198,7 +198,9 @@ impl HttpState {
             Method::POST => match self.read(request, caller).await {
                 Ok((post, charge)) => {
                     let share = post.caller.share();
-                    self.pace.run(&share, self.post(post, charge)).await
+                    self.pace
+                        .run(&share, Box::pin(self.post(post, charge)))
+                        .await
                 }
                 Err(response) => response,
             },

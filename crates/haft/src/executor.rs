@@ -560,11 +560,7 @@ async fn stages(
     let mut strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());
     // A file that the run wrote holds the model's own words: its addresses are none that strangers gave.
     let links = shown_links::LinkReader::of(session, &cleared, &strangers);
-    let mut of_files = Vec::new();
-    let files = FileOrigins::before(parts, session, &cleared, &strangers, &mut of_files)?;
-    // What a command writes while it runs has the labels of what it read.
-    session.note_untrusted(of_files.clone());
-    strangers.extend(of_files);
+    let files = FileOrigins::before(parts, session, &cleared, &mut strangers)?;
     open.record.untrusted(&strangers);
     open.record.properties = cleared.properties(parts, session);
     session.note_properties(open.record.properties);

@@ -10,6 +10,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use haft::clock;
 use haft::file_lock::FileLock;
+use haft::text::hex;
 use haft::untrusted::UntrustedSource;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -82,11 +83,7 @@ fn now() -> u64 {
 impl ClientMarks {
     pub(crate) fn of(home: &Path, owner: MarkOwner, keep: Duration) -> Self {
         let key = serde_json::to_vec(&owner).unwrap_or_default();
-        let name: String = Sha256::digest(&key)
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let name = hex(&Sha256::digest(&key)[..16]);
         Self {
             path: home.join(FOLDER).join(format!("{name}.{ENDING}")),
             owner,

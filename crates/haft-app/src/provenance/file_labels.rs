@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use haft::permission::{Effect, PathClaim, Permission};
+use haft::text::hex;
 use haft::untrusted::UntrustedSource;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -423,10 +424,6 @@ fn written_paths(permissions: &[Permission]) -> impl Iterator<Item = String> {
 
 fn paths(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -77,16 +77,14 @@ fn is_git_fetch(argv: &[String]) -> bool {
     let [program, command, rest @ ..] = argv else {
         return false;
     };
-    let plain = |word: &String| match word.strip_prefix('-') {
-        Some(_) => {
+    let plain = |word: &String| {
+        if word.starts_with('-') {
             let name = word.split('=').next().unwrap_or(word);
-            GIT_OPTIONS.contains(&name)
+            return GIT_OPTIONS.contains(&name);
         }
         // A remote and its branches by name: no address.
-        None => {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
-            word.chars().all(is_plain) && !word.starts_with(['.', '/'])
-        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        word.chars().all(is_plain) && !word.starts_with(['.', '/'])
     };
     program == "git" && GIT.contains(&&**command) && rest.iter().all(plain)
 }

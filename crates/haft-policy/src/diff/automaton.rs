@@ -69,7 +69,7 @@ pub(super) struct AutomatonState {
     reached: OnceCell<Box<[StateId]>>,
 }
 
-/// The texts that patterns match. AutomatonState 0 is the start.
+/// The texts that patterns match. State 0 is the start.
 #[derive(Debug)]
 pub(super) struct Automaton {
     pub(super) states: Vec<AutomatonState>,

@@ -10,7 +10,6 @@ use crate::rules::network_pattern::NetworkPattern;
 use crate::rules::pattern::DomainPattern;
 use crate::rules::rule::RuleList;
 use crate::rules::sign_pattern::{SignPattern, SignScope};
-use haft_files::glob::GlobToken;
 
 /// The ports that are usual for a scheme.
 const USUAL: [&str; 2] = ["80", "443"];
@@ -127,12 +126,11 @@ impl HostWriter<'_> {
         }
     }
 
-    /// A socket has no port. The pattern of a domain reads its path as a name in any case, with dots at its end.
+    /// A socket has no port. The pattern of a domain reads its path as a name, letter by letter.
     fn sockets_of(&mut self, from: StateId, pattern: &DomainPattern) {
         let end = self.automaton.text(from, "un ");
         let start = self.char(end, SOCKET);
-        let end = self.labels(start, pattern, true);
-        let end = self.automaton.repeat(end, Symbol::Char('.'));
+        let end = self.labels(start, pattern);
         self.automaton.accept(end);
     }
 
@@ -208,7 +206,7 @@ impl HostWriter<'_> {
     /// Writes the hosts of a pattern, except sockets.
     fn host(&mut self, from: StateId, pattern: &DomainPattern) {
         let named = self.char(from, NAMED);
-        let end = self.labels(named, pattern, false);
+        let end = self.labels(named, pattern);
         self.automaton.accept(end);
         // A host in brackets is one label, dots or not.
         match pattern.labels() {
@@ -222,8 +220,8 @@ impl HostWriter<'_> {
         }
     }
 
-    /// Writes the labels of a host; with `folds` in any case.
-    fn labels(&mut self, from: StateId, pattern: &DomainPattern, folds: bool) -> StateId {
+    /// Writes the labels of a host.
+    fn labels(&mut self, from: StateId, pattern: &DomainPattern) -> StateId {
         let mut at = from;
         if pattern.is_below() {
             at = self.automaton.repeat(at, Symbol::any());
@@ -232,31 +230,9 @@ impl HostWriter<'_> {
             if place > 0 || pattern.is_below() {
                 at = self.char(at, '.');
             }
-            let pieces = label.pieces();
-            at = if folds {
-                self.folded(at, &pieces, place + 1 == pattern.labels().len())
-            } else {
-                write_glob(self.automaton, at, &pieces, &['.'])
-            };
+            at = write_glob(self.automaton, at, &label.pieces(), &['.']);
         }
         at
-    }
-
-    /// Writes a label in any case. The last is not empty: the dots at the end of a host belong to no label.
-    fn folded(&mut self, from: StateId, pieces: &[GlobToken], is_last: bool) -> StateId {
-        let is_open = pieces.iter().all(|piece| *piece == GlobToken::Star);
-        let from = if is_last && is_open {
-            self.automaton.step(from, Symbol::but(&['.']))
-        } else {
-            from
-        };
-        pieces.iter().fold(from, |at, piece| match piece {
-            GlobToken::Star => self.automaton.repeat(at, Symbol::but(&['.'])),
-            GlobToken::Literal(c) => {
-                let both = [*c, c.to_ascii_uppercase()].map(|c| (c, c));
-                self.automaton.step(at, Symbol::In(both.into()))
-            }
-        })
     }
 }
 

@@ -67,9 +67,11 @@ impl SeenLinks {
         let read = text.chars().filter(|c| !c.is_control());
         let read: String = read.map(|c| if c == '\\' { '/' } else { c }).collect();
         let read = read.to_ascii_lowercase();
-        let may_be_one = ["//", "http:", "https:"]
+        let is_relative = |rest: &str| !rest.starts_with(' ');
+        let may_be_one = ["://", "http:", "https:"]
             .iter()
-            .any(|sign| read.contains(sign));
+            .any(|sign| read.contains(sign))
+            || read.trim().strip_prefix("//").is_some_and(is_relative);
         // A fragment is not part of what is compared.
         !may_be_one || !text.contains('#') && self.has(text.trim())
     }

@@ -21,15 +21,15 @@ pub(super) struct FileOrigins {
 }
 
 impl FileOrigins {
-    /// Adds the sources of the files that a cleared call may read to `read`, and keeps them and its others, before it runs. Returns what is
-    /// left to do when it has run.
+    /// Adds the sources of the files that a cleared call may read to its others, `all`, keeps them, and notes those of the files, before it
+    /// runs: what a command writes while it runs has the labels of what it read. Returns what is left to do when it has run.
     pub(super) fn before(
         parts: &ExecutorParts,
         session: &Session,
         cleared: &ClearedCall,
-        others: &[UntrustedSource],
-        read: &mut Vec<UntrustedSource>,
+        all: &mut Vec<UntrustedSource>,
     ) -> Result<Option<Self>, EarlyEnd> {
+        let mut read = Vec::new();
         let permissions = cleared.judgement().shared_permissions();
         let is_seen = |one: &Permission| matches!(one.effect, Effect::Read(_) | Effect::Run { .. });
         if parts.policy.now().distrusts_workspace() && permissions.iter().any(is_seen) {
@@ -37,15 +37,17 @@ impl FileOrigins {
             let source = format!("{WORKSPACE}: files of the workspace by {tool}");
             read.push(UntrustedSource::recorded(&source));
         }
-        let Some(provenance) = session.provenance() else {
-            return Ok(None);
-        };
-        if permissions.iter().any(is_seen) {
+        let provenance = session.provenance();
+        if let Some(provenance) = provenance.filter(|_| permissions.iter().any(is_seen)) {
             read.extend(provenance.of_files(permissions).map_err(|e| failed(&e))?);
         }
-        let all: Vec<UntrustedSource> = others.iter().chain(&*read).cloned().collect();
+        all.extend(read.iter().cloned());
+        session.note_untrusted(read);
+        let Some(provenance) = provenance else {
+            return Ok(None);
+        };
         if !all.is_empty() {
-            provenance.keep(&all).map_err(|e| failed(&e))?;
+            provenance.keep(all).map_err(|e| failed(&e))?;
         }
         let changes = |one: &Permission| one.effect.changed_path().is_some();
         // An agent's own tool writes when haft no longer sees it.
@@ -57,7 +59,7 @@ impl FileOrigins {
             written: Arc::clone(permissions),
             unseen: !cleared.judgement().is_approved(),
         };
-        let sources = origins.sources(session, &all);
+        let sources = origins.sources(session, all);
         let expected = origins.provenance.expect_writes(permissions, &sources);
         expected.map_err(|e| failed(&e))?;
         Ok(Some(origins))

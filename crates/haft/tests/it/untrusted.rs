@@ -62,6 +62,7 @@ fn tools() -> ToolRegistry {
         ("other", true, vec![page("docs.example")]),
         ("docs", true, vec![server("docs")]),
         ("docs_again", true, vec![server("docs")]),
+        ("read_docs", true, vec![server("docs")]),
         ("closed", false, vec![server("closed")]),
         ("feed", true, vec![]),
         ("unjailed", false, vec![command(false, false)]),
@@ -121,13 +122,14 @@ async fn what_could_carry_something_out_is_denied_or_asked_about_after_untrusted
         ("page", "unjailed", false),
         ("docs", "other", false),
         ("feed", "page", false),
-        // Calls that stay inside run, and data may go back to the place that it came from.
+        ("docs", "docs_again", false),
+        // Calls that stay inside run, and so does what only looks something up where the content came from.
         ("page", "read", true),
         ("page", "inside", true),
         ("page", "on_copy", true),
         ("page", "jailed", true),
         ("page", "closed", true),
-        ("docs", "docs_again", true),
+        ("docs", "read_docs", true),
     ];
     for (first, second, runs) in rows {
         let guard = UntrustedContent::new(Verdict::Deny);

@@ -70,7 +70,7 @@ fn lines(marks: &KeptMarks) -> String {
         when::ago(&last)
     );
     for source in &marks.sources {
-        out.push_str(&format!("  {}\n", visible::line(source)));
+        out.extend(["  ", &visible::line(source), "\n"]);
     }
     out
 }
