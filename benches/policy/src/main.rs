@@ -91,7 +91,10 @@ fn large_policy(seed: usize) -> Policy {
 /// Measures how long it takes to say what the rules of one policy let through that those of another do not.
 fn compared<'a>(name: &str, old: &'a Policy, new: &'a Policy) -> Step<'a> {
     let measured = move || cpu_ms(|| drop(black_box(old.looser_rules(new)))).0;
-    (Row::new(format!("haft/diff/{name}"), "ms"), Box::new(measured))
+    (
+        Row::new(format!("haft/diff/{name}"), "ms"),
+        Box::new(measured),
+    )
 }
 
 /// Measures the reader alone.
