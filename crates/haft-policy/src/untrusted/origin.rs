@@ -13,7 +13,7 @@ pub(super) fn of_host(host: &str, port: Option<u16>) -> String {
 }
 
 /// Whether the party behind an origin and a recipient is the same. A site is the same with and without `www.`, with TLS and where it is read
-/// without, and the hosts of a package registry are one party.
+/// without it, and the hosts of a package registry are one party.
 pub(super) fn is_same_party(origin: &str, recipient: &str) -> bool {
     if origin == recipient {
         return true;
@@ -24,9 +24,26 @@ pub(super) fn is_same_party(origin: &str, recipient: &str) -> bool {
     ) else {
         return false;
     };
-    // Not the other way round: without TLS, anyone on the way reads it.
-    let from = from.strip_suffix(":80").unwrap_or(from);
-    party(from) == party(to)
+    let (from, to) = (Site::of(from), Site::of(to));
+    // Not from TLS to none: without it, anyone on the way reads what is sent.
+    (from.is_plain || !to.is_plain) && party(from.host) == party(to.host)
+}
+
+/// A host at one of the two ports of the web, or any other `NAME:PORT`.
+struct Site<'a> {
+    host: &'a str,
+    /// Port 80: no TLS.
+    is_plain: bool,
+}
+
+impl<'a> Site<'a> {
+    fn of(name: &'a str) -> Self {
+        let plain = name.strip_suffix(":80");
+        Self {
+            host: plain.unwrap_or(name),
+            is_plain: plain.is_some(),
+        }
+    }
 }
 
 /// Returns the registry whose hosts nobody else can read: what is sent there reaches no stranger. Anyone may publish on GitHub's hosts, and
@@ -65,6 +82,14 @@ mod tests {
                 "https://pypi.org/x",
                 "https://files.pythonhosted.org/",
                 true,
+            ),
+            ("http://sum.golang.org/x", "http://proxy.golang.org/", true),
+            ("https://sum.golang.org/x", "http://proxy.golang.org/", false),
+            ("http://a.example/x", "http://www.a.example/", true),
+            (
+                "https://sum.golang.org:444/x",
+                "https://proxy.golang.org:444/",
+                false,
             ),
             ("https://github.com/x", "https://api.github.com/", false),
             ("https://a.example/x", "https://b.example/", false),
