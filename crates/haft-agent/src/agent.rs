@@ -423,6 +423,9 @@ impl Agent {
     }
 }
 
+/// What is said of a reply that broke off after some of it was shown.
+const DISCARDED: &str = "; what came of the reply does not count";
+
 /// The result of a request.
 enum RequestResult {
     Reply(Result<Reply, ModelError>),
@@ -437,10 +440,18 @@ fn tell(watcher: Option<&dyn Watcher>, event: &ModelEvent) {
     match event {
         ModelEvent::Delta(delta) => watcher.event(AgentEvent::Delta(delta)),
         ModelEvent::Usage(_) => {}
-        ModelEvent::Retry { pause, why } => watcher.event(AgentEvent::Retry {
-            pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+        ModelEvent::Retry {
+            pause,
             why,
-        }),
+            discards,
+        } => {
+            let lost = if *discards { DISCARDED } else { "" };
+            watcher.event(AgentEvent::Retry {
+                pause_ms: u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
+                why: &format!("{why}{lost}"),
+                discards: *discards,
+            });
+        }
     }
 }
 

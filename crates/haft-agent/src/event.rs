@@ -27,6 +27,8 @@ pub enum AgentEvent<'a> {
         pause_ms: u64,
         /// Why the request failed.
         why: &'a str,
+        /// Whether the pieces since the last message do not count.
+        discards: bool,
     },
     /// A call is about to run, or was refused before it could.
     ToolCall {

@@ -143,9 +143,9 @@ impl HttpModel {
         };
         let mut tried = 0;
         loop {
-            let mut seen = false;
+            let mut discards = false;
             let mut show = |event: ModelEvent| {
-                seen |= matches!(event, ModelEvent::Delta(_));
+                discards |= matches!(event, ModelEvent::Delta(_));
                 watch(event);
             };
             let error = match self.client.send(&post, &mut show).await {
@@ -153,14 +153,14 @@ impl HttpModel {
                 Err(error) => self.without_key(error),
             };
             tried += 1;
-            // Output that was already shown cannot be taken back.
-            let pause = self.retry.pause(&error, tried).filter(|_| !seen);
-            let Some(pause) = pause else {
+            // Nothing of a reply is run before it is whole, so asking again does nothing twice.
+            let Some(pause) = self.retry.pause(&error, tried) else {
                 return Err(error);
             };
             watch(ModelEvent::Retry {
                 pause,
                 why: error.to_string(),
+                discards,
             });
             tokio::time::sleep(pause).await;
         }

@@ -42,6 +42,8 @@ pub enum ModelEvent {
         pause: Duration,
         /// Why the request failed.
         why: String,
+        /// Whether pieces of a reply came before it failed; none of them counts.
+        discards: bool,
     },
 }
 

@@ -33,8 +33,12 @@ impl AgentEvent<'_> {
             }
             Self::Delta(_) => return None,
             Self::Message { text } => json!({"type": "message", "role": "assistant", "text": text}),
-            Self::Retry { pause_ms, why } => {
-                json!({"type": "notice", "text": why, "retry_ms": pause_ms})
+            Self::Retry {
+                pause_ms,
+                why,
+                discards,
+            } => {
+                json!({"type": "notice", "text": why, "retry_ms": pause_ms, "discards": discards})
             }
             Self::Notice { text } => json!({"type": "notice", "text": text}),
             Self::ToolCall {

@@ -53,10 +53,10 @@ impl Retry {
                     None => Some(self.own(tried)),
                 }
             }
-            // For an answer that broke off, the caller knows whether any of it was shown.
+            // An answer that broke off, or stopped coming, is asked for again, however much of it has come.
             ModelError::Unreachable { .. }
             | ModelError::Timeout {
-                wait: Wait::Connect,
+                wait: Wait::Connect | Wait::NextByte,
                 ..
             }
             | ModelError::Wire(haft_wire::WireError::Cut(_)) => Some(self.own(tried)),
@@ -185,6 +185,14 @@ mod tests {
         }
     }
 
+    fn timeout(wait: Wait) -> ModelError {
+        ModelError::Timeout {
+            place: "x".to_owned(),
+            wait,
+            limit: Duration::from_secs(1),
+        }
+    }
+
     #[test]
     fn what_may_pass_is_tried_again_as_long_as_it_is_of_use() {
         let retry = Retry::default();
@@ -207,6 +215,10 @@ mod tests {
                 1,
                 range(250, 500),
             ),
+            (timeout(Wait::Connect), 1, range(250, 500)),
+            (timeout(Wait::NextByte), 1, range(250, 500)),
+            (timeout(Wait::FirstByte), 1, None),
+            (timeout(Wait::Whole), 1, None),
             (ModelError::Other("x".to_owned()), 1, None),
         ] {
             let pause = retry.pause(&error, tried);

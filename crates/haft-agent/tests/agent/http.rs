@@ -216,11 +216,12 @@ fn rows() -> Vec<Row> {
             Err("is not what openai-chat sends"),
             1,
         ),
-        // The client has already shown a part of it.
+        // What was shown of the first one does not count.
+        (vec![Says(begun()), Says(whole())], Ok(()), 2),
         (
-            vec![Says(begun()), Says(whole())],
+            vec![Says(begun()), Says(begun()), Says(begun())],
             Err("ended in the middle of a reply"),
-            1,
+            3,
         ),
     ]
 }
@@ -245,6 +246,15 @@ async fn what_may_pass_is_sent_again_and_what_may_not_is_not() {
             .iter()
             .filter(|event| matches!(event, ModelEvent::Retry { .. }));
         assert_eq!(retries.count(), requests - 1);
+        for (event, next) in events.iter().zip(&events[1.min(events.len())..]) {
+            if let ModelEvent::Retry { discards, .. } = next {
+                assert_eq!(
+                    *discards,
+                    matches!(event, ModelEvent::Delta(_)),
+                    "{script:?}"
+                );
+            }
+        }
         assert!(!format!("{model:?} {reply:?} {events:?}").contains(KEY));
     }
 }

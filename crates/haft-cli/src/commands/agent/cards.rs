@@ -419,7 +419,7 @@ impl Watcher for Cards {
                 };
                 self.card(state, id, tool, &ended);
             }
-            AgentEvent::Retry { pause_ms, why } => {
+            AgentEvent::Retry { pause_ms, why, .. } => {
                 #[expect(clippy::cast_precision_loss, reason = "milliseconds, for people")]
                 let pause = when::duration(pause_ms as f64);
                 let text = format!("{}; again in {pause}", visible::line(why));
