@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::time::Duration;
 
 use haft::file_lock::FileLock;
@@ -18,7 +18,7 @@ use crate::record_log::key::{self, SigningKeyError};
 use crate::record_log::leaf::{MAX_LINE, RunLeaf};
 use crate::record_log::note::{self, VerifierKey};
 use crate::record_log::pending::PendingRuns;
-use crate::record_log::seen::SeenCheckpoint;
+use crate::record_log::seen::{SeenCheckpoint, SeenCheckpoints};
 use crate::record_log::tree::{TreeEdge, leaf_hash};
 
 /// The log's folder in the state folder.
@@ -41,17 +41,19 @@ pub(crate) struct LogPlace {
     pub(super) home: PathBuf,
     /// The file of the key that signs; `None` if there is no place for one.
     pub(super) key: Option<PathBuf>,
-    /// The file with the last checkpoint, outside of the state folder.
-    pub(super) seen: Option<SeenCheckpoint>,
+    /// Where the last checkpoint is kept outside of the state folder.
+    pub(super) seen: Option<SeenCheckpoints>,
 }
 
 impl LogPlace {
     /// Returns the place of the log of the state folder `home`; `data` is the user's folder of data, outside of it.
     pub(crate) fn new(home: &Path, key: Option<PathBuf>, data: Option<&Path>) -> Self {
         let real = home.canonicalize().unwrap_or_else(|_| home.to_owned());
+        let named = path::absolute(home).unwrap_or_else(|_| home.to_owned());
         Self {
             key: key.or_else(|| Some(data?.join("record.key"))),
-            seen: data.map(|data| SeenCheckpoint::in_folder(&data.join("checkpoints"), &real)),
+            seen: data
+                .map(|data| SeenCheckpoints::in_folder(data.join("checkpoints"), &named, &real)),
             home: real,
         }
     }
@@ -72,9 +74,19 @@ impl LogPlace {
         PendingRuns::in_log(&self.folder())
     }
 
-    /// Reads the checkpoint outside of the state folder.
-    pub(super) fn seen(&self) -> io::Result<Option<String>> {
-        self.seen.as_ref().map_or(Ok(None), SeenCheckpoint::read)
+    /// Reads the checkpoints that are kept outside of the state folder: of the logs that were where this one is, and of this log, which says
+    /// that it is `origin`, where else it was.
+    pub(super) fn seen(&self, origin: Option<&str>) -> io::Result<Vec<SeenCheckpoint>> {
+        let Some(seen) = &self.seen else {
+            return Ok(Vec::new());
+        };
+        let mut all = seen.read()?;
+        if let Some(other) = origin.map_or(Ok(None), |origin| seen.of_log(origin))?
+            && all.iter().all(|one| one.path != other.path)
+        {
+            all.push(other);
+        }
+        Ok(all)
     }
 
     /// Locks the log, which must exist, for its only writer.
@@ -87,6 +99,12 @@ impl LogPlace {
     pub(super) fn lock_shared(&self) -> Result<FileLock, LogFault> {
         let lock = FileLock::shared_within(self.open_folder()?, LOCK_TIMEOUT)?;
         lock.ok_or(LogFault::Busy)
+    }
+
+    /// Returns the name of the log that is here, as its checkpoint says.
+    fn origin(&self) -> Option<String> {
+        let own = file::read(&self.checkpoint(), checkpoint::MAX_BYTES).ok()?;
+        Some(checkpoint::unproved(&own?)?.origin)
     }
 
     fn open_folder(&self) -> io::Result<File> {
@@ -126,14 +144,14 @@ impl LogFault {
             Self::Io(_) => "free disk space, or make `log` in the state folder writable".to_owned(),
             Self::Busy => "try again when it has ended".to_owned(),
             Self::Changed(_) => {
-                let seen = place
-                    .seen
-                    .as_ref()
-                    .map(|seen| format!(" and {}", seen.path().display()));
+                let seen = place.seen(place.origin().as_deref());
+                let seen = seen.unwrap_or_default().into_iter();
+                let files: String = seen
+                    .map(|seen| format!(" and {}", seen.path.display()))
+                    .collect();
                 format!(
-                    "`haft runs verify --log` says what does not fit; if you did it, begin a new log: move {}{} away",
+                    "`haft runs verify --log` says what does not fit; if you did it, begin a new log: move {}{files} away",
                     place.folder().display(),
-                    seen.unwrap_or_default()
                 )
             }
         }
@@ -145,6 +163,8 @@ pub(super) struct OpenLog<'p> {
     place: &'p LogPlace,
     pair: Ed25519KeyPair,
     origin: String,
+    /// The file outside of the state folder for its checkpoints.
+    seen: Option<PathBuf>,
     edge: TreeEdge,
     /// The size of the leaves that are signed, in bytes.
     bytes: u64,
@@ -167,7 +187,7 @@ impl<'p> OpenLog<'p> {
         } else {
             // A process was killed here before.
             plain_file::sweep_drafts(&place.folder(), CHECKPOINT);
-            place.seen.iter().for_each(SeenCheckpoint::sweep);
+            place.seen.iter().for_each(SeenCheckpoints::sweep);
             recount(place, &heads)?
         };
         cut_tail(&place.leaves(), bytes)?;
@@ -175,6 +195,7 @@ impl<'p> OpenLog<'p> {
             place,
             pair,
             origin: heads.last.origin,
+            seen: heads.seen,
             edge,
             bytes,
             _lock: lock,
@@ -213,8 +234,8 @@ impl<'p> OpenLog<'p> {
         let note = checkpoint.sign(&self.pair);
         file::replace(&self.place.checkpoint(), &note)?;
         self.keep_edge()?;
-        if let Some(seen) = &self.place.seen
-            && let Err(error) = seen.write(&note)
+        if let (Some(place), Some(path)) = (&self.place.seen, &self.seen)
+            && let Err(error) = place.write(path, &note)
         {
             tracing::warn!(%error, "keep the record's checkpoint outside of the state folder");
         }
@@ -235,7 +256,9 @@ impl<'p> OpenLog<'p> {
 /// Makes an empty log. Its leaves come last: as long as there is no such file, there is no log.
 fn begin(place: &LogPlace) -> Result<(), LogFault> {
     let own = file::read(&place.checkpoint(), checkpoint::MAX_BYTES)?;
-    for note in [place.seen()?, own].into_iter().flatten() {
+    let origin_there = place.origin();
+    let seen = place.seen(origin_there.as_deref())?.into_iter();
+    for note in seen.map(|seen| seen.note).chain(own) {
         let size = checkpoint::unproved(&note).map_or(0, |head| head.size);
         // A process that was killed here leaves the checkpoint of an empty log.
         if size > 0 {
@@ -268,28 +291,38 @@ fn origin(place: &LogPlace, pair: &Ed25519KeyPair) -> String {
     format!("haft-record/{}", hex(hash.get(..16).unwrap_or_default()))
 }
 
-/// The signed checkpoints: the log's own, and the one outside of the state folder.
+/// The signed checkpoints: the log's own, and those outside of the state folder.
 struct Heads {
     /// The one of most leaves.
     last: Checkpoint,
-    /// The other one, if it differs: a process was killed, or its machine lost power, between the two.
-    before: Option<Checkpoint>,
+    /// The others that differ: a process was killed, or its machine lost power, between two.
+    before: Vec<Checkpoint>,
+    /// The file outside of the state folder that holds the last one, or will.
+    seen: Option<PathBuf>,
 }
 
 impl Heads {
     fn read(place: &LogPlace, pair: &Ed25519KeyPair) -> Result<Self, LogFault> {
         let mut heads = Vec::new();
-        let own = file::read(&place.checkpoint(), checkpoint::MAX_BYTES)?;
-        let named = [
-            ("its checkpoint", own),
-            ("its last checkpoint elsewhere", place.seen()?),
-        ];
-        for (name, note) in named {
-            let Some(note) = note else { continue };
-            let origin = checkpoint::unproved(&note).map(|head| head.origin);
-            let opened =
-                Checkpoint::open(&note, &note::verifier(&origin.unwrap_or_default(), pair));
-            heads.push(opened.map_err(|why| LogFault::Changed(format!("{name}: {why}")))?);
+        let open = |name: &str, note: &str| {
+            let origin = checkpoint::unproved(note).map(|head| head.origin);
+            Checkpoint::open(note, &note::verifier(&origin.unwrap_or_default(), pair))
+                .map_err(|why| LogFault::Changed(format!("{name}: {why}")))
+        };
+        if let Some(own) = file::read(&place.checkpoint(), checkpoint::MAX_BYTES)? {
+            heads.push(open("its checkpoint", &own)?);
+        }
+        // The search for the other places where the log was takes a look at each log of this user.
+        let own = heads.first().map(|head| head.origin.clone());
+        let moved = own.filter(|own| *own != origin(place, pair));
+        let mut file = None;
+        for seen in place.seen(moved.as_deref())? {
+            let head = open("its last checkpoint elsewhere", &seen.note)?;
+            let is_most = |(size, _): &(u64, PathBuf)| *size < head.size;
+            if file.as_ref().is_none_or(is_most) {
+                file = Some((head.size, seen.path));
+            }
+            heads.push(head);
         }
         let Some(last) = heads.iter().max_by_key(|head| head.size).cloned() else {
             return Err(LogFault::Changed("its checkpoint is missing".to_owned()));
@@ -298,8 +331,13 @@ impl Heads {
             let why = format!("it is {}, and was {}", other.origin, last.origin);
             return Err(LogFault::Changed(why));
         }
-        let before = heads.into_iter().find(|head| *head != last);
-        Ok(Self { last, before })
+        heads.retain(|head| *head != last);
+        let unseen = || Some(place.seen.as_ref()?.path().to_owned());
+        Ok(Self {
+            last,
+            before: heads,
+            seen: file.map(|(_, path)| path).or_else(unseen),
+        })
     }
 }
 
@@ -314,20 +352,17 @@ fn kept_edge(place: &LogPlace, heads: &Heads) -> Result<Option<(TreeEdge, u64)>,
     let found = fs::symlink_metadata(place.leaves())?.len();
     let fits = |(edge, bytes): &(TreeEdge, u64)| {
         let is_last = edge.size() == heads.last.size && edge.root() == heads.last.root;
-        is_last && heads.before.is_none() && *bytes == found
+        is_last && heads.before.is_empty() && *bytes == found
     };
     Ok(read.filter(fits))
 }
 
-/// Counts all leaves anew, up to the last checkpoint, and checks that both checkpoints fit them.
+/// Counts all leaves anew, up to the last checkpoint, and checks that all checkpoints fit them.
 fn recount(place: &LogPlace, heads: &Heads) -> Result<(TreeEdge, u64), LogFault> {
     let mut leaves = LeafReader::open(&place.leaves())?;
     let (mut edge, mut bytes) = (TreeEdge::default(), 0);
     loop {
-        for head in [Some(&heads.last), heads.before.as_ref()]
-            .into_iter()
-            .flatten()
-        {
+        for head in heads.before.iter().chain([&heads.last]) {
             if head.size == edge.size() && head.root != edge.root() {
                 let why = format!(
                     "its first {} leaves are not those that were signed",

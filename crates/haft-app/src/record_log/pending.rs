@@ -54,7 +54,7 @@ impl PendingRuns {
 
     /// Returns whether any run is noted.
     pub(super) fn has_any(&self) -> bool {
-        fs::read_dir(&self.0).is_ok_and(|mut entries| entries.next().is_some())
+        self.list().is_ok_and(|runs| !runs.is_empty())
     }
 
     /// Returns the noted runs.
@@ -65,8 +65,11 @@ impl PendingRuns {
         };
         let mut runs = Vec::new();
         for entry in entries {
-            let name = entry?.file_name();
-            runs.extend(name.to_str().map(str::to_owned));
+            let entry = entry?;
+            // What is no file is no note: it could not be removed, and would have the log grow.
+            if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                runs.extend(entry.file_name().to_str().map(str::to_owned));
+            }
         }
         // Ids begin with the time.
         runs.sort_unstable();
@@ -77,5 +80,21 @@ impl PendingRuns {
     pub(super) fn forget(&self, run: &str) {
         // One that stays gives the run a second leaf, which says the same.
         let _ = fs::remove_file(self.0.join(run));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_no_note() {
+        let folder = tempfile::tempdir().unwrap();
+        let pending = PendingRuns::in_log(&folder.path().canonicalize().unwrap());
+        assert!(!pending.has_any());
+        fs::create_dir_all(folder.path().join("pending/run-1")).unwrap();
+        assert!(!pending.has_any());
+        pending.note("run-2").unwrap();
+        assert_eq!(pending.list().unwrap(), ["run-2"]);
     }
 }

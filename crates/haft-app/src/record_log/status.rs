@@ -23,8 +23,8 @@ impl RecordLog {
     pub(crate) fn status(&self) -> LogStatus {
         let LogSettings { place, anchor, .. } = self.settings();
         let exists = place.leaves().symlink_metadata().is_ok();
-        let has_head =
-            matches!(folder::head(place), Ok(Some(_))) || matches!(place.seen(), Ok(Some(_)));
+        let has_head = matches!(folder::head(place), Ok(Some(_)))
+            || place.seen(None).is_ok_and(|seen| !seen.is_empty());
         let opened = if exists || has_head {
             OpenLog::open(place).map(drop)
         } else {

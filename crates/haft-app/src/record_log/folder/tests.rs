@@ -104,6 +104,65 @@ fn a_leaf_with_any_byte_changed_does_not_fit_the_checkpoint() {
     assert_eq!(scene.size().unwrap(), 2);
 }
 
+/// Changes the folder `other`, a copy of the state folder from when its log had one leaf; later a link leads there in place of the one
+/// whose log has two.
+type Replace = fn(state: &Path, other: &Path);
+
+#[test]
+fn a_log_behind_a_link_in_place_of_the_state_folder_is_compared_with_what_lay_there() {
+    let rows: [(&str, &str, Replace); 4] = [
+        ("an older copy", "cut: 1 of 2 leaves", |_, _| ()),
+        ("one without a log", "its leaves are gone", |_, other| {
+            fs::remove_dir_all(other.join(LOG)).unwrap();
+        }),
+        ("another log", "and was haft-record/", |state, other| {
+            fs::remove_dir_all(other.join(LOG)).unwrap();
+            let data = state.with_file_name("data");
+            let place = LogPlace::new(other, None, Some(&data));
+            OpenLog::open(&place).unwrap().append(&[leaf(7)]).unwrap();
+        }),
+        ("the state folder itself, moved", "", |state, other| {
+            fs::remove_dir_all(other).unwrap();
+            copy(state, other);
+        }),
+    ];
+    for (name, expect, replace) in rows {
+        let scene = Scene::with(1);
+        let (state, data) = (scene.place.home.clone(), scene.root.path().join("data"));
+        let other = state.with_file_name("other");
+        copy(&state, &other);
+        scene.append(1).unwrap();
+        replace(&state, &other);
+        fs::rename(&state, state.with_file_name("gone")).unwrap();
+        symlink(&other, &state).unwrap();
+        let place = LogPlace::new(&state, None, Some(&data));
+        match (expect, OpenLog::open(&place)) {
+            ("", Ok(mut log)) => {
+                log.append(&[leaf(2)]).unwrap();
+                // Also where the folder lies by its own name.
+                drop(log);
+                let place = LogPlace::new(&other, None, Some(&data));
+                assert_eq!(OpenLog::open(&place).unwrap().size(), 3);
+            }
+            (part, Err(fault)) if !part.is_empty() => {
+                assert!(fault.to_string().contains(part), "{name}: {fault}");
+            }
+            (_, opened) => panic!("{name}: {:?}", opened.map(|log| log.size())),
+        }
+    }
+}
+
+/// Copies a state folder that holds nothing but its log.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to.join(LOG)).unwrap();
+    for entry in fs::read_dir(from.join(LOG)).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), to.join(LOG).join(entry.file_name())).unwrap();
+        }
+    }
+}
+
 /// What is done to a log of two leaves; its older checkpoint is in the state folder's parent, as `older`.
 type Change = fn(&Scene);
 

@@ -49,26 +49,22 @@ impl SignedHeads {
         report: &mut LogReport,
     ) -> io::Result<Self> {
         let place = &settings.place;
-        let (own, seen, bytes) = match place.lock_shared() {
-            Ok(_lock) => {
-                let bytes = place
-                    .leaves()
-                    .symlink_metadata()
-                    .map_or(0, |meta| meta.len());
-                (folder::head(place), place.seen(), bytes)
+        let (lock, bytes) = match place.lock_shared() {
+            Ok(lock) => {
+                let leaves = place.leaves().symlink_metadata();
+                (Some(lock), leaves.map_or(0, |meta| meta.len()))
             }
-            Err(LogFault::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                (Ok(None), place.seen(), 0)
-            }
+            Err(LogFault::Io(error)) if error.kind() == io::ErrorKind::NotFound => (None, 0),
             Err(fault) => return Err(io::Error::other(fault.to_string())),
         };
-        let (own, seen) = (readable(own, report), readable(seen, report));
-        let unproved = own
-            .as_deref()
-            .or(seen.as_deref())
-            .and_then(checkpoint::unproved);
-        let sizes = [&own, &seen].into_iter().flatten();
-        let sizes = sizes.filter_map(|note| Some(checkpoint::unproved(note)?.size));
+        let own = readable(folder::head(place), report).flatten();
+        let origin = own.as_deref().and_then(checkpoint::unproved);
+        let seen = place.seen(origin.map(|head| head.origin).as_deref());
+        let seen = readable(seen, report).unwrap_or_default();
+        drop(lock);
+        let notes = || own.iter().chain(seen.iter().map(|seen| &seen.note));
+        let unproved = notes().find_map(|note| checkpoint::unproved(note));
+        let sizes = notes().filter_map(|note| Some(checkpoint::unproved(note)?.size));
         let size = sizes.max().unwrap_or(0);
         report.size = size;
         report.origin = unproved.map(|head| head.origin);
@@ -86,8 +82,8 @@ impl SignedHeads {
                 .fault(FindingKind::Signature, "the log has no checkpoint"),
             None => {}
         }
-        if let (Some(file), Some(note)) = (&place.seen, seen) {
-            all.add(file.path(), &note, HeadSource::Own);
+        for seen in seen {
+            all.add(&seen.path, &seen.note, HeadSource::Own);
         }
         if let Some(path) = settings.anchor.as_ref().and_then(|anchor| anchor.file())
             && path.symlink_metadata().is_ok()
@@ -109,14 +105,10 @@ impl SignedHeads {
     }
 }
 
-fn readable(note: io::Result<Option<String>>, report: &mut LogReport) -> Option<String> {
-    note.unwrap_or_else(|error| {
-        report.fault(
-            FindingKind::Signature,
-            format!("a checkpoint cannot be read: {error}"),
-        );
-        None
-    })
+fn readable<T>(read: io::Result<T>, report: &mut LogReport) -> Option<T> {
+    let why = |error: io::Error| format!("a checkpoint cannot be read: {error}");
+    read.map_err(|error| report.fault(FindingKind::Signature, why(error)))
+        .ok()
 }
 
 /// Returns the key that was given, or else that of this machine.
