@@ -304,6 +304,7 @@ async fn each_wait_has_its_limit_and_an_answer_its_bound() {
                 ..all
             },
             "the first byte of the answer did not come",
+            1,
         ),
         (
             Does::Hangs(begun()),
@@ -312,6 +313,7 @@ async fn each_wait_has_its_limit_and_an_answer_its_bound() {
                 ..all
             },
             "the next byte of the answer did not come",
+            3,
         ),
         (
             Does::Hangs(begun()),
@@ -320,14 +322,15 @@ async fn each_wait_has_its_limit_and_an_answer_its_bound() {
                 ..all
             },
             "the whole answer did not come",
+            1,
         ),
     ];
-    for (does, timeouts, says) in rows {
-        let server = Server::start(vec![does]).await;
+    for (does, timeouts, says, requests) in rows {
+        let server = Server::start(vec![does; requests]).await;
         let model = server.model(|settings| settings.timeouts = timeouts);
         let error = ask(&model).await.0.unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
-        assert_eq!(server.requests.lock().len(), 1);
+        assert_eq!(server.requests.lock().len(), requests);
     }
     for answer in [hello(), whole()] {
         let server = Server::start(vec![Does::Says(answer)]).await;
