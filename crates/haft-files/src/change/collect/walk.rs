@@ -37,10 +37,13 @@ const CHANGED: &str = "it was changed while the command ran";
 const OWN_FILE: &str = "it is haft's own";
 const NOT_TEXT: &str = "its name is not UTF-8";
 const TOO_LONG: &str = "its path is longer than 4,095 bytes";
+const TOO_DEEP: &str = "it lies in more than 128 folders within each other";
 const UNREADABLE: &str = "it cannot be read";
 
 /// Maximum length of a path, in bytes.
 const MAX_PATH: usize = 4095;
+/// Maximum number of parts of a path. Each change is judged by every folder above it, so a chain of folders takes time by its square.
+const MAX_PARTS: usize = 129;
 
 /// The walk through an upper folder, with the changes found so far.
 pub(super) struct UpperWalk<'a> {
@@ -197,7 +200,7 @@ impl<'a> UpperWalk<'a> {
         Ok(())
     }
 
-    /// Returns the path of an entry. `None` if it cannot be applied, since its name is not UTF-8, its path is too long
+    /// Returns the path of an entry. `None` if it cannot be applied, since its name is not UTF-8, its path is too long or too deep,
     /// or it is haft's own: then the entry is reported as dropped.
     fn usable_path(
         &mut self,
@@ -209,6 +212,8 @@ impl<'a> UpperWalk<'a> {
             NOT_TEXT
         } else if path.as_os_str().len() > MAX_PATH {
             TOO_LONG
+        } else if path.iter().count() > MAX_PARTS {
+            TOO_DEEP
         } else if self.workspace.is_own(&path) {
             OWN_FILE
         } else {

@@ -38,6 +38,21 @@ fn names_of_any_bytes_are_applied_or_named() {
 }
 
 #[test]
+fn chains_of_folders_are_applied_as_deep_as_they_are_judged() {
+    let mut scene = Scene::new();
+    let line = "d=$(printf 'e/%.0s' $(seq 2000)); mkdir -p $d; echo 1 > ${d:0:256}file";
+    if !scene.run(line) {
+        return;
+    }
+    let collected = scene.collect();
+    let deep = "it lies in more than 128 folders within each other";
+    let end = format!("{}e", "e/".repeat(129));
+    assert_eq!(dropped(&collected), [(end, deep)]);
+    scene.apply(&collected).unwrap();
+    assert!(scene.work(&format!("{}file", "e/".repeat(128))).exists());
+}
+
+#[test]
 fn links_are_never_followed_and_second_names_become_files() {
     let mut scene = Scene::new();
     scene.prepare(
