@@ -188,6 +188,23 @@ fn is_at_least(release: &str, least: [u32; 2]) -> bool {
         .is_some_and(|(major, minor)| [major, minor] >= least)
 }
 
+/// Lets signals that are ignored have their effect again: what runs in a jail is no job of whoever started haft in the background or below
+/// `nohup`, and Ctrl-C on its terminal would do nothing.
+pub(crate) fn ignore_no_signals() {
+    // The standard library sets this one, and resets it for what it starts.
+    let others = (1..=libc::SIGRTMAX()).filter(|signal| *signal != libc::SIGPIPE);
+    for signal in others {
+        // SAFETY: all-zero bytes are a valid action, and both outlive the calls; the default needs no handler.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            let is_known = libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0;
+            if is_known && action.sa_sigaction == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+    }
+}
+
 /// Signals that a child of this process has exited.
 #[derive(Debug)]
 pub(crate) struct ChildSignals(OwnedFd);

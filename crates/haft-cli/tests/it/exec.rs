@@ -51,6 +51,17 @@ fn only_run(lab: &Lab) -> Value {
 }
 
 #[test]
+fn command_when_haft_ignores_signals_ignores_none() {
+    let lab = trusted();
+    let haft = env!("CARGO_BIN_EXE_haft");
+    let ignored = "trap '' HUP INT QUIT TERM USR2";
+    let line = format!("{ignored}; exec {haft} exec -- grep -E 'Sig(Ign|Blk)' /proc/self/status");
+    let ran = ended(lab.program("bash", &["-c", &line]).spawn().unwrap());
+    let none = "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n";
+    assert_eq!(ran.stdout, none, "{}", ran.stderr);
+}
+
+#[test]
 fn input_and_output_pass_while_the_command_runs() {
     let lab = trusted();
     let line =

@@ -6,6 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::{Lab, ended};
 use crate::pty::Pty;
+use crate::signals::stays_ignored;
 
 fn lab() -> Lab {
     let mut lab = Lab::new();
@@ -21,12 +22,6 @@ fn on_terminal(lab: &Lab, line: &str) -> Pty {
 fn send(pty: &Pty, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(pty.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
-}
-
-fn is_hangup_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap() & 1 == 1
 }
 
 #[test]
@@ -110,8 +105,10 @@ fn terminal_when_haft_is_ended_by_a_signal_is_restored() {
         Signal::USR1,
         Signal::ALARM,
     ] {
-        if signal == Signal::HUP && is_hangup_ignored() {
-            eprintln!("SKIPPED: SIGHUP is ignored here, as below `nohup`, and haft leaves it so");
+        if stays_ignored(signal) {
+            eprintln!(
+                "SKIPPED: {signal:?} is ignored here, as below `nohup` or in the background, and haft leaves it so"
+            );
             continue;
         }
         let lab = lab();

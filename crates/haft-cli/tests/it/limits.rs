@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::{Lab, ended};
-use crate::signals::started;
+use crate::signals::{started, stays_ignored};
 
 const ON: [&str; 2] = ["--profile", "trusted"];
 
@@ -91,19 +91,15 @@ fn f4_a_wait_for_a_task_ends_before_its_call_and_the_task_goes_on() {
     );
 }
 
-fn is_hangup_ignored() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap() & 1 == 1
-}
-
 #[test]
 fn j12_a_signal_keeps_the_output_so_far() {
     let command = "echo first; echo second >&2; touch started; exec sleep 600";
     let script = "print('first')\nprint('second')\ntools.write_file(path='started', content='')\nwhile True: pass";
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        if signal == Signal::HUP && is_hangup_ignored() {
-            println!("SKIPPED: SIGHUP is ignored here, as under nohup, and so by what is started");
+        if stays_ignored(signal) {
+            println!(
+                "SKIPPED: {signal:?} is ignored here, as under nohup, and so by what is started"
+            );
             continue;
         }
         let command = json!({"command": command, "timeout_s": 600});

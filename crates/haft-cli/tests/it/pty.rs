@@ -135,22 +135,34 @@ impl Pty {
     }
 
     /// Kills it at once.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    pub(crate) fn kill(self) {
+        drop(self);
     }
 
     /// Waits for its exit; `stderr` is everything that was on the screen.
     pub(crate) fn end(mut self) -> Ran {
-        let output = self.child.wait_with_output().unwrap();
+        let mut stdout = String::new();
+        if let Some(mut pipe) = self.child.stdout.take() {
+            pipe.read_to_string(&mut stdout).unwrap();
+        }
+        let status = self.child.wait().unwrap();
         while let Ok(more) = self.seen.recv_timeout(PATIENCE) {
             self.screen.push_str(&more);
         }
         Ran {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: self.screen,
+            code: status.code().unwrap_or(-1),
+            stdout,
+            stderr: std::mem::take(&mut self.screen),
         }
+    }
+}
+
+/// A test that fails leaves no process.
+impl Drop for Pty {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

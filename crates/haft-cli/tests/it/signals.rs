@@ -24,6 +24,15 @@ pub(crate) fn jailed(lab: &Lab) -> bool {
     enough
 }
 
+/// Returns whether haft leaves this signal ignored: it is here, as below `nohup` or in the background of a script, and is none of the two
+/// that haft always hears.
+pub(crate) fn stays_ignored(signal: Signal) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    ignored >> (signal.as_raw() - 1) & 1 == 1 && ![Signal::INT, Signal::TERM].contains(&signal)
+}
+
 /// Waits until the command of the test has created the file `started`, in the workspace or on its copy.
 pub(crate) fn started(lab: &Lab) {
     wait("the command to start", || {

@@ -40,10 +40,11 @@ pub(crate) fn run() -> ! {
     leave(0)
 }
 
-/// Takes the socket from standard input, where it comes so that no descriptor has to be inherited; closes all other
-/// descriptors, which a host leaked by mistake.
+/// Takes the socket from standard input, where it comes so that no descriptor has to be inherited. What else came from the host is dropped:
+/// descriptors, which it leaked by mistake, and the signals that it ignores.
 pub(super) fn take_link() -> io::Result<UnixStream> {
     sys::close_from(3)?;
+    sys::ignore_no_signals();
     let link = rustix::io::fcntl_dupfd_cloexec(io::stdin().as_fd(), 3)?;
     let null = std::fs::File::open("/dev/null")?;
     sys::replace(null.as_fd(), 0)?;
