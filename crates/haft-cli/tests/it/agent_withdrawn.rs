@@ -1,6 +1,7 @@
 //! `haft run --resume` under other settings: a call that rules decide now leaves no request behind that could run it a second time.
 
 use std::process::Child;
+use std::thread;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{RequestEnding, WaitingCalls as _};
@@ -10,7 +11,6 @@ use serde_json::Value;
 
 use crate::agent_resume::{lab, model, one_run, read, suspended};
 use crate::agent_run::{APPEND, run_json};
-use crate::approvals::wait;
 use crate::harness::{Lab, ended};
 use crate::signals::jailed;
 
@@ -250,7 +250,12 @@ fn made(lab: &Lab) -> usize {
 fn approve_until(lab: &Lab, id: &str, signal: Signal) -> Child {
     let approve = lab.command(&["approvals", "approve", "--yes", id]);
     let mut child = { approve }.spawn().unwrap();
-    wait("the first changes", || (made(lab) > 5).then_some(()));
+    // No pause between two looks: all of it takes a moment.
+    let first = lab.work().join("made1");
+    while !first.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it applied nothing");
+        thread::yield_now();
+    }
     let pid = Pid::from_child(&child);
     kill_process(pid, signal).unwrap();
     assert!(child.try_wait().unwrap().is_none() || signal == Signal::KILL);
