@@ -67,7 +67,7 @@ dogfood: needs
 fuzz:
 	HAFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release --workspace --all-features fuzz -- --nocapture
 
-## run the tests that read `HAFT_SOAK` with much larger numbers; all of them are listed here
+## run the tests that read `HAFT_SOAK` with much larger numbers; all of them are listed here; and measure what one hostile principal costs the others
 soak: needs
 	HAFT_SOAK=1 $(CARGO) test -p haft-sandbox --test it -- a_thousand_commands
 	HAFT_SOAK=1 $(CARGO) test -p haft-cli --test it servers_cycles:: -- --nocapture
@@ -76,6 +76,8 @@ soak: needs
 	HAFT_SOAK=1 $(CARGO) test -p haft --lib --all-features what_a_killed_process_left
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-builtins --test lines
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli -p haft-mcp --test it --all-features bounds:: -- --test-threads=1
+	$(CARGO) build --profile serve -p haft-cli -p haft-mcp --bin haft --example fairness
+	taskset --cpu-list 1 "$(or $(CARGO_TARGET_DIR),target)/serve/examples/fairness" "$(or $(CARGO_TARGET_DIR),target)/serve/haft" 4
 
 ## run what takes too long for every change: once a night
 nightly: soak dogfood

@@ -37,13 +37,13 @@ const CHANGED: &str = "it was changed while the command ran";
 const OWN_FILE: &str = "it is haft's own";
 const NOT_TEXT: &str = "its name is not UTF-8";
 const TOO_LONG: &str = "its path is longer than 4,095 bytes";
-const TOO_DEEP: &str = "it lies in more than 128 folders within each other";
+const TOO_DEEP: &str = "it lies in more than 512 folders within each other";
 const UNREADABLE: &str = "it cannot be read";
 
 /// Maximum length of a path, in bytes.
 const MAX_PATH: usize = 4095;
 /// Maximum number of parts of a path. Each change is judged by every folder above it, so a chain of folders takes time by its square.
-const MAX_PARTS: usize = 129;
+const MAX_PARTS: usize = 513;
 
 /// The walk through an upper folder, with the changes found so far.
 pub(super) struct UpperWalk<'a> {

@@ -40,16 +40,16 @@ fn names_of_any_bytes_are_applied_or_named() {
 #[test]
 fn chains_of_folders_are_applied_as_deep_as_they_are_judged() {
     let mut scene = Scene::new();
-    let line = "d=$(printf 'e/%.0s' $(seq 2000)); mkdir -p $d; echo 1 > ${d:0:256}file";
+    let line = "d=$(printf 'e/%.0s' $(seq 1500)); mkdir -p $d; echo 1 > ${d:0:1024}file";
     if !scene.run(line) {
         return;
     }
     let collected = scene.collect();
-    let deep = "it lies in more than 128 folders within each other";
-    let end = format!("{}e", "e/".repeat(129));
+    let deep = "it lies in more than 512 folders within each other";
+    let end = format!("{}e", "e/".repeat(513));
     assert_eq!(dropped(&collected), [(end, deep)]);
     scene.apply(&collected).unwrap();
-    assert!(scene.work(&format!("{}file", "e/".repeat(128))).exists());
+    assert!(scene.work(&format!("{}file", "e/".repeat(512))).exists());
 }
 
 #[test]
