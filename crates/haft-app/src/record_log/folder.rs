@@ -144,14 +144,16 @@ impl LogFault {
             Self::Io(_) => "free disk space, or make `log` in the state folder writable".to_owned(),
             Self::Busy => "try again when it has ended".to_owned(),
             Self::Changed(_) => {
-                let seen = place.seen(place.origin().as_deref());
-                let seen = seen.unwrap_or_default().into_iter();
-                let files: String = seen
-                    .map(|seen| format!(" and {}", seen.path.display()))
+                let mut files = vec![place.folder()];
+                let seen = place.seen(place.origin().as_deref()).unwrap_or_default();
+                files.extend(seen.into_iter().map(|seen| seen.path));
+                let files: Vec<String> = files
+                    .iter()
+                    .map(|file| file.display().to_string())
                     .collect();
                 format!(
-                    "`haft runs verify --log` says what does not fit; if you did it, begin a new log: move {}{files} away",
-                    place.folder().display(),
+                    "`haft runs verify --log` says what does not fit; if you did it, begin a new log: move {} away",
+                    files.join(" and ")
                 )
             }
         }
