@@ -136,11 +136,7 @@ impl RuleDifference {
             let _ = write!(line, " for calls of {tool} like the one approved");
         }
         if self.undecided {
-            let most = inclusion::MAX_PAIRS;
-            let _ = write!(
-                line,
-                " (not decided within {most} states: counts as looser)"
-            );
+            line.push_str(" (not decided within the limits: counts as looser)");
         }
         if let Some(what) = &self.what {
             let _ = write!(line, ", e.g. {what}");

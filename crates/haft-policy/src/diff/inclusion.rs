@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::automaton::{Automaton, AutomatonState, StateId, Symbol};
 
 /// Maximum number of pairs that are followed.
-pub(super) const MAX_PAIRS: usize = 10_000;
+const MAX_PAIRS: usize = 10_000;
 /// Maximum number of single steps for one answer, which bounds the time of patterns with very many stars.
 const MAX_STEPS: usize = 4_000_000;
 /// Maximum number of single steps for all answers of one comparison: below a second.

@@ -45,7 +45,14 @@ impl Denials {
     /// Whether the file at this path is a secret that no rule and no approval permits to read.
     pub fn is_secret(&self, path: &str) -> bool {
         self.secrets.as_ref().is_some_and(|secrets| {
-            let opens = |view: &PathView<'_>| secrets.opened.iter().any(|p| p.allows(view));
+            let opens = |view: &PathView<'_>| {
+                let mut patterns = secrets.opened.iter().filter(|p| p.allows(view)).peekable();
+                // Most secrets lie where no rule looks.
+                patterns.peek().is_some() && {
+                    let causes = secrets.names.causes(path);
+                    patterns.any(|pattern| causes.are_named_by(pattern))
+                }
+            };
             secrets.names.covers(path)
                 && !secrets.is_released(path)
                 && !opens(&PathView::new(path, self.workspace.as_deref()))
@@ -54,9 +61,13 @@ impl Denials {
 
     fn is_secret_folder(&self, path: &str) -> bool {
         self.secrets.as_ref().is_some_and(|secrets| {
-            secrets.names.covers_folder(path)
-                && !secrets.releases_below(path)
-                && !self.may_lie_below(&secrets.opened, path)
+            let opens = || {
+                let folder = PathView::new(path, self.workspace.as_deref());
+                let causes = secrets.names.causes_of_folder(path);
+                let mut patterns = secrets.opened.iter();
+                patterns.any(|one| one.may_lie_below(&folder) && causes.are_named_by(one))
+            };
+            secrets.names.covers_folder(path) && !secrets.releases_below(path) && !opens()
         })
     }
 
