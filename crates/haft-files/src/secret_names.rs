@@ -374,10 +374,7 @@ impl SecretNamePattern {
 }
 
 /// Whether the last of the entries that match marks names as secret.
-fn decides(
-    entries: &[SecretNamePattern],
-    matches: impl Fn(&SecretNamePattern) -> bool,
-) -> bool {
+fn decides(entries: &[SecretNamePattern], matches: impl Fn(&SecretNamePattern) -> bool) -> bool {
     let last = entries.iter().rev().find(|entry| matches(entry));
     last.is_some_and(|entry| entry.secret)
 }

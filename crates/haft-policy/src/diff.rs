@@ -13,6 +13,7 @@ mod glob_language;
 mod host_language;
 mod inclusion;
 mod language;
+mod parts;
 mod path_language;
 mod private_places;
 #[cfg(test)]

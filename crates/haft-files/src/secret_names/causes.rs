@@ -36,7 +36,8 @@ impl NamedSecrets {
 
 impl SecretNames {
     fn parts(&self) -> (&[SecretNamePattern], &[SecretNamePattern]) {
-        self.entries.split_at(SECRET_NAMES.len().min(self.entries.len()))
+        self.entries
+            .split_at(SECRET_NAMES.len().min(self.entries.len()))
     }
 
     /// Returns why a file at this path is secret; nothing if it is not.

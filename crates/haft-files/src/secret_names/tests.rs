@@ -202,9 +202,7 @@ fn a_path_has_causes_if_and_only_if_it_is_covered() {
         &["!.env", ".env.*"],
         &["!*.pem", "conf/*.pem", "!/conf/"],
     ] {
-        let names = SecretNames::default()
-            .with(added.iter().copied())
-            .unwrap();
+        let names = SecretNames::default().with(added.iter().copied()).unwrap();
         for path in [
             "",
             ".",

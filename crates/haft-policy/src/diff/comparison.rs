@@ -9,7 +9,9 @@ use super::cells::{self, EffectKind, RuleCell, Value};
 use super::example::{Example, PlainTexts};
 use super::inclusion::{AnyText, Effort, Filter, Inclusion, includes};
 use super::language::{EncodedEffect, Language, ValueAspect};
-use super::{RuleDifference, VerdictChange, private_places};
+use super::parts::{self, CellOf};
+use super::private_places::PrivatePlaces;
+use super::{RuleDifference, VerdictChange};
 use crate::Policy;
 use crate::commands::phrase::clip;
 use crate::rules::rule::{Rule, RuleList, SavedCall, Specifier};
@@ -98,9 +100,10 @@ impl<'r> PolicyComparison<'r> {
                 found.extend(self.removed(rule));
             }
         }
-        let opened = private_places::opened(old, new);
         let known: HashSet<String> = found.iter().map(|one| one.rule.clone()).collect();
-        found.extend(opened.into_iter().filter(|one| !known.contains(&one.rule)));
+        let changed = missing(new, old).into_iter().chain(missing(old, new));
+        let opened = PrivatePlaces::new(old, new, changed).opened(&known, &self.effort);
+        found.extend(opened);
         found
     }
 
@@ -186,10 +189,26 @@ impl<'r> PolicyComparison<'r> {
 
     /// Whether the rules of these groups cover a cell of a rule.
     fn covers(&mut self, rule: &'r Rule, cell: &RuleCell<'r>, groups: &[RuleGroup]) -> Inclusion {
+        if cell.is_partial && self.one_covers_part(rule, cell, groups) {
+            return Inclusion::Holds;
+        }
         let right = self.others(rule, cell, groups);
         let others: Vec<&Automaton> = right.iter().map(|one| &one.automaton).collect();
         let left = self.alone(cell);
         includes(&others, &left.automaton, &AnyText, &self.effort)
+    }
+
+    /// Whether one rule of these groups covers a cell of which a rule covers only some.
+    fn one_covers_part(&self, rule: &Rule, cell: &RuleCell<'r>, groups: &[RuleGroup]) -> bool {
+        let narrow = CellOf { rule, cell };
+        let of_groups = self.groups.iter().filter(|(own, _)| groups.contains(own));
+        let mut rules = of_groups.flat_map(|(_, rules)| rules);
+        rules.any(|known| {
+            let rule = known.rule;
+            let mut cells = known.cells.iter();
+            self.effort.allows(cells.len())
+                && cells.any(|cell| parts::covers(&CellOf { rule, cell }, &narrow))
+        })
     }
 
     /// Returns the language of one cell.
@@ -389,9 +408,14 @@ impl<'r> PolicyComparison<'r> {
         };
         let unstated = rule.kept_for.as_ref().map(|kept| &*kept.arguments);
         let example = Example::of(cell.kind, text, argument, self.new);
+        let rules = self.old.rules.all().len() + self.new.rules.all().len();
+        let verdict = |policy| {
+            let judges = self.effort.allows_judging(rules);
+            judges.then(|| example.verdict(policy, unstated)).flatten()
+        };
         RuleDifference {
-            before: example.verdict(self.old, unstated),
-            after: example.verdict(self.new, unstated),
+            before: verdict(self.old),
+            after: verdict(self.new),
             what: Some(example.what.to_owned()),
             example: Some(clip(&example.value)),
             tool: Some(example.tool).filter(|tool| !tool.is_empty()),

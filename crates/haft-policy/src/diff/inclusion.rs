@@ -28,6 +28,9 @@ pub(super) enum Inclusion {
     Undecided,
 }
 
+/// Number of single steps for which a rule counts when a call is compared with it.
+const STEPS_OF_RULE: usize = 10;
+
 /// The steps that the answers of one comparison may still take.
 #[derive(Debug)]
 pub(super) struct Effort(Cell<usize>);
@@ -35,6 +38,20 @@ pub(super) struct Effort(Cell<usize>);
 impl Default for Effort {
     fn default() -> Self {
         Self(Cell::new(MAX_EFFORT))
+    }
+}
+
+impl Effort {
+    /// Counts that a call is compared with this many rules; `false` if no more may be.
+    pub(super) fn allows_judging(&self, rules: usize) -> bool {
+        self.allows(rules.saturating_mul(STEPS_OF_RULE))
+    }
+
+    /// Counts these steps; `false` if there are not so many left.
+    pub(super) fn allows(&self, steps: usize) -> bool {
+        let left = self.0.get().checked_sub(steps);
+        self.0.set(left.unwrap_or(0));
+        left.is_some()
     }
 }
 
