@@ -559,7 +559,26 @@ fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> SpecifierResult {
     }
 }
 
+/// Says which rules to write instead of one that names requests to a host for tools of any class: it would be about an argument that is
+/// called like the host, and match nothing.
+fn requests_of_any_tool(tool: &str, inner: &str) -> Option<NeverMatchReason> {
+    let (place, requests) = split_requests(inner);
+    let host = place.strip_prefix("domain:").unwrap_or(place);
+    let names_host = host.contains(['.', ':', '*']) || host == "localhost" || host != place;
+    let pattern = NetworkPattern::parse(host).filter(|_| names_host && tool.contains('*'));
+    let requests = requests?.trim();
+    (pattern.is_some() && RequestPattern::parse(requests).is_ok()).then(|| {
+        never(
+            format!("requests to {host} are covered by rules for Network and WebFetch, and a rule for {tool} is about arguments"),
+            &format!("Network({host}: {requests}) and WebFetch(domain:{host}: {requests})"),
+        )
+    })
+}
+
 fn parse_parameter(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
+    if let Some(wrong) = requests_of_any_tool(tool, inner) {
+        return Err(wrong);
+    }
     ArgumentPattern::parse(inner)
         .map(Specifier::Param)
         .ok_or_else(|| {
