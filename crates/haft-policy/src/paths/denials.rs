@@ -1,5 +1,7 @@
 //! `Denials`: the paths that deny rules and secret names keep from every program, for code that hides files before a program starts.
 
+use std::path::Path;
+
 use crate::Policy;
 pub use crate::paths::name_progress::NameProgress;
 use crate::paths::name_progress::is_protected_part;
@@ -94,6 +96,29 @@ impl Denials {
         let folder = PathView::new(folder, self.workspace.as_deref());
         let mut patterns = self.read.iter().chain(&self.edit);
         patterns.any(|pattern| !pattern.is_any_depth() && pattern.may_lie_below(&folder))
+    }
+
+    /// The same for a folder outside of the workspace, where a rule on paths in it names nothing: the names that it writes out
+    /// ([`exact_names`](Self::exact_names)) lead there only over links.
+    pub fn may_name_elsewhere(&self, folder: &str) -> bool {
+        let root = self.workspace.as_deref().map(Path::new);
+        let is_apart = |root: &Path| {
+            let folder = Path::new(folder);
+            folder.is_absolute() && !folder.starts_with(root) && !root.starts_with(folder)
+        };
+        if !root.is_some_and(is_apart) {
+            return self.may_name_below(folder);
+        }
+        let folder = PathView::new(folder, self.workspace.as_deref());
+        let patterns = self.read.iter().chain(&self.edit);
+        let mut open = patterns.filter(|one| !one.is_any_depth() && one.exact_path().is_none());
+        open.any(|pattern| pattern.may_lie_below(&folder))
+    }
+
+    /// Returns the paths in the workspace that rules name without wildcards, relative to its root.
+    pub fn exact_names(&self) -> impl Iterator<Item = String> {
+        let patterns = self.read.iter().chain(&self.edit);
+        patterns.filter_map(PathPattern::exact_path)
     }
 
     /// Whether no rule, secret or protected name matches a path because of this part of it. A path with only such parts is judged
