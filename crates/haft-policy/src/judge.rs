@@ -12,7 +12,7 @@ use crate::profile::CommandPolicy;
 use crate::profile::Profile;
 use crate::rules::ToolRuleIndex;
 use crate::rules::rule::Rule;
-use crate::rules::subject::Subject;
+use crate::rules::subject::{ClaimSide, Subject};
 use crate::ruling::{Label, Ruling};
 use crate::run_history::RunHistory;
 use crate::secret_files::{SecretFiles, SecretPath};
@@ -390,9 +390,15 @@ impl Policy {
             VerdictSource::Rule(rule) => {
                 let (list, text) = (rule.list, clip(&rule.text));
                 let what = phrase(call, effect) + &by_link(effect);
+                let subject = Subject::new(call, permission, &self.places);
+                // A deny or ask rule also counts where it may only turn out to match: `[ -f $f ]` runs a command if `$f` is several words.
+                let (verb, why) = match subject.covered_by(rule, ClaimSide::Path) {
+                    true => ("matches", ""),
+                    false => ("could match", ": not all of it is known before it runs"),
+                };
                 match &*rule.layer {
-                    USER_LAYER => format!("Your {list} rule {text} matches {what}").into(),
-                    layer => format!("The {list} rule {text} of {layer} matches {what}").into(),
+                    USER_LAYER => format!("Your {list} rule {text} {verb} {what}{why}").into(),
+                    layer => format!("The {list} rule {text} of {layer} {verb} {what}{why}").into(),
                 }
             }
             VerdictSource::Profile => {
