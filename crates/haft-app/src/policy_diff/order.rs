@@ -283,6 +283,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn each_kind_of_order_knows_the_looser_value() {
         use SettingShift::{BothWays, Loosened, NotJudged, Tightened};
         let value = |text: &str| match text {

@@ -324,9 +324,10 @@ impl<'r> PolicyComparison<'r> {
         let strict: Vec<&Automaton> = strict.iter().map(|one| &one.automaton).collect();
         let mut left = Language::exact(cell.kind, ValueAspect::Value, self.root());
         left.add(cell);
-        let Inclusion::Fails(text) = includes(&strict, &left.automaton, &AnyText, &self.effort)
-        else {
-            return true;
+        let text = match includes(&strict, &left.automaton, &AnyText, &self.effort) {
+            Inclusion::Fails(text) => text,
+            Inclusion::Holds => return true,
+            Inclusion::Undecided => return false,
         };
         let sample = EncodedEffect::read(&text).value;
         let fits = |own: &RuleCell<'_>| {

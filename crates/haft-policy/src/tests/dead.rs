@@ -240,6 +240,10 @@ fn a_rule_for_any_tool_that_names_requests_is_refused_with_the_rules_to_write() 
             "*(*.example.com: get,post /a?b=c)",
             Some("Network(*.example.com: get,post /a?b=c)"),
         ),
+        (
+            "*( h.example.com:443:DELETE /a )",
+            Some("Network(h.example.com:443: DELETE /a)"),
+        ),
         ("*(line: GET /a)", None),
         ("*(a.b: c)", None),
         ("s.t(request.line: GET /a)", None),
