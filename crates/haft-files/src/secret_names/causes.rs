@@ -60,10 +60,10 @@ impl SecretNames {
             added: Vec::new(),
         };
         for entry in added.iter().filter(|entry| matches(entry)) {
-            if !entry.secret {
-                (causes.standard, causes.added) = (None, Vec::new());
-            } else {
+            if entry.secret {
                 causes.added.push(entry);
+            } else {
+                (causes.standard, causes.added) = (None, Vec::new());
             }
         }
         causes

@@ -92,9 +92,12 @@ fn request_rule() -> impl Strategy<Value = String> {
     let path = select(vec![
         "/**", "/a/**", "/a/b", "/A/b/", "/a/*", "/**/b", "/a/b?x=1", "/a/*?x=*", "/a%2fb",
     ]);
-    (any::<bool>(), at, methods, path).prop_map(|(fetches, at, methods, path)| match fetches {
-        true => format!("WebFetch(domain:{at}: {methods} {path})"),
-        false => format!("Network({at}: {methods} {path})"),
+    (any::<bool>(), at, methods, path).prop_map(|(fetches, at, methods, path)| {
+        if fetches {
+            format!("WebFetch(domain:{at}: {methods} {path})")
+        } else {
+            format!("Network({at}: {methods} {path})")
+        }
     })
 }
 
