@@ -524,7 +524,7 @@ pub fn user_file(environment: &Environment) -> Option<PathBuf> {
 fn is_of_workspace(problem: &Problem) -> bool {
     problem
         .place()
-        .is_some_and(|place| place.source == FILE_NAME)
+        .is_some_and(|place| *place.source == *FILE_NAME)
 }
 
 fn unread_warning(problem: &Problem) -> String {

@@ -11,6 +11,7 @@ use crate::problem::Problem;
 use crate::wiring::policy;
 
 mod order;
+mod orders;
 mod recorded;
 
 pub use order::{SettingDifference, SettingShift};

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub mod changes;
 mod agent;
 mod cannot_work;
+mod denied_folders;
 mod connect;
 mod connections;
 mod copy;
@@ -68,6 +69,7 @@ mod variables;
 mod wait;
 mod walk;
 
+pub use denied_folders::DeniedFolders;
 pub use expose::ExposePort;
 pub use git::program_section;
 pub use input::CommandInput;

@@ -221,6 +221,15 @@ impl PathPattern {
         })
     }
 
+    /// Returns paths that it matches, from its first segment on: each `**` stands for no folder.
+    pub fn whole_samples(&self) -> [String; 2] {
+        ["", "x"].map(|filler| {
+            let named = self.segments.iter().filter(|s| **s != Segment::Deep);
+            let each: Vec<String> = named.map(|segment| segment.sample(filler)).collect();
+            each.join("/")
+        })
+    }
+
     /// Whether its first segment is a name without wildcards.
     pub fn begins_with_name(&self) -> bool {
         matches!(self.segments.first(), Some(Segment::Name(_)))

@@ -10,10 +10,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::glob::{Glob, GlobToken};
-use super::paths::{PathPattern, segments};
+use super::paths::segments;
 use super::texts::LowercaseTexts;
 
+mod causes;
 mod copies;
+
+pub use causes::{NamedSecrets, SecretCauses};
 
 /// Maximum length of an entry, in bytes.
 const MAX_ENTRY: usize = 200;
@@ -246,24 +249,13 @@ impl SecretNames {
         let Some((_, folders)) = parts.split_last() else {
             return false;
         };
-        let mut found = self.entries.iter().rev();
-        let decides = |entry: &&SecretNamePattern| {
-            if entry.folder {
-                entry.holds(folders)
-            } else {
-                entry.fits_end(&parts)
-            }
-        };
-        found.find(decides).is_some_and(|entry| entry.secret)
+        decides(&self.entries, |entry| entry.fits_file(&parts, folders))
     }
 
     /// Whether everything in this folder is secret.
     pub fn covers_folder(&self, path: &str) -> bool {
         let parts = SegmentNames::all(path);
-        let mut found = self.entries.iter().rev();
-        found
-            .find(|entry| entry.folder && entry.holds(&parts))
-            .is_some_and(|entry| entry.secret)
+        decides(&self.entries, |entry| entry.folder && entry.holds(&parts))
     }
 
     /// Whether a path may be secret because of a part with this name.
@@ -313,14 +305,6 @@ impl SecretNames {
         let mut met = secret.filter(|entry| entry.names.iter().any(|name| means(name)));
         met.next().map(|entry| &*entry.text)
     }
-
-    /// Whether a rule with this pattern names secrets, rather than covering some among other files.
-    pub fn are_named_by(&self, pattern: &PathPattern) -> bool {
-        pattern.samples().iter().any(|sample| {
-            let last = sample.rsplit('/').next().unwrap_or_default();
-            !last.is_empty() && (self.covers(sample) || self.covers_folder(sample))
-        })
-    }
 }
 
 /// A segment of a path, with the names that it may be a copy of.
@@ -357,6 +341,15 @@ impl SecretNamePattern {
         })
     }
 
+    /// Whether it matches a file at a path of these segments, in these folders.
+    fn fits_file(&self, parts: &[SegmentNames<'_>], folders: &[SegmentNames<'_>]) -> bool {
+        if self.folder {
+            self.holds(folders)
+        } else {
+            self.fits_end(parts)
+        }
+    }
+
     /// Whether a path of these segments ends in it.
     fn fits_end(&self, parts: &[SegmentNames<'_>]) -> bool {
         let Some(at) = parts.len().checked_sub(self.names.len()) else {
@@ -378,6 +371,12 @@ impl SecretNamePattern {
         let mut each = self.names.iter().zip(parts);
         each.all(|(name, part)| part.fits(name))
     }
+}
+
+/// Whether the last of the entries that match marks names as secret.
+fn decides(entries: &[SecretNamePattern], matches: impl Fn(&SecretNamePattern) -> bool) -> bool {
+    let last = entries.iter().rev().find(|entry| matches(entry));
+    last.is_some_and(|entry| entry.secret)
 }
 
 /// Converts a name of an entry to a pattern in lower case.

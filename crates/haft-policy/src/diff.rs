@@ -13,6 +13,7 @@ mod glob_language;
 mod host_language;
 mod inclusion;
 mod language;
+mod parts;
 mod path_language;
 mod private_places;
 #[cfg(test)]
@@ -136,11 +137,7 @@ impl RuleDifference {
             let _ = write!(line, " for calls of {tool} like the one approved");
         }
         if self.undecided {
-            let most = inclusion::MAX_PAIRS;
-            let _ = write!(
-                line,
-                " (not decided within {most} states: counts as looser)"
-            );
+            line.push_str(" (not decided within the limits: counts as looser)");
         }
         if let Some(what) = &self.what {
             let _ = write!(line, ", e.g. {what}");

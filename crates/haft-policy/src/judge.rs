@@ -12,7 +12,7 @@ use crate::profile::CommandPolicy;
 use crate::profile::Profile;
 use crate::rules::ToolRuleIndex;
 use crate::rules::rule::Rule;
-use crate::rules::subject::Subject;
+use crate::rules::subject::{ClaimSide, Subject};
 use crate::ruling::{Label, Ruling};
 use crate::run_history::RunHistory;
 use crate::secret_files::{SecretFiles, SecretPath};
@@ -70,6 +70,8 @@ impl EffectVerdict {
 pub(crate) struct EffectRuling<'a> {
     pub(crate) verdict: Verdict,
     pub(crate) source: VerdictSource<'a>,
+    /// Whether the rule that decided only may turn out to match: `[ -f $f ]` runs a command if `$f` is several words.
+    could_match: bool,
     /// The guards that ask about it, whatever decided.
     guards: Vec<Cause>,
 }
@@ -79,6 +81,7 @@ impl<'a> EffectRuling<'a> {
         Self {
             verdict,
             source,
+            could_match: false,
             guards: Vec::new(),
         }
     }
@@ -367,7 +370,10 @@ impl Policy {
         {
             rule = place;
         }
-        Some(EffectRuling::by(verdict, VerdictSource::Rule(rule)))
+        Some(EffectRuling {
+            could_match: verdict == Verdict::Ask && !subject.covered_by(rule, ClaimSide::Path),
+            ..EffectRuling::by(verdict, VerdictSource::Rule(rule))
+        })
     }
 
     fn reason(
@@ -390,9 +396,14 @@ impl Policy {
             VerdictSource::Rule(rule) => {
                 let (list, text) = (rule.list, clip(&rule.text));
                 let what = phrase(call, effect) + &by_link(effect);
+                let (verb, why) = if judged.could_match {
+                    ("could match", ": not all of it is known before it runs")
+                } else {
+                    ("matches", "")
+                };
                 match &*rule.layer {
-                    USER_LAYER => format!("Your {list} rule {text} matches {what}").into(),
-                    layer => format!("The {list} rule {text} of {layer} matches {what}").into(),
+                    USER_LAYER => format!("Your {list} rule {text} {verb} {what}{why}").into(),
+                    layer => format!("The {list} rule {text} of {layer} {verb} {what}{why}").into(),
                 }
             }
             VerdictSource::Profile => {

@@ -16,3 +16,12 @@ pub struct PolicyContext {
     /// Whether commands in the jail share the machine's network, so that their connections are not judged separately.
     pub commands_reach_out: bool,
 }
+
+impl PolicyContext {
+    /// Whether rules mean the same here and there: they name the same paths, and their tools have the same classes.
+    pub(crate) fn reads_rules_as(&self, other: &Self) -> bool {
+        self.workspace == other.workspace
+            && self.home == other.home
+            && self.classes == other.classes
+    }
+}

@@ -76,6 +76,13 @@ pub(crate) struct SecretPath {
     reads: bool,
 }
 
+/// One of the two paths of an effect, which is secret.
+#[derive(Clone, Copy)]
+struct SecretSide<'p> {
+    path: &'p str,
+    side: ClaimSide,
+}
+
 impl SecretPath {
     /// Says why a call is stopped that touches this secret and `others` more.
     pub(crate) fn reason(&self, spec: &ToolSpec, others: usize) -> Label {
@@ -144,12 +151,13 @@ impl Policy {
         let claim = permission.effect.path()?;
         let reads = matches!(permission.effect, Effect::Read(_));
         let sides = both_paths(claim).zip([ClaimSide::Path, ClaimSide::Target]);
-        let mut closed = sides.filter(|(path, side)| {
-            names.covers(path)
-                && !(reads && call.is_released(path))
-                && !self.opens(call, naming, permission, *side)
+        let sides = sides.map(|(path, side)| SecretSide { path, side });
+        let mut closed = sides.filter(|one| {
+            names.covers(one.path)
+                && !(reads && call.is_released(one.path))
+                && !self.opens(call, naming, permission, *one)
         });
-        let (path, _) = closed.next()?;
+        let SecretSide { path, .. } = closed.next()?;
         Some(SecretPath {
             path: path.to_owned(),
             verdict: files.verdict(),
@@ -169,23 +177,27 @@ impl Policy {
         secret.reason(call.spec, paths.len().saturating_sub(1))
     }
 
-    /// Whether an allow rule that names secrets covers the effect.
+    /// Whether an allow rule covers the effect and names every cause for which this side of it is secret.
     fn opens(
         &self,
         call: &JudgedCall<'_>,
         naming: &ToolRuleIndex<'_>,
         permission: &Permission,
-        side: ClaimSide,
+        secret: SecretSide<'_>,
     ) -> bool {
         let by_rule = self.secrets.files == SecretFiles::Ask && !self.rules.all().is_empty();
         by_rule && {
             let subject = Subject::new(call, permission, &self.places);
-            let opens = |rule: &Rule| self.names_secrets(rule).is_some();
-            self.rules.allows(naming, &subject, side, &opens)
+            let causes = self.secrets.names.causes(secret.path);
+            let opens = |rule: &Rule| match &rule.specifier {
+                Specifier::Path(pattern) => causes.are_named_by(pattern),
+                _ => false,
+            };
+            self.rules.allows(naming, &subject, secret.side, &opens)
         }
     }
 
-    /// Returns the pattern of a rule that names secrets.
+    /// Returns the pattern of a rule that names secrets, if not all that it covers.
     pub(crate) fn names_secrets<'r>(&self, rule: &'r Rule) -> Option<&'r PathPattern> {
         match &rule.specifier {
             Specifier::Path(pattern) if self.secrets.names.are_named_by(pattern) => Some(pattern),
@@ -250,7 +262,7 @@ impl Policy {
 #[derive(Debug, Clone)]
 pub(crate) struct HiddenSecrets {
     pub(crate) names: SecretNames,
-    /// Patterns of allow rules that open secrets.
+    /// Patterns of allow rules that open secrets: those whose causes they all name.
     pub(crate) opened: Vec<PathPattern>,
     /// Secrets whose reading was approved in the run.
     released: Arc<[String]>,

@@ -19,6 +19,7 @@ mod repositories;
 mod requests;
 mod restriction;
 mod rules;
+mod secret_lists;
 mod secrets;
 mod second_reading;
 mod shell_data;

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::problem::{Problem, SourceLocation};
+use crate::text_places::TextPlaces;
 
 pub mod jsonc;
 pub mod toml;
@@ -49,7 +50,7 @@ impl EditError {
     /// Returns it as a problem with a file that has this text: `failed` says what could not be done.
     pub fn problem(self, failed: &str, file: &Path, text: &str) -> Problem {
         let place = match self.at {
-            Some(at) => SourceLocation::in_text(&file.display().to_string(), text, at),
+            Some(at) => TextPlaces::new(&file.display().to_string(), text).at(at),
             None => SourceLocation::file(file),
         };
         Problem::usage(format!("{failed}: {}", self.what)).at(place)

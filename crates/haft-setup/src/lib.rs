@@ -19,6 +19,7 @@ pub mod programs;
 pub mod registration;
 pub mod server;
 pub mod site;
+pub mod text_places;
 mod imported_rules;
 mod parse;
 mod program;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use haft::audit::redact::Redactor;
 use haft::audit::runs::{InvalidRunId, RunsError};
@@ -10,7 +11,7 @@ use haft::audit::runs::{InvalidRunId, RunsError};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLocation {
     /// The file as it is displayed, or the text of the variable or option.
-    pub source: String,
+    pub source: Arc<str>,
     /// The position; `None` if the source is not a file.
     pub spot: Option<SourcePosition>,
 }
@@ -24,59 +25,23 @@ pub struct SourcePosition {
     pub column: usize,
     /// Number of characters that it covers; at least 1.
     pub width: usize,
-    /// The line, without its line break; empty if it must not be shown.
-    pub text: String,
+    /// The line, without its line break; empty if it must not be shown. Places in one line share it.
+    pub text: Arc<str>,
 }
 
 impl SourceLocation {
     /// Returns a place that is not in a file: `-c key=value`, a variable's name.
-    pub fn named(source: impl Into<String>) -> Self {
+    pub fn named(source: impl AsRef<str>) -> Self {
         Self {
-            source: source.into(),
+            source: source.as_ref().into(),
             spot: None,
         }
-    }
-
-    /// Returns the place of the bytes `range` of `text`, which was read from `source`.
-    pub fn in_text(source: &str, text: &str, range: std::ops::Range<usize>) -> Self {
-        let start = floor(text, range.start);
-        let end = floor(text, range.end.max(range.start));
-        let head = &text[..start];
-        let begin = head.rfind('\n').map_or(0, |at| at + 1);
-        let line_text = text[begin..].lines().next().unwrap_or_default();
-        let here = text[start..end].lines().next().unwrap_or_default();
-        Self {
-            source: source.to_owned(),
-            spot: Some(SourcePosition {
-                line: head.matches('\n').count() + 1,
-                column: text[begin..start].chars().count() + 1,
-                width: here.chars().count().max(1),
-                text: line_text.to_owned(),
-            }),
-        }
-    }
-
-    /// Removes the line's text.
-    pub fn without_quote(mut self) -> Self {
-        if let Some(spot) = &mut self.spot {
-            spot.text.clear();
-        }
-        self
     }
 
     /// Returns the place of a file as a whole.
     pub fn file(path: &Path) -> Self {
         Self::named(path.display().to_string())
     }
-}
-
-/// Returns the nearest character boundary at or before `at`.
-fn floor(text: &str, at: usize) -> usize {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 impl fmt::Display for SourceLocation {

@@ -6,9 +6,12 @@ use toml::de::{DeTable, DeValue};
 use crate::config::keys::{KeyLookup, SettingKey, SettingType, find, nearest};
 use crate::config::value;
 use crate::problem::{Problem, SourceLocation};
+use haft_setup::text_places::TextPlaces;
 
 /// Maximum size of a settings file, in bytes: anything larger is not one.
 pub const MAX_BYTES: u64 = 1024 * 1024;
+/// Maximum number of items of all lists in one file, variable or option: rules, names, hosts. Each rule takes some kilobytes.
+pub const MAX_ITEMS: usize = 10_000;
 
 /// A key as given by one layer.
 #[derive(Debug, Clone)]
@@ -25,13 +28,10 @@ pub struct LayerEntry {
     pub items: Vec<SourceLocation>,
 }
 
-/// A text and its name.
-#[derive(Debug, Clone, Copy)]
+/// A text whose keys are read.
+#[derive(Debug)]
 struct DocumentReader<'a> {
-    source: &'a str,
-    text: &'a str,
-    /// Whether errors quote the text.
-    quotes: bool,
+    places: TextPlaces<'a>,
 }
 
 /// Reads a whole settings file.
@@ -39,12 +39,8 @@ struct DocumentReader<'a> {
 /// # Errors
 /// A [`Problem`] with line and column if the text is not TOML.
 pub fn parse(source: &str, text: &str) -> Result<Vec<LayerEntry>, Problem> {
-    DocumentReader {
-        source,
-        text,
-        quotes: true,
-    }
-    .read()
+    let places = TextPlaces::new(source, text);
+    DocumentReader { places }.read()
 }
 
 /// Reads a settings file that is not trusted: neither this nor a later error about its keys quotes its lines.
@@ -52,12 +48,8 @@ pub fn parse(source: &str, text: &str) -> Result<Vec<LayerEntry>, Problem> {
 /// # Errors
 /// A [`Problem`] with line and column if the text is not TOML.
 pub fn parse_unquoted(source: &str, text: &str) -> Result<Vec<LayerEntry>, Problem> {
-    DocumentReader {
-        source,
-        text,
-        quotes: false,
-    }
-    .read()
+    let places = TextPlaces::new(source, text).without_quotes();
+    DocumentReader { places }.read()
 }
 
 /// Reads a value given outside a file; `source` names its origin. A text that is not a TOML value is taken literally.
@@ -98,6 +90,7 @@ pub fn from_value(
     let key = known(&path, &place)?;
     value::check(key, &value).map_err(|wrong| mismatch(&path, &wrong, place.clone()))?;
     let items = value.as_array().map_or(0, Vec::len);
+    count_items(&path, items, &place)?;
     Ok(LayerEntry {
         path,
         key,
@@ -142,28 +135,24 @@ pub fn dotted(text: &str) -> Option<Vec<String>> {
 }
 
 impl DocumentReader<'_> {
-    fn read(self) -> Result<Vec<LayerEntry>, Problem> {
-        let table = DeTable::parse(self.text).map_err(|error| self.syntax(&error))?;
-        let mut given = Vec::new();
+    fn read(&self) -> Result<Vec<LayerEntry>, Problem> {
+        let table = DeTable::parse(self.places.text()).map_err(|error| self.syntax(&error))?;
+        let mut given: Vec<LayerEntry> = Vec::new();
         self.table(&mut Vec::new(), table.get_ref(), &mut given)?;
+        let mut items = 0;
+        for entry in &given {
+            items += entry.items.len();
+            count_items(&entry.path, items, &entry.place)?;
+        }
         Ok(given)
     }
 
-    fn place(&self, range: std::ops::Range<usize>) -> SourceLocation {
-        let place = SourceLocation::in_text(self.source, self.text, range);
-        if self.quotes {
-            place
-        } else {
-            place.without_quote()
-        }
-    }
-
     fn syntax(&self, error: &toml::de::Error) -> Problem {
-        let end = self.text.len();
+        let end = self.places.text().len();
         let range = error.span().unwrap_or(end..end);
         let message = error.message().trim_end_matches('.');
         Problem::settings(format!("this is not TOML: {message}"))
-            .at(self.place(range))
+            .at(self.places.at(range))
             .advise("fix the line; https://toml.io describes the format")
     }
 
@@ -184,13 +173,13 @@ impl DocumentReader<'_> {
                         path.join("."),
                         value::article(other.type_str())
                     ))
-                    .at(self.place(value.span()))
+                    .at(self.places.at(value.span()))
                     .advise(format!(
                         "write `[{}]` and the keys below it",
                         path.join(".")
                     )));
                 }
-                (KeyLookup::Unknown, _) => return Err(unknown(path, self.place(name.span()))),
+                (KeyLookup::Unknown, _) => return Err(unknown(path, self.places.at(name.span()))),
             }
             path.pop();
         }
@@ -203,14 +192,20 @@ impl DocumentReader<'_> {
         key: &'static SettingKey,
         spanned: &Spanned<DeValue<'_>>,
     ) -> Result<LayerEntry, Problem> {
-        let value = plain(spanned.get_ref());
+        let place = self.places.at(spanned.span());
         let items: Vec<_> = match spanned.get_ref() {
-            DeValue::Array(array) => array.iter().map(|item| self.place(item.span())).collect(),
+            DeValue::Array(array) => {
+                count_items(path, array.len(), &place)?;
+                array
+                    .iter()
+                    .map(|item| self.places.at(item.span()))
+                    .collect()
+            }
             _ => Vec::new(),
         };
-        let place = self.place(spanned.span());
+        let value = plain(spanned.get_ref());
         value::check(key, &value).map_err(|mut wrong| {
-            if !self.quotes {
+            if !self.places.quotes() {
                 wrong.got.clone_from(&wrong.got_kind);
             }
             let at = wrong.item.and_then(|i| items.get(i)).unwrap_or(&place);
@@ -232,6 +227,19 @@ fn unknown(path: &[String], place: SourceLocation) -> Problem {
         Some(near) => problem.advise(format!("did you mean `{near}`?")),
         None => problem.advise("`haft config show` lists all settings"),
     }
+}
+
+/// Checks the number of items that have been read with this list.
+fn count_items(path: &[String], items: usize, place: &SourceLocation) -> Result<(), Problem> {
+    if items <= MAX_ITEMS {
+        return Ok(());
+    }
+    Err(Problem::settings(format!(
+        "with `{}`, the lists have {items} items; all lists of a file may have {MAX_ITEMS}",
+        path.join(".")
+    ))
+    .at(place.clone())
+    .advise("write one rule or name with a pattern for many: `Read(keys/**)`, `*.token`"))
 }
 
 fn mismatch(path: &[String], wrong: &value::TypeMismatch, place: SourceLocation) -> Problem {

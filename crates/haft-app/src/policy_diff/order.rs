@@ -1,106 +1,20 @@
-//! Which value of a setting lets more through: one table by key. A key that is not in it, and differs, is reported as not judged.
+//! Which settings differ, and which of two values of one lets more through: by the table in `orders.rs`.
 
 use haft::text::clip;
 use serde::Serialize;
 use toml::Value;
 
 use crate::config::Settings;
-use crate::config::keys::{SettingKey, SettingType, Untrusted};
+use crate::config::keys::SettingType;
 use crate::config::value::amount;
+use crate::policy_diff::orders::ValueOrder::{
+    self, Adds, Budget, Choices, Confining, Flag, Less, More, Names, Neither, Only, Removes,
+    Secrets, Unordered, Words,
+};
+use crate::policy_diff::orders::order_of;
 
 /// Maximum length of a value that is shown, in bytes.
 const MAX_SHOWN: usize = 80;
-
-/// How the values of a key are ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ValueOrder {
-    /// Words in groups, the loosest group first. Words of one group are not compared.
-    Words(&'static [&'static [&'static str]]),
-    /// The words of the table of keys, the loosest first.
-    Choices(&'static [&'static str]),
-    /// A larger number is looser.
-    More,
-    /// A larger number is looser; none, or 0, is looser than any.
-    Budget,
-    /// This flag is looser.
-    Flag(bool),
-    /// An item more is looser.
-    Adds,
-    /// An item less is looser.
-    Removes,
-    /// Names; one more is looser, and one less that begins with `!`.
-    Names,
-    /// The reverse.
-    Secrets,
-}
-
-use ValueOrder::{Adds, Budget, Flag, Names, Removes, Secrets, Words};
-
-/// The keys whose order does not follow from what an untrusted folder may do with them (`config/keys.rs`). `*` stands for one name.
-const ORDERS: &[(&str, ValueOrder)] = &[
-    (
-        "approval.mode",
-        Words(&[&["auto:high"], &["auto:safe"], &["ask"], &["deny"]]),
-    ),
-    (
-        "policy.on_approval_timeout",
-        Words(&[&["suspend"], &["deny"]]),
-    ),
-    ("policy.build_outputs", Names),
-    ("policy.secret_names", Secrets),
-    (
-        "sandbox.network",
-        Words(&[&["full"], &["install", "allow-list", "ask"], &["none"]]),
-    ),
-    (
-        "sandbox.backend",
-        Words(&[&["passthrough"], &["auto", "jail", "microvm", "kubernetes"]]),
-    ),
-    ("sandbox.allow_hosts", Adds),
-    ("sandbox.read", Adds),
-    ("sandbox.write", Adds),
-    ("sandbox.path", Adds),
-    ("sandbox.sockets", Adds),
-    ("budgets.run.*", Budget),
-    ("budgets.day.*", Budget),
-    ("tools.enable", Adds),
-    ("tools.disable", Removes),
-    ("tools.*.enabled", Flag(true)),
-    ("files.read_before_write", Flag(false)),
-    ("web.robots", Flag(false)),
-    (
-        "memory.write_mode",
-        Words(&[&["external"], &["candidate"], &["disabled"]]),
-    ),
-    ("skills.deny", Removes),
-    ("mcp.servers.*.enabled", Flag(true)),
-    ("mcp.servers.*.trusted", Flag(true)),
-    ("mcp.servers.*.elicitation", Words(&[&["pass"], &["deny"]])),
-    ("mcp.servers.*.sampling", Words(&[&["pass"], &["deny"]])),
-    (
-        "mcp.servers.*.sandbox.backend",
-        Words(&[&["passthrough"], &["jail"]]),
-    ),
-    (
-        "mcp.servers.*.sandbox.network",
-        Words(&[&["host"], &["none"]]),
-    ),
-    ("mcp.servers.*.sandbox.read", Adds),
-    ("mcp.servers.*.sandbox.write", Adds),
-    ("mcp.trusted_clients", Adds),
-    ("hook.wrap", Words(&[&["none"], &["jail"]])),
-    ("views.*.deny", Removes),
-];
-
-/// Keys that say nothing about what may run: how it looks, and how fast it goes.
-const NEITHER: &[&str] = &[
-    "locale",
-    "progress.enabled",
-    "progress.flush_ms",
-    "progress.flush_bytes",
-    "console.notify",
-    "console.start",
-];
 
 /// How a setting differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -108,6 +22,8 @@ const NEITHER: &[&str] = &[
 pub enum SettingShift {
     /// It lets more through.
     Loosened,
+    /// It lets commands reach less, and has calls run for that reason which were asked about; or the reverse.
+    BothWays,
     /// The table does not say which of the two lets more through.
     NotJudged,
     /// It lets less through.
@@ -134,16 +50,23 @@ impl SettingDifference {
     pub fn to_line(&self) -> String {
         let word = match self.shift {
             SettingShift::Loosened => "loosened",
+            SettingShift::BothWays => "changed both ways",
             SettingShift::NotJudged => "changed, not judged",
             SettingShift::Tightened => "tightened",
         };
         let key = &self.key;
-        match (&self.old, &self.new) {
+        let line = match (&self.old, &self.new) {
             (None, None) => format!("{word}: {key}"),
             (old, new) => {
                 let shown = |value: &Option<String>| value.as_deref().unwrap_or("unset").to_owned();
                 format!("{word}: {key} {} → {}", shown(old), shown(new))
             }
+        };
+        match self.shift {
+            SettingShift::BothWays => format!(
+                "{line} (where commands reach less, fewer of them are asked about, and the reverse)"
+            ),
+            _ => line,
         }
     }
 }
@@ -166,8 +89,7 @@ fn difference(path: &[String], old: &Settings, new: &Settings) -> Option<Setting
     let (old, new) = (old.entry(&parts), new.entry(&parts));
     let key = old.or(new)?.key;
     let values = (old.map(|entry| &entry.value), new.map(|entry| &entry.value));
-    let name = path.join(".");
-    if values.0 == values.1 || key.kind == SettingType::Rules || NEITHER.contains(&name.as_str()) {
+    if values.0 == values.1 || key.kind == SettingType::Rules {
         return None;
     }
     let written = (
@@ -176,99 +98,112 @@ fn difference(path: &[String], old: &Settings, new: &Settings) -> Option<Setting
     );
     let order = order_of(&parts, key);
     let shown = |value: Option<&Value>| {
-        let shows = order.is_some() && !matches!(key.kind, SettingType::Text | SettingType::Map);
+        let shows = order != Unordered && !matches!(key.kind, SettingType::Text | SettingType::Map);
         let value = value.filter(|_| shows)?;
         Some(clip(&value.to_string(), MAX_SHOWN).into_owned())
     };
-    let shift = match order {
-        Some(order) => shift(order, values.0, values.1)?,
-        None => SettingShift::NotJudged,
-    };
     Some(SettingDifference {
-        shift,
+        shift: shift(order, values.0, values.1)?,
         old: shown(written.0),
         new: shown(written.1),
-        key: name,
+        key: path.join("."),
     })
-}
-
-fn order_of(path: &[&str], key: &'static SettingKey) -> Option<ValueOrder> {
-    let fits = |pattern: &str| {
-        let parts: Vec<&str> = pattern.split('.').collect();
-        let same = |(own, part): (&&str, &&str)| *own == "*" || own == part;
-        parts.len() == path.len() && parts.iter().zip(path).all(same)
-    };
-    let found = ORDERS.iter().find(|(pattern, _)| fits(pattern));
-    if let Some((_, order)) = found {
-        return Some(*order);
-    }
-    match (key.untrusted, key.kind) {
-        (
-            Untrusted::Stricter,
-            SettingType::Whole(_) | SettingType::Seconds | SettingType::Amount,
-        ) => Some(ValueOrder::More),
-        (Untrusted::Stricter, SettingType::Choice(words)) => Some(ValueOrder::Choices(words)),
-        _ => None,
-    }
 }
 
 /// Returns how a value differs; `None` if both mean the same.
 fn shift(order: ValueOrder, old: Option<&Value>, new: Option<&Value>) -> Option<SettingShift> {
-    let by = |loosens: Option<bool>| {
-        Some(match loosens {
-            Some(true) => SettingShift::Loosened,
-            Some(false) => SettingShift::Tightened,
-            None => SettingShift::NotJudged,
-        })
-    };
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let number = |value: Option<&Value>| value.and_then(amount);
+    let word = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     match order {
-        Words(groups) => {
-            let rank = |value| {
-                let text = text(value)?;
-                let mut groups = groups.iter();
-                groups.position(|group| group.contains(&text.as_str()))
-            };
-            by(compared(rank(new), rank(old)))
+        Neither => None,
+        Unordered => Some(SettingShift::NotJudged),
+        Words(groups, unset) => {
+            let given = |value| word(value).or((!unset.is_empty()).then(|| unset.to_owned()));
+            of_words(groups, given(old), given(new))
         }
-        ValueOrder::Choices(words) => {
-            let rank = |value| {
-                let text = text(value)?;
-                words.iter().position(|word| *word == text)
-            };
-            by(compared(rank(new), rank(old)))
+        Confining(groups, freer) => {
+            let is_freer = |value| word(value).map(|word| freer.contains(&word.as_str()));
+            if is_freer(old) == is_freer(new) {
+                of_words(groups, word(old), word(new))
+            } else {
+                Some(SettingShift::BothWays)
+            }
         }
-        ValueOrder::More => by(compared(number(old), number(new))),
+        Choices(words) => {
+            let rank = |value| {
+                words
+                    .iter()
+                    .position(|own| Some(*own) == word(value).as_deref())
+            };
+            compared(rank(old), rank(new))
+        }
+        More => compared(number(new), number(old)),
+        Less => compared(number(old), number(new)),
         Budget => {
             let limit = |value| number(value).filter(|most| *most > 0.0);
             let limit = |value| limit(value).unwrap_or(f64::INFINITY);
-            by(compared(Some(limit(old)), Some(limit(new))))
+            compared(Some(limit(new)), Some(limit(old)))
         }
-        Flag(loose) => by(new.and_then(Value::as_bool).map(|flag| flag == loose)),
-        Adds | Removes | Names | Secrets => of_items(order, old, new),
+        Flag(loose, unset) => {
+            // The looser flag comes first.
+            let rank = |value: Option<&Value>| {
+                let flag = value.and_then(Value::as_bool).or(unset);
+                flag.map(|flag| flag != loose)
+            };
+            compared(rank(old), rank(new))
+        }
+        Adds | Removes | Only | Names | Secrets => of_items(order, old, new),
     }
 }
 
-/// Returns whether the first is smaller; `None` if they are equal or one is missing.
-fn compared<T: PartialOrd>(small: Option<T>, large: Option<T>) -> Option<bool> {
-    let (small, large) = (small?, large?);
-    (small != large).then_some(small < large)
+/// Compares what both values are ranked as, where less is looser; `None` if they are equal.
+fn compared<T: PartialOrd>(old: Option<T>, new: Option<T>) -> Option<SettingShift> {
+    let (Some(old), Some(new)) = (old, new) else {
+        return Some(SettingShift::NotJudged);
+    };
+    (old != new).then(|| {
+        if new < old {
+            SettingShift::Loosened
+        } else {
+            SettingShift::Tightened
+        }
+    })
+}
+
+/// Compares two words of groups; within a group, none is known to be looser.
+fn of_words(groups: &[&[&str]], old: Option<String>, new: Option<String>) -> Option<SettingShift> {
+    if old == new {
+        return None;
+    }
+    let rank = |word: Option<String>| {
+        let word = word?;
+        groups
+            .iter()
+            .position(|group| group.contains(&word.as_str()))
+    };
+    Some(compared(rank(old), rank(new)).unwrap_or(SettingShift::NotJudged))
 }
 
 fn of_items(order: ValueOrder, old: Option<&Value>, new: Option<&Value>) -> Option<SettingShift> {
     let items = |value: Option<&Value>| -> Vec<Value> {
-        value.and_then(Value::as_array).cloned().unwrap_or_default()
+        let all = value.and_then(Value::as_array).cloned().unwrap_or_default();
+        // Of two that are alike, the last counts: of names, the last that matches decides.
+        let is_last = |(at, one): &(usize, &Value)| !all[at + 1..].contains(one);
+        let last = all.iter().enumerate().filter(is_last);
+        last.map(|(_, one)| one.clone()).collect()
     };
     let (old, new) = (items(old), items(new));
     let keeps = |list: &[Value], others: &[Value]| -> Vec<Value> {
         let kept = list.iter().filter(|one| others.contains(one));
         kept.cloned().collect()
     };
-    // Of names, the last that matches decides: in another order they mean something else.
+    // In another order, names mean something else.
     let negates = matches!(order, Names | Secrets);
     if negates && keeps(&old, &new) != keeps(&new, &old) {
         return Some(SettingShift::NotJudged);
+    }
+    if order == Only && old.is_empty() != new.is_empty() {
+        return compared(Some(!old.is_empty()), Some(!new.is_empty()));
     }
     let added = new
         .iter()
@@ -280,7 +215,7 @@ fn of_items(order: ValueOrder, old: Option<&Value>, new: Option<&Value>) -> Opti
         .map(|one| (one, false));
     let loosens = |(item, came): (&Value, bool)| {
         let negated = negates && item.as_str().is_some_and(|name| name.starts_with('!'));
-        let more_is_looser = matches!(order, Adds | Names);
+        let more_is_looser = matches!(order, Adds | Only | Names);
         (came != negated) == more_is_looser
     };
     let all: Vec<bool> = added.chain(removed).map(loosens).collect();
@@ -291,4 +226,149 @@ fn of_items(order: ValueOrder, old: Option<&Value>, new: Option<&Value>) -> Opti
     } else {
         SettingShift::Tightened
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::keys::{KEYS, SettingKey};
+
+    /// Returns values of a key, all different.
+    fn values(key: &SettingKey) -> Vec<Option<Value>> {
+        let list = |items: &[&str]| Value::from(items.to_vec());
+        let texts = |items: &[&str]| items.iter().map(|text| Some((*text).into())).collect();
+        let mut values: Vec<Option<Value>> = match key.kind {
+            SettingType::Flag => vec![Some(true.into()), Some(false.into())],
+            SettingType::Whole(least) => [0, 1, 10].map(|more| Some((least + more).into())).into(),
+            SettingType::Seconds | SettingType::Amount => {
+                [1.5, 2.5].map(|one| Some(one.into())).into()
+            }
+            SettingType::Choice(words) => texts(words),
+            SettingType::Text => texts(&["a", "b"]),
+            SettingType::Items => [&["a"][..], &["a", "b"], &["b"], &["!a"], &["a", "!b"]]
+                .map(|items| Some(list(items)))
+                .into(),
+            SettingType::Rules | SettingType::Map | SettingType::Anything => Vec::new(),
+        };
+        if key.default.is_empty() {
+            values.push(None);
+        }
+        values
+    }
+
+    /// What is looser in one direction is not looser in the other, and what is not judged is so in both.
+    #[test]
+    fn a_setting_that_is_changed_back_is_judged_the_other_way() {
+        use SettingShift::{Loosened, Tightened};
+        for key in KEYS {
+            let path: Vec<&str> = key.path.split('.').collect();
+            let (order, values) = (order_of(&path, key), values(key));
+            for (at, old) in values.iter().enumerate() {
+                for new in &values[at..] {
+                    let there = shift(order, old.as_ref(), new.as_ref());
+                    let back = shift(order, new.as_ref(), old.as_ref());
+                    let shown = format!("{} {old:?} {new:?}: {there:?}, {back:?}", key.path);
+                    match (there, back) {
+                        (Some(Loosened), Some(Tightened)) | (Some(Tightened), Some(Loosened)) => {}
+                        // Of lists, some items may come and others go: looser both times.
+                        (Some(Loosened), Some(Loosened)) => {
+                            assert_eq!(key.kind, SettingType::Items, "{shown}")
+                        }
+                        (there, back) => assert_eq!(there, back, "{shown}"),
+                    }
+                    assert_ne!((there, back), (Some(Tightened), Some(Tightened)), "{shown}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
+    fn each_kind_of_order_knows_the_looser_value() {
+        use SettingShift::{BothWays, Loosened, NotJudged, Tightened};
+        let value = |text: &str| match text {
+            "" => None,
+            text => text
+                .parse::<toml::Table>()
+                .ok()
+                .and_then(|table| table.get("v").cloned()),
+        };
+        for (path, old, new, expect) in [
+            (
+                "policy.profile",
+                "v='workspace'",
+                "v='trusted'",
+                Some(Loosened),
+            ),
+            ("policy.keep_marks_s", "v=3600", "v=7200", Some(Tightened)),
+            ("policy.keep_marks_s", "v=3600", "v=0", Some(Loosened)),
+            (
+                "policy.trust_workspace",
+                "v='yes'",
+                "v='no'",
+                Some(Tightened),
+            ),
+            ("budgets.day.money", "v=5", "v=5.0", None),
+            ("budgets.day.money", "", "v=0", None),
+            ("budgets.day.money", "v=5", "", Some(Loosened)),
+            ("sandbox.network", "v='full'", "v='none'", Some(BothWays)),
+            ("sandbox.network", "v='install'", "v='ask'", Some(BothWays)),
+            ("sandbox.network", "v='ask'", "v='full'", Some(BothWays)),
+            ("sandbox.network", "v='ask'", "v='none'", Some(Tightened)),
+            ("sandbox.network", "v='install'", "v='full'", Some(Loosened)),
+            (
+                "sandbox.network",
+                "v='install'",
+                "v='allow-list'",
+                Some(NotJudged),
+            ),
+            ("sandbox.changes", "v='direct'", "v='copy'", Some(BothWays)),
+            ("sandbox.changes", "v='copy'", "v='review'", Some(Tightened)),
+            (
+                "sandbox.backend",
+                "v='passthrough'",
+                "v='jail'",
+                Some(BothWays),
+            ),
+            ("sandbox.backend", "v='auto'", "v='jail'", Some(NotJudged)),
+            ("mcp.servers.x.enabled", "", "v=true", None),
+            ("mcp.servers.x.enabled", "v=false", "", Some(Loosened)),
+            ("mcp.servers.x.sampling", "", "v='pass'", Some(Loosened)),
+            ("mcp.servers.x.elicitation", "", "v='pass'", None),
+            ("files.read_before_write", "", "v=true", Some(NotJudged)),
+            ("policy.secret_names", "", "v=['a/']", Some(Tightened)),
+            ("policy.secret_names", "v=['a/']", "v=['a/', 'a/']", None),
+            (
+                "policy.secret_names",
+                "v=['a/', '!a/']",
+                "v=['!a/', 'a/']",
+                Some(NotJudged),
+            ),
+            (
+                "policy.secret_names",
+                "v=['a/']",
+                "v=['b', 'a/']",
+                Some(Tightened),
+            ),
+            ("policy.secret_names", "v=['a/']", "v=['b']", Some(Loosened)),
+            ("policy.secret_names", "v=['!a']", "", Some(Tightened)),
+            ("skills.allow", "", "v=['a']", Some(Tightened)),
+            ("skills.allow", "v=['a']", "v=['a', 'b']", Some(Loosened)),
+            ("views.x.tools", "v=['a']", "", Some(Loosened)),
+            ("locale", "", "v='de'", None),
+            ("web.user_agent", "", "v='a'", Some(NotJudged)),
+        ] {
+            let parts: Vec<&str> = path.split('.').collect();
+            let owned: Vec<String> = parts.iter().map(|part| (*part).to_owned()).collect();
+            let crate::config::keys::KeyLookup::Key(key) = crate::config::keys::find(&owned) else {
+                panic!("{path}");
+            };
+            let found = shift(
+                order_of(&parts, key),
+                value(old).as_ref(),
+                value(new).as_ref(),
+            );
+            assert_eq!(found, expect, "{path} {old} {new}");
+        }
+    }
 }

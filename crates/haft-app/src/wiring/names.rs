@@ -15,6 +15,9 @@ use crate::wiring::parts::{self, HostResources, ToolCatalogue};
 use crate::wiring::policy::{PolicyInputs, build, problem};
 use crate::wiring::{selection, skills};
 
+/// Maximum number of warnings about names: a folder that is not trusted may have thousands of rules.
+const MAX_WARNED: usize = 20;
+
 /// Returns the names of the tools that are on. A name in a rule that no tool can have is an error; a name that only a
 /// server's tool could have, in rules or settings, is a warning.
 pub(crate) fn enabled_tools(
@@ -69,7 +72,14 @@ pub(crate) fn check_names(
             name.to_string()
         }
     };
-    Ok(unknown.iter().map(line).collect())
+    let mut lines: Vec<String> = unknown.iter().take(MAX_WARNED).map(line).collect();
+    let more = unknown.len().saturating_sub(MAX_WARNED);
+    if more > 0 {
+        lines.push(format!(
+            "{more} more rules name tools that are not known: `haft policy check` lists them"
+        ));
+    }
+    Ok(lines)
 }
 
 /// What `policy check` finds in the names of rules, and an error in the settings besides.

@@ -6,8 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::policy::Denials;
-use haft_builtins::command::CommandSurroundings;
+use haft_builtins::command::{CommandSurroundings, DeniedFolders};
 use haft_builtins::gpg_agent::GpgAgent;
 use haft_builtins::host_sockets::HostSockets;
 use haft_builtins::ssh_agent::SshAgent;
@@ -200,17 +199,13 @@ fn toolchains(at: &Site, ground: &PolicyInputs, places: &Places) -> Toolchains {
     };
     let mut found = Toolchains::find(places, &search);
     let denials = ground.policy.denials();
-    found.leave_out(|path| denied(&denials, path, false));
+    let denied = DeniedFolders::new(&denials, &at.workspace);
+    found.leave_out(|path| denied.contain(path, false).then(|| DENIED.to_owned()));
     found
 }
 
-fn denied(denials: &Denials, path: &Path, changed: bool) -> Option<String> {
-    let path = path.to_string_lossy();
-    let denied = denials.denies_reading(&path)
-        || changed && denials.denies_changing(&path)
-        || denials.may_name_below(&path);
-    denied.then(|| "is, or holds, what a deny rule names".to_owned())
-}
+/// Why commands do not see a folder.
+const DENIED: &str = "is, or holds, what a deny rule names";
 
 /// How the paths of one key are checked.
 pub(super) struct PathCheck<'a> {
@@ -233,6 +228,8 @@ impl PathCheck<'_> {
     /// Returns the same, including those in the workspace.
     pub(super) fn with_workspace(&self, settings: &Settings) -> Result<Vec<PathBuf>, Problem> {
         let mut paths = Vec::new();
+        let denials = self.ground.policy.denials();
+        let denied = DeniedFolders::new(&denials, &self.at.workspace);
         for (value, source) in settings.items(self.key) {
             let path = self.path(value.as_str().unwrap_or_default(), source)?;
             // The same settings may serve several machines: `haft doctor` lists what is missing here.
@@ -251,11 +248,11 @@ impl PathCheck<'_> {
                 let why = "is, or holds, a folder of programs that run outside the jail";
                 return Err(refuse(format!("{why} ({})", folder.display())));
             }
-            let denials = self.ground.policy.denials();
-            for name in [&path, &real] {
-                if let Some(why) = denied(&denials, name, self.changed) {
-                    return Err(refuse(why));
-                }
+            if [&path, &real]
+                .iter()
+                .any(|name| denied.contain(name, self.changed))
+            {
+                return Err(refuse(DENIED.to_owned()));
             }
             if !paths.contains(&real) {
                 paths.push(real);

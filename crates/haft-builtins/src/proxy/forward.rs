@@ -4,7 +4,7 @@ use haft_http::connection::{self, Driver};
 use haft_http::tunnel::ProxyFault;
 use haft_http::upstream::UpstreamProxy;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1::Builder;
 use hyper::header::{
     CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, PROXY_AUTHENTICATE,
@@ -79,6 +79,7 @@ pub(super) async fn forward(
     if let Some(protocols) = upgrade {
         head.headers.insert(UPGRADE, protocols);
     }
+    announce_chunks(&mut head.headers, &body);
     let mut limited = Builder::new();
     limited.max_buf_size(MAX_HEAD * 4);
     let started = connection::start(&limited, upstream.stream).await;
@@ -139,6 +140,13 @@ fn whole(target: &WebUrl, path: PathAndQuery) -> Result<Uri, ConnectionRefusal> 
         .path_and_query(path);
     uri.build()
         .map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a URL"))
+}
+
+/// Has a body go on in chunks if its length is not known: with a GET or HEAD, hyper leaves it out unless the header is there.
+pub(super) fn announce_chunks(headers: &mut HeaderMap, body: &impl Body) {
+    if body.size_hint().exact().is_none() && !body.is_end_stream() {
+        headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
 }
 
 /// Removes what belongs to one hop alone.

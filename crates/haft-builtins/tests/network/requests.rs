@@ -378,6 +378,12 @@ async fn what_cannot_be_judged_reaches_no_host(sandbox: &Sandbox) {
             "get /ok/a http/1.1",
             1,
         ),
+        // A body in chunks is not lost with a GET.
+        (
+            "say(b'GET /ok/a HTTP/1.1\\r\\n' + H + b'Transfer-Encoding: chunked\\r\\n' + E + b'3\\r\\nabc\\r\\n0\\r\\n\\r\\n')",
+            "transfer-encoding: chunked",
+            1,
+        ),
     ] {
         fs::write(scene.root().join("raw.py"), format!("{RAW}{script}")).unwrap();
         let seen = scene.line("python3 raw.py").await;

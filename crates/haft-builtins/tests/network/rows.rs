@@ -29,6 +29,7 @@ const ROWS: &[Row] = &[
     Row { name: "TLS to a listed host", hosts: LIST, script: "get('https://example.com/a?b=c')", prints: &["READ 200 GET /a?b=c HTTP/1.1"], refused: "", connected: &[443] },
     Row { name: "plain HTTP to a listed host", hosts: LIST, script: "get('http://example.com/a?b=c')", prints: &["READ 200 GET /a?b=c HTTP/1.1"], refused: "", connected: &[80] },
     Row { name: "a body goes with its request", hosts: LIST, script: "get(urllib.request.Request('http://example.com/', data=b'x' * 5000))", prints: &["POST / HTTP/1.1", "ontent-length: 5000\r\n"], refused: "", connected: &[80] },
+    Row { name: "a body in chunks goes with a GET, too", hosts: LIST, script: "raw('GET http://example.com/ HTTP/1.1\\r\\nHost: example.com\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n3\\r\\nabc\\r\\n0\\r\\n\\r\\n')", prints: &["GET / HTTP/1.1", "ransfer-encoding: chunked\r\n"], refused: "", connected: &[80] },
     Row { name: "names below a name", hosts: LIST, script: "get('https://a.b.example.org/')", prints: &["READ 200"], refused: "", connected: &[443] },
     Row { name: "case, a last dot, IDNA", hosts: LIST, script: "get('http://EXAMPLE.com./')\nget('http://xn--bcher-kva.example.net/')", prints: &["READ 200"], refused: "", connected: &[80, 80] },
     Row { name: "a host that is not listed", hosts: LIST, script: "connect('pypi.org:443')", prints: &["HTTP/1.1 403", "haft: pypi.org:443 is not one of the hosts that commands may reach here"], refused: "pypi.org:443 is not one of the hosts", connected: &[] },

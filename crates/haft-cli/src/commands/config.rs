@@ -138,7 +138,7 @@ fn dotted(path: &[String]) -> String {
 
 fn origin(source: &ValueOrigin) -> String {
     match &source.place {
-        Some(place) if source.layer.as_str() == place.source => place.to_string(),
+        Some(place) if *source.layer.as_str() == *place.source => place.to_string(),
         Some(place) if place.spot.is_none() => place.to_string(),
         Some(place) => format!("{} {place}", source.layer),
         None => source.layer.to_string(),

@@ -67,6 +67,24 @@ const CHANGES: &[[&str; 4]] = &[
         "0",
         "tightened: budgets.day.sends unset → 5",
     ],
+    [
+        "[policy]",
+        "[sandbox]\nnetwork = \"full\"\n[policy]",
+        "1",
+        "changed both ways: sandbox.network \"ask\" → \"full\" (where commands reach less, fewer of them are asked about, and the reverse)",
+    ],
+    [
+        "[policy]",
+        "[policy]\ntrust_workspace = \"no\"",
+        "0",
+        "tightened: policy.trust_workspace \"yes\" → \"no\"",
+    ],
+    [
+        "[policy]",
+        "[policy]\nsecret_names = [\"conf/\"]",
+        "0",
+        "tightened: policy.secret_names unset → [\"conf/\"]",
+    ],
     // What no table judges is said, without its value.
     [
         "[policy]",
@@ -105,6 +123,71 @@ fn a_change_is_described_line_by_line_and_by_the_exit_code() {
             ran.stdout
         );
         assert!(!ran.stdout.contains("s3cret"), "{}", ran.stdout);
+    }
+}
+
+/// Settings that confine commands more have more of them run unasked.
+#[test]
+fn a_setting_that_is_called_stricter_has_no_call_run_that_was_asked_about() {
+    let lab = Lab::new();
+    let file = |key: &str, word: &str| {
+        lab.file(&format!("{word}.toml"), &format!("{key} = \"{word}\"\n"));
+        format!("{word}.toml")
+    };
+    for (key, words) in [
+        (
+            "sandbox.network",
+            &["full", "install", "allow-list", "ask", "none"][..],
+        ),
+        ("sandbox.changes", &["direct", "copy", "review"]),
+        ("sandbox.backend", &["passthrough", "jail"]),
+    ] {
+        let asks: Vec<bool> = words
+            .iter()
+            .map(|word| {
+                let config = file(key, word);
+                let args = [
+                    "policy",
+                    "explain",
+                    "run_command",
+                    "--args",
+                    "{\"command\":\"make\"}",
+                ];
+                let ran = lab.run(&[&args[..], &["--config", &config]].concat());
+                assert!(
+                    ran.stdout.contains("run_command"),
+                    "{}{}",
+                    ran.stdout,
+                    ran.stderr
+                );
+                !ran.stdout.starts_with("allow")
+            })
+            .collect();
+        assert!(
+            asks.contains(&true) && asks.contains(&false),
+            "{key}: {asks:?}"
+        );
+        // Of the pairs between which the verdict changes, each word once.
+        let stricter = words.iter().zip(&asks).filter(|(_, asks)| !**asks);
+        for ((old, _), (new, _)) in words
+            .iter()
+            .zip(&asks)
+            .filter(|(_, asks)| **asks)
+            .zip(stricter.cycle())
+        {
+            let ran = lab.run(&[
+                "policy",
+                "diff",
+                &format!("{old}.toml"),
+                &format!("{new}.toml"),
+            ]);
+            assert_eq!(
+                ran.code, 1,
+                "{key} {old} {new}: {}{}",
+                ran.stdout, ran.stderr
+            );
+            assert!(ran.stdout.contains("changed both ways"), "{}", ran.stdout);
+        }
     }
 }
 

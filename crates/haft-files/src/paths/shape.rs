@@ -89,6 +89,17 @@ impl PathPattern {
         }
     }
 
+    /// Returns the path, relative to the workspace, that a pattern without wildcards names there; `None` for any other pattern.
+    pub fn exact_path(&self) -> Option<String> {
+        let name = |segment: &Segment| match segment {
+            Segment::Name(name) => Some(name.to_string()),
+            Segment::Deep | Segment::Wild(_) => None,
+        };
+        let names: Option<Vec<String>> = self.segments.iter().map(name).collect();
+        let names = names.filter(|_| self.anchor == Anchor::Workspace)?;
+        Some(names.join("/"))
+    }
+
     /// Whether the segment at this position matches a name.
     pub fn step_matches(&self, at: usize, name: &str) -> bool {
         self.segments

@@ -193,3 +193,37 @@ fn what_is_no_name_is_refused() {
     }
     assert!(names.with([&*"a".repeat(201)]).is_err());
 }
+
+#[test]
+fn a_path_has_causes_if_and_only_if_it_is_covered() {
+    for added in [
+        &[][..],
+        &["conf/", "!conf/a*"],
+        &["!.env", ".env.*"],
+        &["!*.pem", "conf/*.pem", "!/conf/"],
+    ] {
+        let names = SecretNames::default().with(added.iter().copied()).unwrap();
+        for path in [
+            "",
+            ".",
+            "conf",
+            "conf/a.txt",
+            "conf/.env",
+            "a/conf/k.pem",
+            "conf/k.pem",
+            ".env",
+            ".env.example",
+            ".env.local~",
+            ".ssh",
+            ".ssh/id_rsa.pub",
+            "/etc/conf/x",
+            "node_modules/.env",
+        ] {
+            let causes = names.causes(path);
+            assert_eq!(causes.is_empty(), !names.covers(path), "{added:?} {path}");
+            let causes = names.causes_of_folder(path);
+            let covered = names.covers_folder(path);
+            assert_eq!(causes.is_empty(), !covered, "{added:?} {path}");
+        }
+    }
+}

@@ -3,6 +3,8 @@
 //! This file says for each rule what `rules/subject.rs` decides for one effect, so that both must change together: the property tests in
 //! `diff/tests.rs` judge random calls under random rules by the one, and compare the rules by the other.
 
+use std::rc::Rc;
+
 use super::path_language::PathReading;
 use crate::places::PolicyContext;
 use crate::rules::argument_pattern::ParamPattern;
@@ -11,6 +13,7 @@ use crate::rules::pattern::{CommandPattern, DomainPattern};
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier, parameters};
 use crate::rules::sign_pattern::SignPattern;
 use haft_files::paths::PathPattern;
+use haft_files::secret_names::NamedSecrets;
 use haft_types::spec::ToolClass;
 
 /// What rules can match about an effect.
@@ -112,6 +115,14 @@ impl EffectKind {
             )
     }
 
+    /// Whether it is about a secret that a rule opens.
+    fn is_opened_secret(self) -> bool {
+        matches!(
+            self,
+            Self::SecretRead | Self::SecretWrite | Self::CriticalSecretWrite
+        )
+    }
+
     /// Whether a deny rule results in asking only, like an ask rule, since what it is about is only known at run time.
     pub(super) fn is_doubt(self) -> bool {
         matches!(
@@ -183,14 +194,29 @@ pub(super) struct RuleCell<'r> {
     /// Whether the rule covers only some of what the cell says: some requests to a host, or calls of which other arguments must fit, too.
     /// What others say of such a cell holds for the rule; what the cell says of others does not.
     pub(super) is_partial: bool,
+    /// Of opened secrets: the entries that the rule names. It opens a path if they are all by which the path is secret.
+    pub(super) named: Option<Rc<NamedSecrets>>,
 }
 
-/// Returns what a rule covers. `names_secrets` says whether it opens the secrets that its pattern matches.
+impl RuleCell<'_> {
+    /// Whether what it covers may cover some of another: it is of its kind, and opens whatever secrets the other opens.
+    pub(super) fn is_of_kind_of(&self, other: &Self) -> bool {
+        let opens = match (&self.named, &other.named) {
+            (Some(own), Some(others)) => own.include(others),
+            (_, None) => true,
+            (None, Some(_)) => false,
+        };
+        self.kind == other.kind && opens
+    }
+}
+
+/// Returns what a rule covers. `named` are the entries of the list of secret names that its pattern names.
 pub(super) fn of<'r>(
     rule: &'r Rule,
     places: &PolicyContext,
-    names_secrets: bool,
+    named: Option<NamedSecrets>,
 ) -> Vec<RuleCell<'r>> {
+    let names_secrets = named.is_some();
     let mut cells = CellList {
         rule,
         classes: match &rule.selector {
@@ -200,6 +226,7 @@ pub(super) fn of<'r>(
             }
             Selector::Any | Selector::Glob(_) | Selector::Class(_) => ALL_CLASSES,
         },
+        named: named.map(Rc::new),
         cells: Vec::new(),
     };
     match (rule.list, &rule.selector) {
@@ -236,6 +263,7 @@ fn kept_only<'r>(cells: Vec<RuleCell<'r>>, rule: &'r Rule, tool: &'r str) -> Vec
 struct CellList<'r> {
     rule: &'r Rule,
     classes: ClassMask,
+    named: Option<Rc<NamedSecrets>>,
     cells: Vec<RuleCell<'r>>,
 }
 
@@ -260,6 +288,7 @@ impl<'r> CellList<'r> {
             tools: tools.clone(),
             value,
             is_partial,
+            named: self.named.clone().filter(|_| kind.is_opened_secret()),
         }));
     }
 

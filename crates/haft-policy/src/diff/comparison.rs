@@ -9,12 +9,15 @@ use super::cells::{self, EffectKind, RuleCell, Value};
 use super::example::{Example, PlainTexts};
 use super::inclusion::{AnyText, Effort, Filter, Inclusion, includes};
 use super::language::{EncodedEffect, Language, ValueAspect};
-use super::{RuleDifference, VerdictChange, private_places};
+use super::parts::{self, CellOf};
+use super::private_places::PrivatePlaces;
+use super::{RuleDifference, VerdictChange};
 use crate::Policy;
 use crate::commands::phrase::clip;
 use crate::rules::rule::{Rule, RuleList, SavedCall, Specifier};
 use crate::rules::view::{CommandView, CoverageKind};
 use haft_files::glob::Glob;
+use haft_files::secret_names::{NamedSecrets, SecretNames};
 
 /// Maximum length of a rule that is compared, in bytes; of a longer one it is not decided what it matches.
 const MAX_RULE: usize = 4_096;
@@ -39,12 +42,20 @@ struct Known<'r> {
     cells: Vec<RuleCell<'r>>,
 }
 
+/// What a language is about: of a group, what covers cells of one kind, by one aspect, that name these secrets.
+type LanguageKey<'r> = (
+    RuleGroup,
+    EffectKind,
+    ValueAspect<'r>,
+    Option<Rc<NamedSecrets>>,
+);
+
 /// Two policies that are compared.
 pub(super) struct PolicyComparison<'r> {
     old: &'r Policy,
     new: &'r Policy,
     groups: [(RuleGroup, Vec<Known<'r>>); 3],
-    languages: HashMap<(RuleGroup, EffectKind, ValueAspect<'r>), Rc<Language<'r>>>,
+    languages: HashMap<LanguageKey<'r>, Rc<Language<'r>>>,
     /// The number of states of all languages.
     states: usize,
     effort: Effort,
@@ -57,7 +68,7 @@ impl<'r> PolicyComparison<'r> {
             let rules = rules.filter(|rule| rule.list == list && is_comparable(rule));
             let known = rules.map(|rule| Known {
                 rule,
-                cells: cells_of(policy, rule),
+                cells: cells_of(policy, &old.secrets.names, rule),
             });
             (group, known.collect())
         };
@@ -89,9 +100,10 @@ impl<'r> PolicyComparison<'r> {
                 found.extend(self.removed(rule));
             }
         }
-        let opened = private_places::opened(old, new);
         let known: HashSet<String> = found.iter().map(|one| one.rule.clone()).collect();
-        found.extend(opened.into_iter().filter(|one| !known.contains(&one.rule)));
+        let changed = missing(new, old).into_iter().chain(missing(old, new));
+        let opened = PrivatePlaces::new(old, new, changed).opened(&known, &self.effort);
+        found.extend(opened);
         found
     }
 
@@ -101,7 +113,7 @@ impl<'r> PolicyComparison<'r> {
 
     /// Whether it can be decided what a rule matches: its paths mean the same in both policies, and it is not too long.
     fn can_decide(&self, rule: &Rule) -> bool {
-        self.old.places == self.new.places && is_comparable(rule)
+        self.old.places.reads_rules_as(&self.new.places) && is_comparable(rule)
     }
 
     /// Compares an allow rule that only the new policy has.
@@ -111,7 +123,7 @@ impl<'r> PolicyComparison<'r> {
             return Some(undecided(VerdictChange::NewlyAllowed, rule));
         }
         let change = VerdictChange::NewlyAllowed;
-        for cell in cells_of(self.new, rule) {
+        for cell in cells_of(self.new, &self.old.secrets.names, rule) {
             if let Value::Line(pattern) = cell.value {
                 if pattern.is_exact() {
                     match self.covers_exact(rule, &cell) {
@@ -146,7 +158,7 @@ impl<'r> PolicyComparison<'r> {
             return vec![undecided(open, rule)];
         }
         let (mut asked, mut found, mut of_programs) = (None, None, None);
-        for cell in cells_of(self.old, rule) {
+        for cell in cells_of(self.old, &self.old.secrets.names, rule) {
             // These are compared as spellings.
             if matches!(cell.kind, EffectKind::Run | EffectKind::OtherRun) {
                 continue;
@@ -177,10 +189,26 @@ impl<'r> PolicyComparison<'r> {
 
     /// Whether the rules of these groups cover a cell of a rule.
     fn covers(&mut self, rule: &'r Rule, cell: &RuleCell<'r>, groups: &[RuleGroup]) -> Inclusion {
+        if cell.is_partial && self.one_covers_part(rule, cell, groups) {
+            return Inclusion::Holds;
+        }
         let right = self.others(rule, cell, groups);
         let others: Vec<&Automaton> = right.iter().map(|one| &one.automaton).collect();
         let left = self.alone(cell);
         includes(&others, &left.automaton, &AnyText, &self.effort)
+    }
+
+    /// Whether one rule of these groups covers a cell of which a rule covers only some.
+    fn one_covers_part(&self, rule: &Rule, cell: &RuleCell<'r>, groups: &[RuleGroup]) -> bool {
+        let narrow = CellOf { rule, cell };
+        let of_groups = self.groups.iter().filter(|(own, _)| groups.contains(own));
+        let mut rules = of_groups.flat_map(|(_, rules)| rules);
+        rules.any(|known| {
+            let rule = known.rule;
+            let mut cells = known.cells.iter();
+            self.effort.allows(cells.len())
+                && cells.any(|cell| parts::covers(&CellOf { rule, cell }, &narrow))
+        })
     }
 
     /// Returns the language of one cell.
@@ -200,10 +228,10 @@ impl<'r> PolicyComparison<'r> {
         let aspect = aspect_of(cell);
         let mut right: Vec<Rc<Language<'r>>> = Vec::new();
         for group in groups {
-            right.push(self.language(*group, cell.kind, aspect));
+            right.push(self.language(*group, cell, aspect));
         }
         if let Some(kept) = &rule.kept_for {
-            right.push(Rc::new(self.saved_calls(kept, cell.kind, aspect)));
+            right.push(Rc::new(self.saved_calls(kept, cell, aspect)));
         }
         right
     }
@@ -212,16 +240,17 @@ impl<'r> PolicyComparison<'r> {
     fn language(
         &mut self,
         group: RuleGroup,
-        kind: EffectKind,
+        of: &RuleCell<'r>,
         aspect: ValueAspect<'r>,
     ) -> Rc<Language<'r>> {
-        if let Some(known) = self.languages.get(&(group, kind, aspect)) {
+        let key = (group, of.kind, aspect, of.named.clone());
+        if let Some(known) = self.languages.get(&key) {
             return Rc::clone(known);
         }
-        let mut language = Language::wide(kind, aspect, self.root());
+        let mut language = Language::wide(of.kind, aspect, self.root());
         for (_, rules) in self.groups.iter().filter(|(own, _)| *own == group) {
             for known in rules.iter().filter(|known| known.rule.kept_for.is_none()) {
-                for cell in known.cells.iter().filter(|cell| cell.kind == kind) {
+                for cell in known.cells.iter().filter(|cell| cell.is_of_kind_of(of)) {
                     if self.states + language.automaton.len() < MAX_STATES {
                         language.add(cell);
                     }
@@ -230,7 +259,6 @@ impl<'r> PolicyComparison<'r> {
         }
         self.states += language.automaton.len();
         let language = Rc::new(language);
-        let key = (group, kind, aspect);
         self.languages.insert(key, Rc::clone(&language));
         language
     }
@@ -239,13 +267,13 @@ impl<'r> PolicyComparison<'r> {
     fn saved_calls(
         &self,
         kept: &SavedCall,
-        kind: EffectKind,
+        of: &RuleCell<'r>,
         aspect: ValueAspect<'r>,
     ) -> Language<'r> {
-        let mut language = Language::wide(kind, aspect, self.root());
+        let mut language = Language::wide(of.kind, aspect, self.root());
         for known in self.old_allow() {
             if known.rule.kept_for.as_ref() == Some(kept) {
-                let cells = known.cells.iter().filter(|cell| cell.kind == kind);
+                let cells = known.cells.iter().filter(|cell| cell.is_of_kind_of(of));
                 cells.for_each(|cell| language.add(cell));
             }
         }
@@ -292,13 +320,14 @@ impl<'r> PolicyComparison<'r> {
     /// several commands needs one rule that covers each of them.
     fn one_covers(&mut self, rule: &Rule, cell: &RuleCell<'r>) -> bool {
         let strict = [RuleGroup::NewDeny, RuleGroup::NewAsk];
-        let strict = strict.map(|group| self.language(group, cell.kind, ValueAspect::Value));
+        let strict = strict.map(|group| self.language(group, cell, ValueAspect::Value));
         let strict: Vec<&Automaton> = strict.iter().map(|one| &one.automaton).collect();
         let mut left = Language::exact(cell.kind, ValueAspect::Value, self.root());
         left.add(cell);
-        let Inclusion::Fails(text) = includes(&strict, &left.automaton, &AnyText, &self.effort)
-        else {
-            return true;
+        let text = match includes(&strict, &left.automaton, &AnyText, &self.effort) {
+            Inclusion::Fails(text) => text,
+            Inclusion::Holds => return true,
+            Inclusion::Undecided => return false,
         };
         let sample = EncodedEffect::read(&text).value;
         let fits = |own: &RuleCell<'_>| {
@@ -380,9 +409,14 @@ impl<'r> PolicyComparison<'r> {
         };
         let unstated = rule.kept_for.as_ref().map(|kept| &*kept.arguments);
         let example = Example::of(cell.kind, text, argument, self.new);
+        let rules = self.old.rules.all().len() + self.new.rules.all().len();
+        let verdict = |policy| {
+            let judges = self.effort.allows_judging(rules);
+            judges.then(|| example.verdict(policy, unstated)).flatten()
+        };
         RuleDifference {
-            before: example.verdict(self.old, unstated),
-            after: example.verdict(self.new, unstated),
+            before: verdict(self.old),
+            after: verdict(self.new),
             what: Some(example.what.to_owned()),
             example: Some(clip(&example.value)),
             tool: Some(example.tool).filter(|tool| !tool.is_empty()),
@@ -424,9 +458,15 @@ fn aspect_of<'r>(cell: &RuleCell<'r>) -> ValueAspect<'r> {
     }
 }
 
-fn cells_of<'r>(policy: &Policy, rule: &'r Rule) -> Vec<RuleCell<'r>> {
-    let names_secrets = rule.list == RuleList::Allow && policy.names_secrets(rule).is_some();
-    cells::of(rule, &policy.places, names_secrets)
+/// Returns what a rule of a policy covers. Secrets are those of one list for both policies: what a list with more entries opens, one
+/// with fewer opens, too.
+fn cells_of<'r>(policy: &Policy, names: &SecretNames, rule: &'r Rule) -> Vec<RuleCell<'r>> {
+    let named = match &rule.specifier {
+        Specifier::Path(pattern) if rule.list == RuleList::Allow => Some(names.named_by(pattern)),
+        _ => None,
+    };
+    let named = named.filter(|named| !named.is_empty());
+    cells::of(rule, &policy.places, named)
 }
 
 /// Whether it can be decided what a rule matches.
@@ -449,7 +489,7 @@ fn missing<'r>(of: &'r Policy, other: &Policy) -> Vec<&'r Rule> {
         (rule.list, &rule.text, kept)
     }
     let mut known: HashSet<RuleIdentity<'_>> = HashSet::new();
-    if of.places == other.places {
+    if of.places.reads_rules_as(&other.places) {
         known.extend(other.rules.all().iter().map(identity));
     }
     let rules = of.rules.all().iter();

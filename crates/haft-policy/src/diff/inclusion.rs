@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use super::automaton::{Automaton, AutomatonState, StateId, Symbol};
 
 /// Maximum number of pairs that are followed.
-pub(super) const MAX_PAIRS: usize = 10_000;
+const MAX_PAIRS: usize = 10_000;
 /// Maximum number of single steps for one answer, which bounds the time of patterns with very many stars.
 const MAX_STEPS: usize = 4_000_000;
 /// Maximum number of single steps for all answers of one comparison: below a second.
@@ -28,6 +28,9 @@ pub(super) enum Inclusion {
     Undecided,
 }
 
+/// Number of single steps for which a rule counts when a call is compared with it.
+const STEPS_OF_RULE: usize = 10;
+
 /// The steps that the answers of one comparison may still take.
 #[derive(Debug)]
 pub(super) struct Effort(Cell<usize>);
@@ -35,6 +38,20 @@ pub(super) struct Effort(Cell<usize>);
 impl Default for Effort {
     fn default() -> Self {
         Self(Cell::new(MAX_EFFORT))
+    }
+}
+
+impl Effort {
+    /// Counts that a call is compared with this many rules; `false` if no more may be.
+    pub(super) fn allows_judging(&self, rules: usize) -> bool {
+        self.allows(rules.saturating_mul(STEPS_OF_RULE))
+    }
+
+    /// Counts these steps; `false` if there are not so many left.
+    pub(super) fn allows(&self, steps: usize) -> bool {
+        let left = self.0.get().checked_sub(steps);
+        self.0.set(left.unwrap_or(0));
+        left.is_some()
     }
 }
 

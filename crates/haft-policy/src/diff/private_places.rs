@@ -1,10 +1,13 @@
 //! Rules that name one private host and port: they let the guard of private addresses pass, whatever other rules say, and of ask rules
 //! the first that covers a connection decides whether it does. They name single connections, so each is judged.
 
+use hashbrown::HashSet;
 use serde_json::json;
 
+use super::inclusion::Effort;
 use super::{RuleDifference, VerdictChange};
 use crate::Policy;
+use crate::commands::phrase::clip;
 use crate::judged_call::JudgedCall;
 use crate::rules::network_pattern::NetworkPattern;
 use crate::rules::rule::{Rule, RuleList, Selector, Specifier};
@@ -16,11 +19,84 @@ use haft_types::spec::{Risk, ToolClass, ToolName, ToolSpec};
 /// An address to which a public name may lead.
 const PRIVATE: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 
-/// Returns the rules of the new policy whose connections it judges more loosely than the old one.
-pub(super) fn opened(old: &Policy, new: &Policy) -> Vec<RuleDifference> {
-    let rules = new.rules.all().iter().filter(|rule| rule.names_place());
-    let opened = rules.filter_map(|rule| difference(old, new, rule));
-    opened.chain(named_ports(old, new)).collect()
+/// Two policies whose rules for private places are compared.
+pub(super) struct PrivatePlaces<'r> {
+    old: &'r Policy,
+    new: &'r Policy,
+    /// The rules that only one of them has, so far as they may be about connections.
+    changed: Vec<&'r Rule>,
+    /// Whether rules that both have stand in another order.
+    reordered: bool,
+}
+
+impl<'r> PrivatePlaces<'r> {
+    pub(super) fn new(
+        old: &'r Policy,
+        new: &'r Policy,
+        changed: impl Iterator<Item = &'r Rule>,
+    ) -> Self {
+        let may_connect = |rule: &&Rule| {
+            !matches!(
+                rule.specifier,
+                Specifier::Path(_) | Specifier::Command(_) | Specifier::Sign(_)
+            )
+        };
+        let changed: Vec<&Rule> = changed.filter(may_connect).collect();
+        Self {
+            old,
+            new,
+            reordered: reordered(old, new),
+            changed,
+        }
+    }
+
+    /// Returns the rules of the new policy whose connections it judges more loosely than the old one, except those that are known.
+    pub(super) fn opened(&self, known: &HashSet<String>, effort: &Effort) -> Vec<RuleDifference> {
+        let rules = self.new.rules.all().iter();
+        let rules = rules.filter(|rule| rule.names_place() && !known.contains(&clip(&rule.text)));
+        let opened = rules.filter_map(|rule| self.difference(rule, effort));
+        let ports = named_ports(self.old, self.new).into_iter();
+        let ports = ports.filter(|one| !known.contains(&one.rule));
+        opened.chain(ports).collect()
+    }
+
+    /// Whether a verdict on the rule's connections can be another: a rule came or is gone that may cover them, or they stand in another order.
+    fn may_differ(&self, rule: &Rule, pattern: &NetworkPattern) -> bool {
+        let covers = |changed: &&Rule| match &changed.specifier {
+            Specifier::Network(other) if !std::ptr::eq(*changed, rule) => pattern.may_meet(other),
+            _ => true,
+        };
+        self.reordered || self.changed.iter().any(covers)
+    }
+
+    fn difference(&self, rule: &Rule, effort: &Effort) -> Option<RuleDifference> {
+        let Specifier::Network(pattern) = &rule.specifier else {
+            return None;
+        };
+        if !self.may_differ(rule, pattern) {
+            return None;
+        }
+        let rules = self.old.rules.all().len() + self.new.rules.all().len();
+        difference(self.old, self.new, rule, &|| effort.allows_judging(rules))
+    }
+}
+
+/// Whether ask rules that both policies have stand in another order: the first that covers a connection decides.
+fn reordered(old: &Policy, new: &Policy) -> bool {
+    let texts = |policy: &'_ Policy| -> Vec<String> {
+        let rules = policy.rules.all().iter();
+        let asks = rules.filter(|rule| rule.list == RuleList::Ask);
+        asks.map(|rule| rule.text.to_string()).collect()
+    };
+    let (old, new) = (texts(old), texts(new));
+    let both = |own: &[String], others: &[String]| -> Vec<String> {
+        let others: HashSet<&String> = others.iter().collect();
+        own.iter()
+            .filter(|text| others.contains(text))
+            .cloned()
+            .collect()
+    };
+    both(&old, &new) != both(&new, &old)
 }
 
 /// Returns the ask rules because of which commands may try a port that was closed to them.
@@ -42,7 +118,12 @@ fn named_ports(old: &Policy, new: &Policy) -> Vec<RuleDifference> {
         .collect()
 }
 
-fn difference(old: &Policy, new: &Policy, rule: &Rule) -> Option<RuleDifference> {
+fn difference(
+    old: &Policy,
+    new: &Policy,
+    rule: &Rule,
+    may_judge: &dyn Fn() -> bool,
+) -> Option<RuleDifference> {
     let Specifier::Network(pattern) = &rule.specifier else {
         return None;
     };
@@ -50,6 +131,12 @@ fn difference(old: &Policy, new: &Policy, rule: &Rule) -> Option<RuleDifference>
     let mut worst: Option<(Verdict, Verdict)> = None;
     for spec in specs(rule, new) {
         for effect in effects(pattern, &place, &spec)? {
+            if !may_judge() {
+                return Some(RuleDifference {
+                    undecided: true,
+                    ..RuleDifference::of(VerdictChange::NewlyAllowed, rule)
+                });
+            }
             let permissions = [Permission {
                 effect,
                 risk: Risk::High,

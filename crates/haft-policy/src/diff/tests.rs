@@ -366,6 +366,77 @@ fn rules_on_requests_and_on_several_arguments_cover_only_what_the_same_rule_does
         (deny(&[both]), deny(&[]), "no longer denied"),
         (deny(&[one]), deny(&[both]), "no longer denied"),
         (deny(&[both]), deny(&[one]), ""),
+        // One that is narrower, or no wider, is covered by one rule alone.
+        (
+            allow(&["Network(a.b: GET /a/**)"]),
+            allow(&["Network(a.b: GET /a/b)"]),
+            "",
+        ),
+        (
+            allow(&["Network(a.b: GET,HEAD /a/**)"]),
+            allow(&["Network(a.b:443: GET /a/*)"]),
+            "",
+        ),
+        (
+            allow(&["Network(a.b: GET /a/**)"]),
+            allow(&["Network(a.b:8443: GET /a/b)"]),
+            "newly allowed",
+        ),
+        (
+            allow(&["Network(a.b:443: GET /a/**)"]),
+            allow(&["Network(a.b: GET /a/b)"]),
+            "newly allowed",
+        ),
+        (
+            allow(&["Network(a.b: GET /a/**)"]),
+            allow(&["Network(a.b: POST /a/b)"]),
+            "newly allowed",
+        ),
+        (
+            allow(&["Network(a.b: GET /a/**?x=1)"]),
+            allow(&["Network(a.b: GET /a/b)"]),
+            "newly allowed",
+        ),
+        (
+            allow(&["Network(a.b: GET /a/**)"]),
+            allow(&["WebFetch(domain:a.b: GET /a/b)"]),
+            "newly allowed",
+        ),
+        (
+            deny(&["Network(a.b: * /a/**)", "Network(a.b: GET /a/b)"]),
+            deny(&["Network(a.b: * /a/**)"]),
+            "",
+        ),
+        (
+            deny(&["Network(a.b: GET /a/**)"]),
+            deny(&["Network(*.b: * /a/**)", "Network(a.b: * /a/**)"]),
+            "",
+        ),
+        (
+            deny(&["Network(a.b: GET /a/b)"]),
+            deny(&["Network(a.b:443: GET /a/**)"]),
+            "no longer denied",
+        ),
+        (
+            deny(&["Network(a.b: GET /a/b)"]),
+            ask(&["Network(a.b: GET /a/**)"]),
+            "asked now, was denied",
+        ),
+        (
+            allow(&["s.t(repo: acme/*, kind: *)"]),
+            allow(&["s.t(repo: acme/x, kind: bug)"]),
+            "",
+        ),
+        (
+            deny(&["s.t(repo: acme/x, kind: bug, a: b)"]),
+            deny(&["s.t(repo: acme/*, kind: bug)"]),
+            "",
+        ),
+        (
+            deny(&["s.t(repo: acme/*, kind: bug)"]),
+            deny(&["s.t(repo: acme/x, kind: bug)"]),
+            "no longer denied",
+        ),
     ] {
         let found = differences(old, new);
         let looser: Vec<String> = found
@@ -402,4 +473,20 @@ fn patterns_of_absurd_size_are_compared_within_bounds() {
             "{old:.40} {new:.40}"
         );
     }
+}
+
+/// Each rule for a private port was judged with all rules, also where nothing near it had changed.
+#[test]
+fn rules_for_private_ports_that_stay_cost_nothing() {
+    let ports: Vec<String> = (0..2_000)
+        .map(|port| format!("Network(10.0.0.1:{})", port + 1))
+        .collect();
+    let old: Vec<&str> = ports.iter().map(String::as_str).collect();
+    let new = [&old[..], &["Network(10.0.0.2:80)"]].concat();
+    let found = differences(allow(&old), allow(&new));
+    let found: Vec<String> = found.iter().map(describe).collect();
+    assert_eq!(
+        found,
+        ["newly allowed: Network(10.0.0.2:80) e.g. 10.0.0.2:80"]
+    );
 }

@@ -1,5 +1,7 @@
 //! `Denials`: the paths that deny rules and secret names keep from every program, for code that hides files before a program starts.
 
+use std::path::Path;
+
 use crate::Policy;
 pub use crate::paths::name_progress::NameProgress;
 use crate::paths::name_progress::is_protected_part;
@@ -45,7 +47,14 @@ impl Denials {
     /// Whether the file at this path is a secret that no rule and no approval permits to read.
     pub fn is_secret(&self, path: &str) -> bool {
         self.secrets.as_ref().is_some_and(|secrets| {
-            let opens = |view: &PathView<'_>| secrets.opened.iter().any(|p| p.allows(view));
+            let opens = |view: &PathView<'_>| {
+                let mut patterns = secrets.opened.iter().filter(|p| p.allows(view)).peekable();
+                // Most secrets lie where no rule looks.
+                patterns.peek().is_some() && {
+                    let causes = secrets.names.causes(path);
+                    patterns.any(|pattern| causes.are_named_by(pattern))
+                }
+            };
             secrets.names.covers(path)
                 && !secrets.is_released(path)
                 && !opens(&PathView::new(path, self.workspace.as_deref()))
@@ -54,9 +63,13 @@ impl Denials {
 
     fn is_secret_folder(&self, path: &str) -> bool {
         self.secrets.as_ref().is_some_and(|secrets| {
-            secrets.names.covers_folder(path)
-                && !secrets.releases_below(path)
-                && !self.may_lie_below(&secrets.opened, path)
+            let opens = || {
+                let folder = PathView::new(path, self.workspace.as_deref());
+                let causes = secrets.names.causes_of_folder(path);
+                let mut patterns = secrets.opened.iter();
+                patterns.any(|one| one.may_lie_below(&folder) && causes.are_named_by(one))
+            };
+            secrets.names.covers_folder(path) && !secrets.releases_below(path) && !opens()
         })
     }
 
@@ -83,6 +96,29 @@ impl Denials {
         let folder = PathView::new(folder, self.workspace.as_deref());
         let mut patterns = self.read.iter().chain(&self.edit);
         patterns.any(|pattern| !pattern.is_any_depth() && pattern.may_lie_below(&folder))
+    }
+
+    /// The same for a folder outside of the workspace, where a rule on paths in it names nothing: the names that it writes out
+    /// ([`exact_names`](Self::exact_names)) lead there only over links.
+    pub fn may_name_elsewhere(&self, folder: &str) -> bool {
+        let root = self.workspace.as_deref().map(Path::new);
+        let is_apart = |root: &Path| {
+            let folder = Path::new(folder);
+            folder.is_absolute() && !folder.starts_with(root) && !root.starts_with(folder)
+        };
+        if !root.is_some_and(is_apart) {
+            return self.may_name_below(folder);
+        }
+        let folder = PathView::new(folder, self.workspace.as_deref());
+        let patterns = self.read.iter().chain(&self.edit);
+        let mut open = patterns.filter(|one| !one.is_any_depth() && one.exact_path().is_none());
+        open.any(|pattern| pattern.may_lie_below(&folder))
+    }
+
+    /// Returns the paths in the workspace that rules name without wildcards, relative to its root.
+    pub fn exact_names(&self) -> impl Iterator<Item = String> {
+        let patterns = self.read.iter().chain(&self.edit);
+        patterns.filter_map(PathPattern::exact_path)
     }
 
     /// Whether no rule, secret or protected name matches a path because of this part of it. A path with only such parts is judged

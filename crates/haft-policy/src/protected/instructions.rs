@@ -66,6 +66,11 @@ const ROWS: &[InstructionRow] = &[
         "docs.openhands.dev: microagents, setup.sh",
     ),
     folder(
+        ".qodo",
+        "Qodo",
+        "docs.qodo.ai: rules.yaml of the repository",
+    ),
+    folder(
         ".ruler",
         "Ruler",
         "github.com/intellectronica/ruler: written into the files of all agents",
@@ -92,6 +97,11 @@ const ROWS: &[InstructionRow] = &[
         "docs.github.com/copilot: repository instructions",
     ),
     file(
+        ".hermes.md",
+        "Hermes Agent",
+        "hermes-agent.nousresearch.com/docs/user-guide/features/context-files",
+    ),
+    file(
         ".idx/airules.md",
         "Firebase Studio",
         "firebase.google.com/docs/studio: AI rules",
@@ -110,6 +120,11 @@ const ROWS: &[InstructionRow] = &[
     ),
     file("AGENTS.md", "coding agents", "agents.md"),
     file(
+        "AGENTS.local.md",
+        "Roo Code",
+        "docs.roocode.com: custom instructions",
+    ),
+    file(
         "AGENTS.override.md",
         "Codex",
         "developers.openai.com/codex/guides/agents-md",
@@ -119,6 +134,16 @@ const ROWS: &[InstructionRow] = &[
         "CLAUDE.local.md",
         "Claude Code",
         "code.claude.com/docs/en/memory",
+    ),
+    file(
+        "CODEBUDDY.md",
+        "CodeBuddy Code",
+        "cloud.tencent.com/document/product/1831/137011: memory",
+    ),
+    file(
+        "CODEBUDDY.local.md",
+        "CodeBuddy Code",
+        "cloud.tencent.com/document/product/1831/137011: memory",
     ),
     file(
         "CRUSH.md",
@@ -136,9 +161,24 @@ const ROWS: &[InstructionRow] = &[
         "geminicli.com/docs: context files",
     ),
     file(
+        "HERMES.md",
+        "Hermes Agent",
+        "hermes-agent.nousresearch.com/docs/user-guide/features/context-files",
+    ),
+    file(
+        "IFLOW.md",
+        "iFlow CLI",
+        "platform.iflow.cn/cli/configuration/iflow: memory",
+    ),
+    file(
         "QWEN.md",
         "Qwen Code",
         "qwenlm.github.io/qwen-code-docs: context files",
+    ),
+    file(
+        "replit.md",
+        "Replit Agent",
+        "docs.replit.com/features/project-setup/replit-dot-md",
     ),
     file("WARP.md", "Warp", "docs.warp.dev: project rules"),
 ];
@@ -243,6 +283,11 @@ mod tests {
             ("a/b/CLAUDE.md", Some("CLAUDE.md")),
             ("CLAUDE.local.md", Some("CLAUDE.local.md")),
             ("sub/Gemini.md", Some("GEMINI.md")),
+            ("src/iflow.md", Some("IFLOW.md")),
+            ("CODEBUDDY.local.md", Some("CODEBUDDY.local.md")),
+            (".Hermes.md", Some(".hermes.md")),
+            ("replit.md", Some("replit.md")),
+            (".qodo/rules.yaml", Some(".qodo")),
             (".clinerules", Some(".clinerules")),
             (".clinerules/a.md", Some(".clinerules")),
             (".clinerules-code", Some(".clinerules-*")),

@@ -72,6 +72,11 @@ const ROWS: &[ProtectedRow] = &[
     folder(".cline", "Cline", "its settings of the project"),
     folder(".clinerules/hooks", "Cline", "docs.cline.bot: hooks"),
     folder(
+        ".codebuddy",
+        "CodeBuddy Code",
+        "cloud.tencent.com/document/product/1831/137016: settings, hooks, rules, skills",
+    ),
+    folder(
         ".codex",
         "Codex",
         "developers.openai.com/codex: config.toml, hooks",
@@ -121,6 +126,11 @@ const ROWS: &[ProtectedRow] = &[
     ),
     folder(".hg", "Mercurial", "hg help config: .hg/hgrc has hooks"),
     folder(".husky", "Husky", "typicode.github.io/husky: hooks of git"),
+    folder(
+        ".iflow",
+        "iFlow CLI",
+        "platform.iflow.cn/en/cli/configuration/settings: settings, agents, commands",
+    ),
     folder(".idea", "JetBrains", "run configurations, external tools"),
     folder(
         ".jj",
@@ -136,6 +146,11 @@ const ROWS: &[ProtectedRow] = &[
     ),
     folder(".mise", "mise", "mise.jdx.dev/configuration"),
     folder(".opencode", "OpenCode", "opencode.ai/docs/config: plugins"),
+    folder(
+        ".qoder",
+        "Qoder",
+        "docs.qoder.com/user-guide/rules: rules, agents, MCP servers",
+    ),
     folder(".qwen", "Qwen Code", "its settings and hooks"),
     folder(".roo", "Roo Code", "its rules and MCP servers"),
     folder(".trae", "Trae", "its rules"),

@@ -218,6 +218,35 @@ impl NetworkPattern {
         at_port && requests && other.hosts.iter().all(names)
     }
 
+    /// Whether a connection to the one place that this pattern names may be one that the other covers.
+    pub(crate) fn may_meet(&self, other: &Self) -> bool {
+        if self.socket.is_some() || other.socket.is_some() {
+            return self.socket == other.socket || !other.hosts.is_empty();
+        }
+        let at_port = other.port.is_none() || other.port == self.port;
+        let meets = |host: &DomainPattern| other.hosts.iter().any(|wide| wide.covers(host));
+        at_port && self.hosts.iter().any(meets)
+    }
+
+    /// Whether an allow rule with this pattern allows all that one with the other allows. Some `false` answers are wrong.
+    pub(crate) fn allows_all_of(&self, other: &Self) -> bool {
+        let is_default = |port: u16| DEFAULT_PORTS.contains(&port);
+        let at_port = match self.port {
+            None => other.port.is_none_or(is_default),
+            port => other.port == port,
+        };
+        at_port && self.covers(other)
+    }
+
+    /// The same for deny and ask rules.
+    pub(crate) fn forbids_all_of(&self, other: &Self) -> bool {
+        let requests = match (&self.request, &other.request) {
+            (Some(wide), Some(narrow)) => wide.forbids_all_of(narrow),
+            (wide, _) => wide.is_none(),
+        };
+        requests && self.covers(other)
+    }
+
     /// Whether it names one host and one port.
     pub(crate) fn is_exact(&self) -> bool {
         self.socket.is_some()

@@ -150,6 +150,13 @@ impl RequestPattern {
         methods && query && (0..count).all(path)
     }
 
+    /// Whether a deny or ask rule with this pattern covers every request that one with the other covers. Some `false` answers are wrong.
+    pub(crate) fn forbids_all_of(&self, other: &Self) -> bool {
+        let count = self.denied.len().max(other.denied.len());
+        let path = |at: usize| nth(&self.denied, at).covers(nth(&other.denied, at));
+        self.covers(other) && (0..count).all(path)
+    }
+
     fn fits_query(&self, target: &RequestTarget) -> bool {
         let own = self.query.as_ref();
         own.is_none_or(|own| own.matches(target.query().unwrap_or_default()))

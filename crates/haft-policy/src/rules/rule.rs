@@ -559,7 +559,32 @@ fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> SpecifierResult {
     }
 }
 
+/// Says which rules to write instead of one that names requests to a host for tools of any class: it would be about an argument that is
+/// called like the host, and match nothing.
+fn requests_of_any_tool(tool: &str, inner: &str) -> Option<NeverMatchReason> {
+    let is_host = |host: &str, place: &str| {
+        let named = host.contains(['.', ':', '*']) || host == "localhost" || host != place;
+        named && NetworkPattern::parse(host).is_some()
+    };
+    let ends = inner.match_indices(':').filter(|_| tool.contains('*'));
+    let mut splits = ends.map(|(at, _)| (inner[..at].trim(), inner[at + 1..].trim()));
+    let (host, requests) = splits.find_map(|(place, requests)| {
+        let host = place.strip_prefix("domain:").unwrap_or(place).trim();
+        let is_one = is_host(host, place) && RequestPattern::parse(requests).is_ok();
+        is_one.then_some((host, requests))
+    })?;
+    Some(never(
+        format!(
+            "requests to {host} are covered by rules for Network and WebFetch, and a rule for {tool} is about arguments"
+        ),
+        &format!("Network({host}: {requests}) and WebFetch(domain:{host}: {requests})"),
+    ))
+}
+
 fn parse_parameter(tool: &str, inner: &str) -> Result<Specifier, NeverMatchReason> {
+    if let Some(wrong) = requests_of_any_tool(tool, inner) {
+        return Err(wrong);
+    }
     ArgumentPattern::parse(inner)
         .map(Specifier::Param)
         .ok_or_else(|| {

@@ -213,3 +213,55 @@ fn without_a_shadowed_rule_every_verdict_is_the_same() {
         }
     }
 }
+
+/// It would be about an argument that is called like the host.
+#[test]
+fn a_rule_for_any_tool_that_names_requests_is_refused_with_the_rules_to_write() {
+    for (rule, form) in [
+        (
+            "*(h.example.com: DELETE /**)",
+            Some(
+                "Network(h.example.com: DELETE /**) and WebFetch(domain:h.example.com: DELETE /**)",
+            ),
+        ),
+        (
+            "c*(h.example.com: DELETE /**)",
+            Some("Network(h.example.com: DELETE /**)"),
+        ),
+        (
+            "*(domain:h.example.com: * /a)",
+            Some("WebFetch(domain:h.example.com: * /a)"),
+        ),
+        (
+            "*(localhost:8080: GET /a)",
+            Some("Network(localhost:8080: GET /a)"),
+        ),
+        (
+            "*(*.example.com: get,post /a?b=c)",
+            Some("Network(*.example.com: get,post /a?b=c)"),
+        ),
+        (
+            "*( h.example.com:443:DELETE /a )",
+            Some("Network(h.example.com:443: DELETE /a)"),
+        ),
+        ("*(line: GET /a)", None),
+        ("*(a.b: c)", None),
+        ("s.t(request.line: GET /a)", None),
+    ] {
+        let lists = Lists {
+            deny: &[rule],
+            ..Lists::default()
+        };
+        let found = builder(Profile::Workspace, lists.set())
+            .build()
+            .map(|policy| policy.dead_rules());
+        let found: Vec<String> = found.unwrap().into_iter().map(|dead| dead.advice).collect();
+        match form {
+            None => assert!(found.is_empty(), "{rule}: {found:?}"),
+            Some(form) => assert!(
+                matches!(&found[..], [one] if one.contains(form)),
+                "{rule}: {found:?}"
+            ),
+        }
+    }
+}

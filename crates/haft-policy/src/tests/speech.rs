@@ -352,3 +352,29 @@ fn reason_of_several_effects_when_verdicts_are_equal_is_of_the_most_serious() {
         assert!(ruling.reason.contains(expect), "{expect}: {ruling:?}");
     }
 }
+
+/// The words of a test may become others, among them ones that run a command: the rule does not match what is written.
+#[test]
+fn a_rule_that_could_only_match_once_the_words_are_known_is_named_so() {
+    for (rule, line, says) in [
+        (
+            "Bash(git push *)",
+            "for f in *.txt; do [ -f $f ]; done",
+            "could match running [ -f $f ]: not all of it is known before it runs",
+        ),
+        (
+            "Bash(git push *)",
+            "git push $x",
+            "matches running git push $x",
+        ),
+        ("Bash(git push *)", "git $x", "could match running git $x"),
+    ] {
+        let lists = Lists {
+            ask: &[rule],
+            ..Lists::default()
+        };
+        let ruling = judge(lists, &run(line));
+        assert!(ruling.reason.contains(says), "{line}: {}", ruling.reason);
+        assert_eq!(ruling.verdict, ASK, "{line}");
+    }
+}

@@ -134,3 +134,41 @@ fn a_dotted_key_is_read_as_toml_reads_it() {
         assert_eq!(dotted(wrong), None, "{wrong:?}");
     }
 }
+
+/// Each rule held the whole line that it stood in: 30,000 in one line took gigabytes.
+#[test]
+fn the_lists_of_a_file_have_a_most_and_their_places_share_a_line() {
+    let list = |items: usize| vec!["\"Read(a)\""; items].join(",");
+    for (text, expect) in [
+        (format!("[policy]\ndeny = [{}]", list(10_000)), None),
+        (
+            format!("[policy]\ndeny = [{}]", list(10_001)),
+            Some("haft.toml:2:8"),
+        ),
+        (
+            format!(
+                "[policy]\nask = [{}]\ndeny = [{}]",
+                list(6_000),
+                list(4_001)
+            ),
+            Some("haft.toml:3:8"),
+        ),
+    ] {
+        match (parse("haft.toml", &text), expect) {
+            (Ok(given), None) => {
+                let lines = given.iter().flat_map(|entry| &entry.items);
+                let mut lines = lines.map(|place| &place.spot.as_ref().unwrap().text);
+                let first = lines.next().unwrap();
+                assert!(lines.all(|line| std::sync::Arc::ptr_eq(line, first)));
+            }
+            (Err(problem), Some(place)) => {
+                assert_eq!(problem.place().unwrap().to_string(), place);
+                assert!(problem.what().contains("may have 10000"), "{problem}");
+            }
+            (found, _) => panic!("{found:?}"),
+        }
+    }
+    let option = format!("[{}]", list(10_001));
+    let path = vec!["policy".to_owned(), "deny".to_owned()];
+    assert!(parse_single("-c x", path, &option).is_err());
+}

@@ -13,6 +13,7 @@ use haft::file_lock::FileLock;
 use haft::policy::Denials;
 use haft_sandbox::{HomeFolder, OverlayFolders};
 
+use crate::command::DeniedFolders;
 use crate::command::changes::folder::{UPPER, WORK, make_folder};
 use crate::command::changes::owner::ViewOwner;
 use crate::command::changes::{Views, additions};
@@ -92,8 +93,9 @@ impl Views {
             view.join("caches")
         };
         let mut folders = vec![cache_folder(&own, CACHE_HOME, None)?];
+        let denied = DeniedFolders::new(denials, self.workspace.root());
         for at in CACHE_FOLDERS {
-            let folder = self.cache(at, denials);
+            let folder = self.cache(at, &denied);
             if folder.is_some() || !Path::new(at).starts_with(CACHE_HOME) {
                 folders.push(cache_folder(&own, at, folder)?);
             }
@@ -106,7 +108,7 @@ impl Views {
 
     /// Returns a cache that the user has and commands may see. It may be a link to another disk, but not to another place in the
     /// user's home.
-    fn cache(&self, at: &str, denials: &Denials) -> Option<PathBuf> {
+    fn cache(&self, at: &str, denied: &DeniedFolders<'_>) -> Option<PathBuf> {
         let home = self.options.home.as_ref()?;
         let written = home.join(at);
         let folder = written.canonicalize().ok()?;
@@ -117,11 +119,8 @@ impl Views {
         let apart = apart(self.workspace.root()) && apart(&own) && !elsewhere;
         // A rule may use any of these names.
         let names = [written, real_home.join(at), folder.clone()];
-        let denied = names.iter().any(|name| {
-            let name = name.to_string_lossy();
-            denials.denies_reading(&name) || denials.may_name_below(&name)
-        });
-        (folder.is_dir() && apart && !denied).then_some(folder)
+        let denied = || names.iter().any(|name| denied.contain(name, false));
+        (folder.is_dir() && apart && !denied()).then_some(folder)
     }
 }
 

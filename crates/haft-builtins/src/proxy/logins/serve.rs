@@ -28,7 +28,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::masked::{MaskedBody, mask_headers};
 use super::{Credential, LoginForm, LoginSecret};
-use crate::proxy::forward::remove_hop_headers;
+use crate::proxy::forward::{announce_chunks, remove_hop_headers};
 use crate::proxy::login_use::LoginUse;
 use crate::proxy::refusal::ConnectionRefusal;
 use crate::proxy::tunnel::HelloNames;
@@ -527,6 +527,7 @@ fn prepare(
     let headers = &mut head.headers;
     remove_hop_headers(headers);
     headers.remove(CONNECTION);
+    announce_chunks(headers, &body);
     let host = HeaderValue::try_from(target.authority());
     let host =
         host.map_err(|_| ConnectionRefusal::Malformed("the host is not valid in a header"))?;

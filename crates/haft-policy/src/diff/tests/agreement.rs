@@ -33,6 +33,7 @@ fn has(kind: EffectKind, value: Value<'_>, text: &str) -> bool {
         tools: CellTools::Any,
         value,
         is_partial: false,
+        named: None,
     };
     let one = {
         let mut one = Automaton::new();

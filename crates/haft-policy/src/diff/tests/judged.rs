@@ -77,10 +77,71 @@ fn rule() -> impl Strategy<Value = String> {
         1 => select(vec!["Network(private:a.org:443)", "Network(unix:/run/x.sock)", "Network(unix:/run/X.sock)", "Network(*.sock)"]).prop_map(str::to_owned),
         2 => (select(HOSTS), select(PORTS)).prop_map(|(host, port)| format!("WebFetch(domain:{host}{port})")),
         1 => select(vec!["Sign(git)", "Sign(https:a.org)", "Sign(https:*.org)", "Sign(ssh:*)", "Sign(ssh:a.org:22)"]).prop_map(str::to_owned),
+        2 => request_rule(),
+        1 => select(vec!["a.b(x: 1*, y: 1)", "a.b(x: *, y: *)", "a.*(x: 1, y: 1)", "a.b(x: 1, y: *, z: 1)"]).prop_map(str::to_owned),
         1 => select(vec!["Read", "Edit", "Bash", "WebFetch", "Network", "Sign"]).prop_map(str::to_owned),
         2 => select(TOOLS).prop_map(str::to_owned),
         2 => (select(TOOLS), select(vec!["x:1", "x:*", "x:1*", "y:1", "mode:a", "path:b", "cwd:x"])).prop_map(|(tool, param)| format!("{tool}({param})")),
     ]
+}
+
+/// Rules for some requests to a host.
+fn request_rule() -> impl Strategy<Value = String> {
+    let at = select(vec!["a.org", "*.org", "a.org:443", "a.org:8443", "*"]);
+    let methods = select(vec!["GET", "*", "GET,POST", "POST"]);
+    let path = select(vec![
+        "/**", "/a/**", "/a/b", "/A/b/", "/a/*", "/**/b", "/a/b?x=1", "/a/*?x=*", "/a%2fb",
+    ]);
+    (any::<bool>(), at, methods, path).prop_map(|(fetches, at, methods, path)| {
+        if fetches {
+            format!("WebFetch(domain:{at}: {methods} {path})")
+        } else {
+            format!("Network({at}: {methods} {path})")
+        }
+    })
+}
+
+fn request() -> impl Strategy<Value = Scene> {
+    let at = select(vec![
+        ("a.org", "https://a.org"),
+        ("a.org", "https://a.org:8443"),
+        ("b.org", "http://b.org"),
+    ]);
+    let path = select(vec![
+        "/",
+        "/a",
+        "/a/b",
+        "/A/B",
+        "/a/b/",
+        "/a/b?x=1",
+        "/a%2fb",
+        "/a/../b",
+        "/a/%252e%252e/b",
+    ]);
+    let class = select(vec![ToolClass::Network, ToolClass::WebFetch]);
+    (
+        at,
+        path,
+        select(vec![None, Some("GET"), Some("POST"), Some("get")]),
+        class,
+    )
+        .prop_map(|((host, start), path, method, class)| {
+            let effect = Effect::Connect {
+                url: format!("{start}{path}"),
+                host: host.to_owned(),
+                method: method.map(str::to_owned),
+                leads_to: Vec::new(),
+            };
+            with_effect(
+                if class == ToolClass::Network {
+                    "connect"
+                } else {
+                    "fetch_url"
+                },
+                Some(class),
+                effect,
+            )
+        })
 }
 
 fn set() -> impl Strategy<Value = [Vec<(String, bool)>; 3]> {
@@ -254,10 +315,11 @@ fn scene() -> impl Strategy<Value = Scene> {
         1 => path().prop_map(|path| tool("delete_file", Risk::High, &json!({"path": "b"}), vec![Permission::remove(PathClaim::plain(path)).at(Risk::Critical)])),
         1 => select(vec!["a.org", "x.a.org", "a.org:8443", "b.org", "localhost:80", "10.0.0.7:443"]).prop_map(fetch),
         2 => select(vec!["a.org:443", "x.a.org:443", "a.org:8443", "10.0.0.7:443", "localhost:80", "registry.npmjs.org:443", "unix:/run/x.sock", "unix:/run/X.sock"]).prop_map(connection),
+        2 => request(),
         1 => select(vec!["git", "https:a.org", "https:b.org", "ssh:a.org", "ssh:?", "ssh:a.org:2222"]).prop_map(|purpose| {
             with_effect("sign", Some(ToolClass::Sign), Effect::Sign { purpose: purpose.to_owned(), by: String::new() })
         }),
-        1 => (select(vec!["a.b", "a.c", "other", "write_file", "b.b"]), select(vec![json!({"x": 1}), json!({"x": 12}), json!({"y": "1"}), json!({})])).prop_map(|(name, arguments)| served(name, &arguments)),
+        1 => (select(vec!["a.b", "a.c", "other", "write_file", "b.b"]), select(vec![json!({"x": 1}), json!({"x": 12}), json!({"y": "1"}), json!({"x": 1, "y": 1}), json!({"x": 12, "y": 1, "z": 1}), json!({})])).prop_map(|(name, arguments)| served(name, &arguments)),
         1 => select(vec![None, Some(ToolClass::Read), Some(ToolClass::Edit), Some(ToolClass::Bash)]).prop_map(|class| {
             with_effect("other", class, Effect::Read(PathClaim::plain("src/a.rs")))
         }),
