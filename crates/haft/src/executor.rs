@@ -6,6 +6,7 @@ use tracing::Instrument as _;
 
 use crate::approval::inbox::{InboxError, RequestStatus, WaitingCalls};
 use crate::approval::memory::MemoryInbox;
+use crate::approval::review::Reviewer;
 use crate::approval::suspended::RepeatScope;
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
@@ -58,6 +59,7 @@ mod shared_permissions;
 mod shown_links;
 mod sinks;
 mod span;
+mod reviewed;
 mod superseded;
 mod no_open_request;
 
@@ -110,6 +112,7 @@ pub struct Executor {
 struct ExecutorParts {
     policy: LivePolicy,
     approver: Option<Arc<dyn Approver>>,
+    reviewer: Option<Arc<dyn Reviewer>>,
     inbox: Arc<dyn WaitingCalls>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     changes: Option<Arc<ChangeLog>>,
@@ -125,6 +128,7 @@ impl Executor {
         let parts = ExecutorParts {
             policy: LivePolicy::new(policy.into()),
             approver: None,
+            reviewer: None,
             inbox: Arc::new(MemoryInbox::new()),
             artifacts: None,
             changes: None,
@@ -149,6 +153,11 @@ impl Executor {
     /// Sends approval requests to this approver.
     pub fn with_approver(self, approver: impl Approver + 'static) -> Self {
         self.with(|parts| parts.approver = Some(Arc::new(approver)))
+    }
+
+    /// Has this reviewer say what it thinks of each request before a person is asked. It decides what its powers hold, never more.
+    pub fn with_reviewer(self, reviewer: Arc<dyn Reviewer>) -> Self {
+        self.with(|parts| parts.reviewer = Some(reviewer))
     }
 
     /// Stores approval requests, and the calls that wait for them, in this inbox instead of in memory.

@@ -22,6 +22,7 @@ impl Executor {
     pub async fn ask_ahead(&self, session: &Session, call: ToolCall) -> Outcome {
         let mut settlement = Settlement::default();
         let mut open = OpenCall::new(&self.parts, session, CallMode::ByClient.incoming(call));
+        open.asks_ahead = true;
         let end = clear_ahead(&mut open, &mut settlement).await;
         let end = end.unwrap_or_else(OutcomeContent::from);
         if settlement.needs_settling() {

@@ -19,6 +19,7 @@ use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{ClearedCall, RuledCall, denied, judge, judgement, request};
 use crate::executor::no_open_request::{self, EarlierRequest, NoOpenRequest};
+use crate::executor::reviewed;
 use crate::executor::settlement::{ResumeDecision, Settlement};
 use crate::judgement::Consent;
 use crate::permission::{Effect, Permission, Verdict};
@@ -100,7 +101,7 @@ async fn ask_inbox(
     let _known = parts
         .waiting
         .add(&request, judged.judgement.shared_permissions());
-    let claimed = {
+    let asked = {
         // The call's own nest is the innermost: this stops the clocks of the calls around it, too.
         let _waiting = open.nest().begin_wait();
         let call = CallNow {
@@ -114,11 +115,12 @@ async fn ask_inbox(
             session,
             open.nest(),
             request,
-            ask::DecisionWait::of(session, &fits),
+            ask::DecisionWait::of(session, &fits).ahead(open.asks_ahead),
         )
         .await
     };
-    let claimed = claimed.map_err(|stop| {
+    open.record.review = asked.review;
+    let claimed = asked.decision.map_err(|stop| {
         let ruling = judged.ruling();
         // A call that was withdrawn or could not be asked about is not forbidden.
         let stop = match stop.kind() {
@@ -299,7 +301,11 @@ async fn apply_claimed(
     judged: RuledCall,
     claimed: ClaimedDecision,
 ) -> Result<ClearedCall, EarlyEnd> {
-    open.record.approval = Some(claimed.decided.request.id.clone());
+    let request = &claimed.decided.request;
+    open.record.approval = Some(request.id.clone());
+    if request.review.is_some() {
+        open.record.review.clone_from(&request.review);
+    }
     let basis = DecisionProof {
         reservation: None,
         unasked: NoOpenRequest::claimed(&claimed),
@@ -310,7 +316,7 @@ async fn apply_claimed(
 
 /// What a call that was decided rests on.
 struct DecisionProof {
-    /// What it has already reserved from the budgets, if it was decided without asking.
+    /// What it has already reserved from the budgets, if no person decided.
     reservation: Option<Reservation>,
     unasked: NoOpenRequest,
 }
@@ -333,6 +339,13 @@ async fn apply_decision(
     } = decided;
     let by = decision.by.clone();
     open.record.decided_by = Some(by.clone());
+    let reservation = match decision.choice {
+        // No person has seen it.
+        Choice::Approve { .. } if decision.is_by_reviewer() => {
+            Some(reviewed::reserve(open, &judged).await?)
+        }
+        _ => reservation,
+    };
     let approval = reservation.is_none().then(|| shown.id.clone());
     match decision.choice {
         Choice::Deny { message, stop } => {

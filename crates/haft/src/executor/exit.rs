@@ -37,6 +37,8 @@ pub(super) struct OpenCall<'a> {
     internal: bool,
     /// Whether the caller gave it an id.
     own_id: bool,
+    /// Whether another process makes the call, once it is cleared here.
+    pub(super) asks_ahead: bool,
     pub(super) record: RecordDraft,
     /// Set if the call was suspended or interrupted before, and continues.
     resumption: Option<Resumption>,
@@ -77,6 +79,7 @@ impl<'a> OpenCall<'a> {
             how,
             internal,
             own_id,
+            asks_ahead: false,
             nest: Arc::new(CallScope::new(id.clone(), outer.cloned())),
             record: RecordDraft::new(id, call.name, call.origin, call.arguments),
             resumption: None,

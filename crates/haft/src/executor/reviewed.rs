@@ -1,0 +1,39 @@
+//! What a reviewer's approval needs when its call runs, beyond what a person's does: nobody has seen the call, and settings may have changed.
+
+use crate::approval::ApprovalRequest;
+use crate::approval::review::ReviewVerdict;
+use crate::budget::Reservation;
+use crate::error::ErrorKind;
+use crate::executor::ExecutorParts;
+use crate::executor::budgets;
+use crate::executor::early_end::EarlyEnd;
+use crate::executor::exit::OpenCall;
+use crate::executor::judge::{RuledCall, request};
+
+/// Reserves what the call uses up, if the reviewer may still allow it: no rule or guard asks about it by now, and its budgets have room.
+pub(super) async fn reserve(
+    open: &OpenCall<'_>,
+    judged: &RuledCall,
+) -> Result<Reservation, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
+    let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+    let now = request(parts, session, open.caller(), admitted, judgement)?;
+    if let Some(why) = why_not(parts, &now) {
+        return Err(void(&why));
+    }
+    let reserved = budgets::take(open, judged, false).await;
+    reserved.map_err(|no_room| void(&no_room.to_string()))
+}
+
+/// Returns why the reviewer of this process does not decide about a call as it is now.
+fn why_not(parts: &ExecutorParts, now: &ApprovalRequest) -> Option<String> {
+    let Some(reviewer) = &parts.reviewer else {
+        return Some("the settings name no reviewer now".to_owned());
+    };
+    reviewer.powers().why_not(now, ReviewVerdict::Allow).err()
+}
+
+fn void(why: &str) -> EarlyEnd {
+    let message = format!("a reviewer allowed the call, which does not count now: {why}");
+    EarlyEnd::failed(ErrorKind::Conflict, message).advise("call again to request approval again")
+}
