@@ -25,7 +25,7 @@ use crate::run::tally::Tally;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::inventory::Inventory;
-use crate::wiring::{changes, names, parts};
+use crate::wiring::{changes, names, parts, reviewer};
 
 /// Approves calls up to a risk, asks the user about the rest, and notifies the webhook and the desktop.
 #[derive(Debug)]
@@ -194,6 +194,11 @@ pub(crate) fn executor(
     };
     if risk_approver.asks_anyone() {
         executor = executor.with_approver(risk_approver);
+    }
+    if mode != ApprovalMode::Deny
+        && let Some(reviewer) = reviewer::reviewer(at, settings, &wiring.policy)?
+    {
+        executor = executor.with_reviewer(reviewer);
     }
     // If no one or only the host's approver is asked, no request is stored for others.
     let durable =
