@@ -339,11 +339,10 @@ async fn apply_decision(
     } = decided;
     let by = decision.by.clone();
     open.record.decided_by = Some(by.clone());
+    let from_reviewer = decision.is_by_reviewer();
     let reservation = match decision.choice {
         // No person has seen it.
-        Choice::Approve { .. } if decision.is_by_reviewer() => {
-            Some(reviewed::reserve(open, &judged).await?)
-        }
+        Choice::Approve { .. } if from_reviewer => Some(reviewed::reserve(open, &judged).await?),
         _ => reservation,
     };
     let approval = reservation.is_none().then(|| shown.id.clone());
@@ -354,7 +353,12 @@ async fn apply_decision(
             }
             let detail = message.map_or_else(String::new, |m| format!(": {m}"));
             let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{detail}"));
-            Err(denied.advise(judged.ruling().advice.to_string()))
+            let denied = denied.advise(judged.ruling().advice.to_string());
+            // A model's words are for people, not for the model that made the call.
+            Err(match &shown.review {
+                Some(review) if from_reviewer => denied.for_operator(review.sentence()),
+                _ => denied,
+            })
         }
         Choice::Answer { answers } => Err(answered_by_user(&by, &answers)),
         Choice::Approve {

@@ -8,7 +8,8 @@ use crate::executor::ExecutorParts;
 use crate::executor::budgets;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::judge::{RuledCall, request};
+use crate::executor::judge::{RuledCall, denied, judgement, request};
+use crate::permission::Verdict;
 
 /// Reserves what the call uses up, if the reviewer may still allow it: no rule or guard asks about it by now, and its budgets have room.
 pub(super) async fn reserve(
@@ -16,8 +17,18 @@ pub(super) async fn reserve(
     judged: &RuledCall,
 ) -> Result<Reservation, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
-    let (admitted, judgement) = (&judged.admitted, &judged.judgement);
-    let now = request(parts, session, open.caller(), admitted, judgement)?;
+    let admitted = &judged.admitted;
+    // The call was judged before it waited.
+    let judgement = judgement(
+        parts,
+        session,
+        admitted,
+        judged.judgement.shared_permissions(),
+    )?;
+    if judgement.ruling().verdict == Verdict::Deny {
+        return Err(denied(judgement.ruling()));
+    }
+    let now = request(parts, session, open.caller(), admitted, &judgement)?;
     if let Some(why) = why_not(parts, &now) {
         return Err(void(&why));
     }
