@@ -74,8 +74,11 @@ pub(super) fn verdict_of(
     if !own || call.kind != CallKind::Function {
         return Err("it called something else than the tool verdict".to_owned());
     }
-    let answer: Answer = serde_json::from_str(&call.arguments)
-        .map_err(|_| "its verdict is not allow, deny or pass with a reason".to_owned())?;
+    let none = || "its verdict is not allow, deny or pass with a reason".to_owned();
+    // A list would be read as members in their order.
+    let object = call.arguments.trim_start().starts_with('{');
+    let answer: Option<Answer> = serde_json::from_str(&call.arguments).ok();
+    let answer = answer.filter(|_| object).ok_or_else(none)?;
     if answer.reason.trim().is_empty() {
         return Err("its verdict has no reason".to_owned());
     }
