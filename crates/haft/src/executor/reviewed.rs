@@ -45,6 +45,8 @@ fn why_not(parts: &ExecutorParts, now: &ApprovalRequest) -> Option<String> {
 }
 
 fn void(why: &str) -> EarlyEnd {
-    let message = format!("a reviewer allowed the call, which does not count now: {why}");
-    EarlyEnd::failed(ErrorKind::Conflict, message).advise("call again to request approval again")
+    let message = "a reviewer allowed the call, and may not by now: nothing ran";
+    EarlyEnd::failed(ErrorKind::Conflict, message)
+        .advise("call again to request approval again")
+        .for_operator(why)
 }

@@ -10,6 +10,7 @@ use haft::approval::memory::MemoryInbox;
 use haft::approval::review::{ReviewAnswer, ReviewCost, ReviewPowers, ReviewVerdict, Reviewer};
 use haft::approval::{ApprovalRequest, ApproverReply};
 use haft::audit::EventKind;
+use haft::error::ErrorKind;
 use haft::future::BoxFuture;
 use haft::permission::{PathClaim, Permission};
 use haft::policy::{Policy, Profile, RuleSet, RuleText};
@@ -333,6 +334,7 @@ async fn reviewer_that_allowed_a_call_when_a_rule_asks_about_it_by_now_no_longer
     };
     let (outcome, ()) = tokio::join!(scene.call(), changed);
     assert_eq!(scene.runs.load(Ordering::SeqCst), 0, "{outcome:?}");
-    let said = outcome.to_model();
-    assert!(said.contains("does not count now: your rule"), "{said}");
+    assert_eq!(outcome.error.unwrap().kind, ErrorKind::Conflict);
+    let why = outcome.operator.unwrap();
+    assert!(why.contains("your rule Edit(/src/**)"), "{why}");
 }
