@@ -21,6 +21,9 @@ const MODEL: &str = "policy.reviewer.model";
 /// The setting that says what it may.
 const MAY: &str = "policy.reviewer.may";
 
+/// Maximum number of bytes read of an answer.
+const MAX_REPLY: usize = 1 << 20;
+
 /// A request is sent again once: a person waits.
 const RETRY: Retry = Retry {
     attempts: 2,
@@ -71,7 +74,7 @@ pub(crate) fn reviewer(
         return Ok(Some(Arc::new(none)));
     }
     let own = settings.text("policy.reviewer.base_url").map(str::to_owned);
-    let http = HttpSettings {
+    let mut http = HttpSettings {
         base_url: own.or_else(|| source.base_url(&name)),
         retry: RETRY,
         timeouts: Timeouts {
@@ -81,6 +84,9 @@ pub(crate) fn reviewer(
         },
         ..HttpSettings::default()
     };
+    // A verdict is short.
+    http.limits.reply = MAX_REPLY;
+    http.limits.event = MAX_REPLY;
     let model = source.client(&name, http).map_err(|error| {
         let problem = Problem::settings(format!("`{MODEL}`: {error}"));
         settings.at_setting(problem, MODEL)

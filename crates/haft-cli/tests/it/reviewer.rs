@@ -38,16 +38,22 @@ impl Model {
     }
 }
 
-/// Returns a lab whose user has the model as reviewer, in a dialect.
-fn lab(model: &Model, provider: &str, settings: &str) -> Lab {
+/// Returns a lab whose user has the model as reviewer, in a dialect, with further settings of the reviewer and others.
+fn lab(model: &Model, provider: &str, more: &str, others: &str) -> Lab {
     let mut lab = Lab::new();
     for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
         lab.set(key, "secret-key");
     }
     lab.set("CI", "1");
     let url = model.server.url();
+    // A busy machine may take long.
+    let more = if more.is_empty() {
+        "timeout_s = 300"
+    } else {
+        more
+    };
     lab.user_settings(&format!(
-        "{settings}\n[policy.reviewer]\nmodel = \"{provider}:m\"\nbase_url = \"{url}\"\nmay = [\"deny\", \"allow:Edit\", \"allow:Bash\"]\n"
+        "[policy.reviewer]\nmodel = \"{provider}:m\"\nbase_url = \"{url}\"\nmay = [\"deny\", \"allow:Edit\", \"allow:Bash\"]\n{more}\n{others}"
     ));
     lab
 }
@@ -68,7 +74,7 @@ fn verdict_of_a_model_in_each_dialect_decides_the_call_and_is_recorded() {
     for (say, code, choice) in [(ALLOW, 0, "approve"), (DENY, 3, "deny"), (PASS, 4, "")] {
         let model = Model::new(say, "");
         for provider in providers {
-            let lab = lab(&model, provider, "");
+            let lab = lab(&model, provider, "", "");
             let ran = write(&lab, "a.txt");
             let problems = model.server.problems();
             assert_eq!(ran.code, code, "{provider}: {} {problems:?}", ran.stderr);
@@ -102,9 +108,8 @@ fn requests_that_are_a_persons_when_the_model_allows_everything_wait() {
         ("asked/a.txt", "your rule Edit(/asked/**)"),
         ("AGENTS.md", "the guard agent-instructions"),
         (".env", "secrets"),
-        (".vscode/tasks.json", ""),
     ] {
-        let lab = lab(&model, "anthropic", rule);
+        let lab = lab(&model, "anthropic", "", rule);
         let ran = write(&lab, path);
         assert_eq!(ran.code, 4, "{path}: {}", ran.stderr);
         let review = &reviews(&lab)[0]["review"];
@@ -135,10 +140,10 @@ fn folder_that_is_not_trusted_neither_sets_nor_loosens_a_reviewer() {
     none.file("haft.toml", &own);
     assert_eq!(write(&none, "a.txt").code, 4);
     assert_eq!((reviews(&none).len(), model.requests()), (0, 0));
-    let deny = lab(&model, "anthropic", "");
+    let deny = lab(&model, "anthropic", "", "");
     let url = model.server.url();
     deny.user_settings(&format!(
-        "[policy.reviewer]\nmodel = \"anthropic:m\"\nbase_url = \"{url}\"\n"
+        "[policy.reviewer]\nmodel = \"anthropic:m\"\nbase_url = \"{url}\"\ntimeout_s = 300\n"
     ));
     deny.file("haft.toml", &own);
     assert_eq!(write(&deny, "a.txt").code, 4);
@@ -154,18 +159,26 @@ fn model_without_a_verdict_leaves_the_request_to_a_person_and_says_why() {
     let late = "delay_ms = 60000";
     let refused = "faults = [{ status = { code = 400, message = \"no\" } }]";
     let broken = "faults = [{ abort_after = 20 }, { abort_after = 20 }]";
+    let chat = "openai-chat";
     let rows = [
-        (two.as_str(), "", "more than one verdict"),
-        (r#"{ text = "{\"verdict\":\"allow\"}" }"#, "", "no verdict"),
-        (r#"{ refusal = "I will not" }"#, "", ""),
-        (allow, cut, "ended early"),
-        (allow, late, "did not answer within 0.3 s"),
-        (allow, refused, "400"),
-        (allow, broken, ""),
+        // Gemini's requests cannot say that one call is enough.
+        ("gemini", two.as_str(), "", "more than one verdict"),
+        (
+            chat,
+            r#"{ text = "{\"verdict\":\"allow\"}" }"#,
+            "",
+            "no verdict",
+        ),
+        (chat, r#"{ refusal = "I will not" }"#, "", ""),
+        (chat, allow, cut, "ended early"),
+        (chat, allow, late, "did not answer within 0.3 s"),
+        (chat, allow, refused, "400"),
+        (chat, allow, broken, ""),
     ];
-    for (say, more, says) in rows {
+    for (provider, say, more, says) in rows {
         let model = Model::new(say, more);
-        let lab = lab(&model, "openai-chat", "policy.reviewer.timeout_s = 0.3");
+        let limit = if more == late { "timeout_s = 0.3" } else { "" };
+        let lab = lab(&model, provider, limit, "");
         let ran = write(&lab, "a.txt");
         assert_eq!(ran.code, 4, "{says}: {}", ran.stderr);
         let review = &reviews(&lab)[0]["review"];
@@ -206,7 +219,7 @@ fn settings_of_a_reviewer_that_are_wrong_stop_the_start_and_a_missing_key_does_n
 #[test]
 fn request_whose_process_is_killed_during_the_review_is_decided_by_a_person() {
     let model = Model::new(ALLOW, "delay_ms = 600000");
-    let lab = lab(&model, "anthropic", "policy.reviewer.timeout_s = 300");
+    let lab = lab(&model, "anthropic", "", "");
     let arguments = json!({"path": "a.txt", "content": "x\n"}).to_string();
     let mut command = lab.command(&["call", "write_file", "--args", &arguments]);
     let child = command.spawn().unwrap();
@@ -236,7 +249,7 @@ fn request_whose_process_is_killed_during_the_review_is_decided_by_a_person() {
 #[test]
 fn person_who_says_otherwise_is_counted_with_the_verdicts_that_are_known() {
     let model = Model::new(DENY, "");
-    let lab = lab(&model, "anthropic", "");
+    let lab = lab(&model, "anthropic", "", "");
     for path in ["a.txt", "b.txt", "c.txt"] {
         assert_eq!(write(&lab, path).code, 3);
     }
@@ -264,15 +277,15 @@ fn person_who_says_otherwise_is_counted_with_the_verdicts_that_are_known() {
 #[test]
 fn calls_of_scripts_and_commands_of_agents_are_reviewed_too() {
     let model = Model::new(ALLOW, "");
-    let lab = lab(&model, "anthropic", "");
+    let lab = lab(&model, "anthropic", "", "");
     let script = "tools.write_file(path='a.txt', content='x')\nprint('written')";
     let ran = lab.run_with(&["chain", "-"], script);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(model.requests(), 1);
     let model = Model::new(ALLOW, "");
     let settings = "[hook]\nwrap = \"jail\"\nwait_s = 20\n[policy]\ncommands = \"ask\"\n[sandbox]\nnetwork = \"none\"\n";
-    let lab = self::lab(&model, "anthropic", settings);
-    let line = crate::wrapped::wrapped(&lab, "echo reviewed");
+    let lab = self::lab(&model, "anthropic", "", settings);
+    let line = crate::wrapped::wrapped(&lab, "touch made.txt && echo reviewed");
     let ran = in_shell(&lab, &line);
     assert_eq!(
         (ran.code, ran.stdout.trim()),
@@ -280,17 +293,20 @@ fn calls_of_scripts_and_commands_of_agents_are_reviewed_too() {
         "{}",
         ran.stderr
     );
-    assert_eq!(
-        model.requests(),
-        1,
-        "the agent's command claims the decision"
-    );
+    // The agent's command claims the decision that was made before; what it changed is asked about by itself.
+    let classes: Vec<Value> = reviews(&lab)
+        .iter()
+        .map(|one| one["review"]["class"].clone())
+        .collect();
+    assert_eq!(classes, [json!("Edit"), json!("Bash")]);
+    assert_eq!(model.requests(), 2);
+    assert!(lab.work().join("made.txt").exists());
 }
 
 #[test]
 fn caller_of_a_reviewed_call_gets_no_word_of_the_model() {
     let model = Model::new(DENY, "");
-    let lab = lab(&model, "anthropic", "");
+    let lab = lab(&model, "anthropic", "", "");
     let server = Server::start(&lab, &[]);
     let body = json!({"tool": "write_file", "arguments": {"path": "a.txt", "content": "x"}});
     let body = body.to_string();

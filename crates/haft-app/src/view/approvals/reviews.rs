@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use haft::approval::inbox::{RequestFilter, StoredApproval};
+use haft::approval::listing;
 use haft::approval::review::{PersonsWord, Review, ReviewCost, ReviewVerdict, asked_classes};
 use haft::approval::{ApprovalId, Choice, Decision};
 use haft::audit::redact::Redactor;
@@ -11,7 +12,6 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::requests;
 use crate::view::approvals::ApprovalListItem;
 
 /// A review, for a person.
@@ -92,8 +92,19 @@ pub async fn newest(app: &App, most: usize) -> Result<Vec<ApprovalListItem>, Pro
         }
         found.push_back(ApprovalListItem::of(app, &entry));
     };
-    requests::visit(app, RequestFilter::default(), keep).await?;
+    visit(app, keep).await?;
     Ok(found.into_iter().rev().collect())
+}
+
+/// Visits all requests, oldest first, however many there are: the newest reviews are the last.
+async fn visit(app: &App, visit: impl FnMut(StoredApproval)) -> Result<(), Problem> {
+    let filter = RequestFilter {
+        tenant: app.principal().tenant.to_string(),
+        limit: usize::MAX,
+        ..RequestFilter::default()
+    };
+    let visited = listing::each(&**app.executor().inbox(), filter, visit).await;
+    visited.map_err(|error| Problem::failed(error.to_string()))
 }
 
 /// Figures about reviews of one class of effects, or of all.
@@ -156,7 +167,7 @@ pub async fn stats(app: &App) -> Result<ReviewStats, Problem> {
             figures.add(&entry, review);
         }
     };
-    requests::visit(app, RequestFilter::default(), count).await?;
+    visit(app, count).await?;
     Ok(stats)
 }
 
