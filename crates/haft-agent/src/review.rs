@@ -154,6 +154,10 @@ impl Reviewer for ModelReviewer {
         self.settings.time_limit
     }
 
+    fn problem(&self) -> Option<&str> {
+        self.model.as_ref().err().map(String::as_str)
+    }
+
     fn review<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ReviewAnswer> {
         Box::pin(async move {
             let answer = self.answer(request).await;

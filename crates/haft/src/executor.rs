@@ -206,6 +206,11 @@ impl Executor {
         self.parts.policy.now()
     }
 
+    /// Returns the reviewer, if there is one.
+    pub fn reviewer(&self) -> Option<&Arc<dyn Reviewer>> {
+        self.parts.reviewer.as_ref()
+    }
+
     /// Returns the artifact store, if there is one.
     pub fn artifacts(&self) -> Option<&Arc<dyn ArtifactStore>> {
         self.parts.artifacts.as_ref()

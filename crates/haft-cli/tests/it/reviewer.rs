@@ -214,6 +214,11 @@ fn settings_of_a_reviewer_that_are_wrong_stop_the_start_and_a_missing_key_does_n
         review["reason"],
         "no key for anthropic: set ANTHROPIC_API_KEY"
     );
+    let doctor = lab.run(&["doctor"]).stdout;
+    assert!(
+        doctor.contains("anthropic:m may: deny; no key for"),
+        "{doctor}"
+    );
 }
 
 #[test]

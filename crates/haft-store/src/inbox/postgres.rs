@@ -29,6 +29,7 @@ use crate::request_draft::RequestDraft;
 mod callers;
 mod filing;
 mod listen;
+mod review;
 
 /// The columns of an entry, for [`entry`].
 macro_rules! columns {
@@ -123,8 +124,6 @@ const END: &str = concat!(
     " WHERE id = $1 AND step.was <> step.becomes AND ",
     at_step!()
 );
-const REVIEW: &str =
-    "UPDATE haft.approvals SET review = $3 WHERE id = $1 AND review IS NOT DISTINCT FROM $2";
 const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
 
@@ -283,24 +282,6 @@ async fn end(
         get_existing(pool, id).await?;
     }
     Ok(())
-}
-
-async fn review(
-    pool: &PgPool,
-    id: &ApprovalId,
-    change: &ReviewChange,
-) -> Result<bool, PostgresInboxError> {
-    let setting = sqlx::query(REVIEW).bind(id.as_str());
-    let setting = setting.bind(&change.was).bind(&change.now);
-    if setting.execute(pool).await?.rows_affected() == 1 {
-        return Ok(true);
-    }
-    // Written before the connection broke: nobody else writes the same review in the same nanosecond.
-    let stored = get_existing(pool, id).await?.request.review;
-    let stored = stored.map(|review| ReviewChange::of(None, &review));
-    Ok(stored
-        .transpose()?
-        .is_some_and(|stored| stored.now == change.now))
 }
 
 async fn list(
@@ -533,7 +514,7 @@ impl WaitingCalls for PostgresStore {
             let change = &ReviewChange::of(was, now)?;
             let step = self
                 .0
-                .step(move |pool| async move { review(&pool, id, change).await });
+                .step(move |pool| async move { review::set(&pool, id, change).await });
             step.await
         })
     }

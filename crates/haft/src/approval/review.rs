@@ -219,6 +219,11 @@ pub trait Reviewer: Send + Sync {
     /// Returns the longest that it takes for an answer.
     fn time_limit(&self) -> Duration;
 
+    /// Returns why it has no verdict in this process, whatever it is asked: its key is not set.
+    fn problem(&self) -> Option<&str> {
+        None
+    }
+
     /// Answers about a request. Dropping the future ends the review: a person has decided, or the call is gone.
     fn review<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ReviewAnswer>;
 }

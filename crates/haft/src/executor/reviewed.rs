@@ -1,4 +1,4 @@
-//! What a reviewer's approval needs when its call runs, beyond what a person's does: nobody has seen the call, and settings may have changed.
+//! What a reviewer's approval needs when its call runs, beyond what a person's does: the call is judged anew, and no budget is exceeded.
 
 use crate::approval::ApprovalRequest;
 use crate::approval::review::ReviewVerdict;

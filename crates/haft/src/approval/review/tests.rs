@@ -1,3 +1,5 @@
+//! What a reviewer may decide, whatever it says: tables of effects and of requests that are always a person's.
+
 use super::*;
 use crate::approval::meaning::{Meaning, MeaningKind};
 use crate::approval::preview::FileChange;
