@@ -44,6 +44,7 @@ mod exit;
 mod file_origins;
 mod host;
 mod inspect;
+mod incoming;
 mod invoke;
 mod judge;
 mod learning;
@@ -68,6 +69,7 @@ use call_result::OutcomeContent;
 use carried::CarriedCall;
 use early_end::EarlyEnd;
 use exit::OpenCall;
+use incoming::{CallMode, IncomingCall};
 use learning::LivePolicy;
 use settlement::{ResumeDecision, Settlement};
 use shape::ShapedResult;
@@ -437,48 +439,6 @@ impl ExecutorParts {
             what,
         };
         sinks::record_durably(&self.sinks, &event).await
-    }
-}
-
-/// Who makes a call, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CallMode {
-    /// The client makes the call and receives its outcome.
-    ByClient,
-    /// The call was suspended, and the host resumes it in place of its client.
-    Resumed,
-    /// The call was interrupted, and the host resumes it in place of its client.
-    Recovered,
-}
-
-impl CallMode {
-    /// Returns a call made in this way.
-    fn incoming(self, call: ToolCall) -> IncomingCall {
-        IncomingCall {
-            call,
-            how: self,
-            internal: false,
-        }
-    }
-}
-
-struct IncomingCall {
-    call: ToolCall,
-    how: CallMode,
-    /// Whether the call is for one of the executor's internal tools.
-    internal: bool,
-}
-
-impl IncomingCall {
-    /// Replaces a call of `call_tool` by the call of the tool that it names.
-    fn resolved(self, session: &Session) -> Self {
-        if self.internal {
-            return self;
-        }
-        Self {
-            call: named::resolve(session, self.call),
-            ..self
-        }
     }
 }
 

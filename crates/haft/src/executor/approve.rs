@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::approval::review::Review;
 use crate::approval::{ApprovalId, ApprovalRequest, ApprovalScope, CallSnapshot, Choice, Grant};
 use crate::budget::{BudgetError, Reservation};
 use crate::call::ToolCall;
@@ -17,6 +18,7 @@ use crate::executor::call_result::OutcomeContent;
 use crate::executor::draft::CallIdentity;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
+use crate::executor::incoming::CallMode;
 use crate::executor::judge::{ClearedCall, RuledCall, denied, judge, judgement, request};
 use crate::executor::no_open_request::{self, EarlierRequest, NoOpenRequest};
 use crate::executor::reviewed;
@@ -115,7 +117,7 @@ async fn ask_inbox(
             session,
             open.nest(),
             request,
-            ask::DecisionWait::of(session, &fits).ahead(open.asks_ahead),
+            ask::DecisionWait::of(session, &fits).ahead(open.mode() == CallMode::Ahead),
         )
         .await
     };
@@ -337,28 +339,18 @@ async fn apply_decision(
         request: shown,
         decision,
     } = decided;
-    let by = decision.by.clone();
+    let (by, by_reviewer) = (decision.by.clone(), decision.is_by_reviewer());
     open.record.decided_by = Some(by.clone());
-    let from_reviewer = decision.is_by_reviewer();
-    let reservation = match decision.choice {
-        // No person has seen it.
-        Choice::Approve { .. } if from_reviewer => Some(reviewed::reserve(open, &judged).await?),
-        _ => reservation,
-    };
+    let reservation = reviewed::reserved(open, &judged, &decision, reservation).await?;
     let approval = reservation.is_none().then(|| shown.id.clone());
     match decision.choice {
         Choice::Deny { message, stop } => {
             if stop {
                 session.end_by_denial(&by, shown.tool.as_str());
             }
-            let detail = message.map_or_else(String::new, |m| format!(": {m}"));
-            let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{detail}"));
-            let denied = denied.advise(judged.ruling().advice.to_string());
-            // A model's words are for people, not for the model that made the call.
-            Err(match &shown.review {
-                Some(review) if from_reviewer => denied.for_operator(review.sentence()),
-                _ => denied,
-            })
+            let review = shown.review.filter(|_| by_reviewer);
+            let denied = said_no(&by, message.as_deref(), review.as_deref());
+            Err(denied.advise(judged.ruling().advice.to_string()))
         }
         Choice::Answer { answers } => Err(answered_by_user(&by, &answers)),
         Choice::Approve {
@@ -396,6 +388,16 @@ async fn apply_decision(
             };
             agreed.clear_with_consent(open, judged).await
         }
+    }
+}
+
+/// Returns the failure of a call that was denied. What a model says of it is for people, not for the model that made the call.
+fn said_no(by: &str, message: Option<&str>, review: Option<&Review>) -> EarlyEnd {
+    let detail = message.map_or_else(String::new, |message| format!(": {message}"));
+    let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{detail}"));
+    match review {
+        Some(review) => denied.for_operator(review.sentence()),
+        None => denied,
     }
 }
 

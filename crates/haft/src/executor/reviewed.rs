@@ -1,7 +1,7 @@
 //! What a reviewer's approval needs when its call runs, beyond what a person's does: the call is judged anew, and no budget is exceeded.
 
-use crate::approval::ApprovalRequest;
 use crate::approval::review::ReviewVerdict;
+use crate::approval::{ApprovalRequest, Choice, Decision};
 use crate::budget::Reservation;
 use crate::error::ErrorKind;
 use crate::executor::ExecutorParts;
@@ -11,11 +11,23 @@ use crate::executor::exit::OpenCall;
 use crate::executor::judge::{RuledCall, denied, judgement, request};
 use crate::permission::Verdict;
 
-/// Reserves what the call uses up, if the reviewer may still allow it: no rule or guard asks about it by now, and its budgets have room.
-pub(super) async fn reserve(
+/// Returns what a decided call has reserved: if a reviewer approved it, all of it now; `reserved` otherwise.
+pub(super) async fn reserved(
     open: &OpenCall<'_>,
     judged: &RuledCall,
-) -> Result<Reservation, EarlyEnd> {
+    decision: &Decision,
+    reserved: Option<Reservation>,
+) -> Result<Option<Reservation>, EarlyEnd> {
+    match decision.choice {
+        Choice::Approve { .. } if decision.is_by_reviewer() => {
+            reserve(open, judged).await.map(Some)
+        }
+        _ => Ok(reserved),
+    }
+}
+
+/// Reserves what the call uses up, if the reviewer may still allow it: no rule or guard asks about it by now, and its budgets have room.
+async fn reserve(open: &OpenCall<'_>, judged: &RuledCall) -> Result<Reservation, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
     let admitted = &judged.admitted;
     // The call was judged before it waited.
