@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft::approval::inbox::WaitingCalls;
+use haft::approval::review::Reviewer;
 use haft::approval::{ApprovalRequest, Approver, ApproverReply, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::AuditSink;
@@ -195,9 +196,7 @@ pub(crate) fn executor(
     if risk_approver.asks_anyone() {
         executor = executor.with_approver(risk_approver);
     }
-    if mode != ApprovalMode::Deny
-        && let Some(reviewer) = reviewer::reviewer(at, settings, &wiring.policy)?
-    {
+    if let Some(reviewer) = reviewer_in(mode, at, settings, &wiring)? {
         executor = executor.with_reviewer(reviewer);
     }
     // If no one or only the host's approver is asked, no request is stored for others.
@@ -217,6 +216,17 @@ pub(crate) fn executor(
         on_timeout,
     };
     Ok((executor, asks))
+}
+
+/// Returns the reviewer that the settings name; `None` where calls are denied instead of asked about.
+fn reviewer_in(
+    mode: ApprovalMode,
+    at: &Site,
+    settings: &Settings,
+    wiring: &ExecutorInputs<'_>,
+) -> Result<Option<Arc<dyn Reviewer>>, Problem> {
+    let named = reviewer::reviewer(at, settings, &wiring.policy)?;
+    Ok(named.filter(|_| mode != ApprovalMode::Deny))
 }
 
 /// Returns what happens to a call that is not decided in time.

@@ -112,13 +112,14 @@ async fn ask_inbox(
             known: judged.judgement.shared_permissions(),
         };
         let fits = |shown: &ApprovalRequest| check_unchanged(parts, session, call, shown);
-        ask::ask(
+        // Boxed: few calls ask, and the future of every call would be as large.
+        Box::pin(ask::ask(
             parts,
             session,
             open.nest(),
             request,
             ask::DecisionWait::of(session, &fits).ahead(open.mode() == CallMode::Ahead),
-        )
+        ))
         .await
     };
     open.record.review = asked.review;

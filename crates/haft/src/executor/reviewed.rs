@@ -20,7 +20,7 @@ pub(super) async fn reserved(
 ) -> Result<Option<Reservation>, EarlyEnd> {
     match decision.choice {
         Choice::Approve { .. } if decision.is_by_reviewer() => {
-            reserve(open, judged).await.map(Some)
+            Box::pin(reserve(open, judged)).await.map(Some)
         }
         _ => Ok(reserved),
     }

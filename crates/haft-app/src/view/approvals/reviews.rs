@@ -237,11 +237,9 @@ pub async fn say(app: &App, id: &ApprovalId, agrees: bool) -> Result<StoredAppro
     };
     let inbox = app.executor().inbox();
     let stored = inbox.set_review(id, Some(review), &said).await;
-    match stored.map_err(|error| Problem::failed(error.to_string()))? {
-        true => app.entry(id).await,
-        false => Err(
-            Problem::failed("somebody else said something about it at the same moment")
-                .advise("look at it, and say it again"),
-        ),
+    if stored.map_err(|error| Problem::failed(error.to_string()))? {
+        return app.entry(id).await;
     }
+    let late = Problem::failed("another user said something about it at the same moment");
+    Err(late.advise("look at it, and say it again"))
 }
