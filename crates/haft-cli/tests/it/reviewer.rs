@@ -161,14 +161,9 @@ fn model_without_a_verdict_leaves_the_request_to_a_person_and_says_why() {
     let broken = "faults = [{ abort_after = 20 }, { abort_after = 20 }]";
     let chat = "openai-chat";
     let rows = [
-        // Gemini's requests cannot say that one call is enough.
+        // Gemini's requests cannot say that one call is enough; the server refuses what its provider would not answer.
         ("gemini", two.as_str(), "", "more than one verdict"),
-        (
-            chat,
-            r#"{ text = "{\"verdict\":\"allow\"}" }"#,
-            "",
-            "no verdict",
-        ),
+        (chat, r#"{ text = "{\"verdict\":\"allow\"}" }"#, "", ""),
         (chat, r#"{ refusal = "I will not" }"#, "", ""),
         (chat, allow, cut, "ended early"),
         (chat, allow, late, "did not answer within 0.3 s"),
