@@ -157,6 +157,9 @@ impl EditorApprover {
             let what = format!("{name} = {value} (from the settings)");
             lines.push(format!("- {}", redacted(&what)));
         }
+        if let Some(review) = &request.review {
+            lines.push(format!("Reviewer: {}", redacted(&review.sentence())));
+        }
         lines.push(format!(
             "Asked by {}; also in the inbox as {}.",
             redacted(&request.rule),

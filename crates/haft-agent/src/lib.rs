@@ -46,6 +46,7 @@ mod next;
 mod standing;
 mod compress;
 mod offer;
+pub mod review;
 mod spend_more;
 mod agent;
 mod end;

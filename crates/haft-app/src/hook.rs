@@ -194,7 +194,7 @@ impl Hooks {
             is_own: !self.follows,
             environment: incoming.environment,
         };
-        let verdict = located.judge(jail, terms).await?;
+        let verdict = Box::pin(located.judge(jail, terms)).await?;
         Ok(under_settings(&located.folder, verdict))
     }
 

@@ -93,6 +93,7 @@ mod change_texts;
 mod conversation_file;
 mod desktop;
 mod metrics;
+mod model_client;
 pub mod own_program;
 mod policy_in_force;
 mod refusal;

@@ -26,6 +26,7 @@ impl App {
             verdict: None,
             rule: None,
             decided_by: None,
+            review: None,
             untrusted: Vec::new(),
             uses: haft::budget::EffectCounts::NONE,
             properties: haft::policy::RunProperties::NONE,

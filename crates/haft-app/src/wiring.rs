@@ -24,6 +24,7 @@ pub(crate) mod selection;
 pub(crate) mod skills;
 pub(crate) mod stores;
 pub(crate) mod surroundings;
+pub(crate) mod reviewer;
 pub(crate) mod served;
 pub(crate) mod servers;
 pub(crate) mod web;

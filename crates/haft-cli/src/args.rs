@@ -20,7 +20,7 @@ mod serve;
 mod token;
 
 pub(crate) use agent::AgentRunCommand;
-pub(crate) use approvals::ApprovalsAction;
+pub(crate) use approvals::{ApprovalsAction, ReviewWord};
 pub(crate) use hook::{Exec, Hook, HookAction, HookFiles};
 pub(crate) use mcp::{AddServer, ClientFileArgs, ImportServers, Mcp, McpAction, SettingsFileArgs};
 pub(crate) use runs::{ExportFormat, ListRuns, RunSelector, Runs, RunsAction, VerifyRuns};

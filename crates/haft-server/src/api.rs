@@ -13,7 +13,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::api::state::{Api, ApiState, failed};
+use crate::api::state::{Api, ApiState, calls_for, failed};
 use crate::caller::ApiCaller;
 use crate::reply;
 use haft_app::view::{runs as run_views, skills};
@@ -141,7 +141,7 @@ async fn chain(
 async fn list_calls(State(api): ApiState, Extension(caller): Extension<ApiCaller>) -> Response {
     match api.own.of(caller).first() {
         Some(run) => match run_views::calls(&api.app, run.as_str()).await {
-            Ok(calls) => reply::document(&calls),
+            Ok(calls) => reply::document(&calls_for(caller, calls)),
             Err(problem) => failed(&problem.to_string()),
         },
         None => reply::document::<[()]>(&[]),

@@ -1,6 +1,7 @@
 //! The waiting calls of both databases and what they share: writing requests, reading rows, and limits.
 
 use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval, WaitingLimits};
+use haft::approval::review::Review;
 use haft::approval::transition::{CallState, TransitionError, WaitingEvent, transition};
 use haft::approval::{ApprovalRequest, Choice, Decision};
 use haft::error::HostFailure;
@@ -83,6 +84,25 @@ impl DecisionRow {
     }
 }
 
+/// A review to be written where the stored one is still as it was.
+#[derive(Debug)]
+pub(crate) struct ReviewChange {
+    pub(crate) was: Option<String>,
+    pub(crate) now: String,
+}
+
+impl ReviewChange {
+    pub(crate) fn of(was: Option<&Review>, now: &Review) -> Result<Self, InboxError> {
+        let json = |review: &Review| {
+            serde_json::to_string(review).map_err(|e| unavailable(HostFailure::of(e)))
+        };
+        Ok(Self {
+            was: was.map(json).transpose()?,
+            now: json(now)?,
+        })
+    }
+}
+
 /// A row as read.
 #[derive(Debug)]
 pub(crate) struct StoredRow {
@@ -96,13 +116,20 @@ pub(crate) struct StoredRow {
     /// Whether the process that claimed it is alive; `None` if it is unclaimed.
     pub(crate) claimer_lives: Option<bool>,
     pub(crate) why: Option<String>,
+    /// What a reviewer says of it, as JSON.
+    pub(crate) review: Option<String>,
 }
 
 impl StoredRow {
     /// Returns the approval that the row describes at the given time.
     pub(crate) fn entry(self, now: i128) -> Result<StoredApproval, InboxError> {
-        let request: ApprovalRequest =
+        let mut request: ApprovalRequest =
             serde_json::from_str(&self.request).map_err(|e| unavailable(format!("a row: {e}")))?;
+        request.review = self
+            .review
+            .map(|json| serde_json::from_str(&json))
+            .transpose()
+            .map_err(|e| unavailable(format!("the review of {}: {e}", request.id)))?;
         let decision: Option<Decision> = self
             .decision
             .map(|json| serde_json::from_str(&json))

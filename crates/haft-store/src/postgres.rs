@@ -52,6 +52,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0005_suspended_age.sql"),
     include_str!("postgres/migrations/0006_run_notes.sql"),
     include_str!("postgres/migrations/0007_approval_reasons.sql"),
+    include_str!("postgres/migrations/0008_approval_reviews.sql"),
 ];
 
 /// haft's tables in a `PostgreSQL` database, connected on first use.

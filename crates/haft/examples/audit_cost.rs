@@ -117,6 +117,7 @@ fn call(n: u32) -> Arc<CallRecord> {
         verdict: Some(Verdict::Allow),
         rule: Some("workspace".into()),
         decided_by: None,
+        review: None,
         approval: None,
         untrusted: Vec::new(),
         uses: haft::budget::EffectCounts::NONE,

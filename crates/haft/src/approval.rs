@@ -26,6 +26,7 @@ mod kept;
 pub mod listing;
 pub mod meaning;
 pub mod memory;
+pub mod review;
 pub mod snapshot;
 mod status;
 pub mod suspended;
@@ -45,6 +46,7 @@ use form::QuestionForm;
 pub use haft_files::preview;
 use meaning::Meaning;
 use preview::FileChange;
+use review::Review;
 
 /// How long a request stays valid if its client does not wait for it (contract §2).
 pub const STANDS: Duration = Duration::from_hours(7 * 24);
@@ -113,6 +115,9 @@ pub struct ApprovalRequest {
     /// Which two of the Rule of Two the run holds, and what the call adds, if it would be the third.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_of_two: Option<RuleOfTwoState>,
+    /// What a model says of it, if one reviews requests. It is no part of what is decided: an inbox stores it beside the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Box<Review>>,
     /// Rules that together would allow the call; if kept, they only apply to calls with the same remaining arguments.
     pub suggested: Vec<String>,
     /// The form, if this is a question and not a call.

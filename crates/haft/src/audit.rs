@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::approval::ApprovalId;
+use crate::approval::review::Review;
 use crate::budget::EffectCounts;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::error::{ErrorKind, HostFailure};
@@ -92,6 +93,8 @@ pub struct CallRecord {
     pub decided_by: Option<String>,
     /// The request that was decided; the one that was withdrawn, if the call is decided without it.
     pub approval: Option<ApprovalId>,
+    /// What a reviewer said of the request before a person was asked.
+    pub review: Option<Box<Review>>,
     /// Untrusted sources of its result: [`UntrustedSource`](crate::untrusted::UntrustedSource)s as text.
     pub untrusted: Vec<String>,
     /// What it used of the effect budgets.

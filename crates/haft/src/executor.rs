@@ -6,6 +6,7 @@ use tracing::Instrument as _;
 
 use crate::approval::inbox::{InboxError, RequestStatus, WaitingCalls};
 use crate::approval::memory::MemoryInbox;
+use crate::approval::review::Reviewer;
 use crate::approval::suspended::RepeatScope;
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
@@ -43,6 +44,7 @@ mod exit;
 mod file_origins;
 mod host;
 mod inspect;
+mod incoming;
 mod invoke;
 mod judge;
 mod learning;
@@ -58,6 +60,7 @@ mod shared_permissions;
 mod shown_links;
 mod sinks;
 mod span;
+mod reviewed;
 mod superseded;
 mod no_open_request;
 
@@ -66,6 +69,7 @@ use call_result::OutcomeContent;
 use carried::CarriedCall;
 use early_end::EarlyEnd;
 use exit::OpenCall;
+use incoming::{CallMode, IncomingCall};
 use learning::LivePolicy;
 use settlement::{ResumeDecision, Settlement};
 use shape::ShapedResult;
@@ -110,6 +114,7 @@ pub struct Executor {
 struct ExecutorParts {
     policy: LivePolicy,
     approver: Option<Arc<dyn Approver>>,
+    reviewer: Option<Arc<dyn Reviewer>>,
     inbox: Arc<dyn WaitingCalls>,
     artifacts: Option<Arc<dyn ArtifactStore>>,
     changes: Option<Arc<ChangeLog>>,
@@ -125,6 +130,7 @@ impl Executor {
         let parts = ExecutorParts {
             policy: LivePolicy::new(policy.into()),
             approver: None,
+            reviewer: None,
             inbox: Arc::new(MemoryInbox::new()),
             artifacts: None,
             changes: None,
@@ -149,6 +155,11 @@ impl Executor {
     /// Sends approval requests to this approver.
     pub fn with_approver(self, approver: impl Approver + 'static) -> Self {
         self.with(|parts| parts.approver = Some(Arc::new(approver)))
+    }
+
+    /// Has this reviewer say what it thinks of each request before a person is asked. It decides what its powers hold, never more.
+    pub fn with_reviewer(self, reviewer: Arc<dyn Reviewer>) -> Self {
+        self.with(|parts| parts.reviewer = Some(reviewer))
     }
 
     /// Stores approval requests, and the calls that wait for them, in this inbox instead of in memory.
@@ -195,6 +206,11 @@ impl Executor {
     /// Returns the current policy.
     pub fn policy(&self) -> Arc<Policy> {
         self.parts.policy.now()
+    }
+
+    /// Returns the reviewer, if there is one.
+    pub fn reviewer(&self) -> Option<&Arc<dyn Reviewer>> {
+        self.parts.reviewer.as_ref()
     }
 
     /// Returns the artifact store, if there is one.
@@ -423,48 +439,6 @@ impl ExecutorParts {
             what,
         };
         sinks::record_durably(&self.sinks, &event).await
-    }
-}
-
-/// Who makes a call, and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CallMode {
-    /// The client makes the call and receives its outcome.
-    ByClient,
-    /// The call was suspended, and the host resumes it in place of its client.
-    Resumed,
-    /// The call was interrupted, and the host resumes it in place of its client.
-    Recovered,
-}
-
-impl CallMode {
-    /// Returns a call made in this way.
-    fn incoming(self, call: ToolCall) -> IncomingCall {
-        IncomingCall {
-            call,
-            how: self,
-            internal: false,
-        }
-    }
-}
-
-struct IncomingCall {
-    call: ToolCall,
-    how: CallMode,
-    /// Whether the call is for one of the executor's internal tools.
-    internal: bool,
-}
-
-impl IncomingCall {
-    /// Replaces a call of `call_tool` by the call of the tool that it names.
-    fn resolved(self, session: &Session) -> Self {
-        if self.internal {
-            return self;
-        }
-        Self {
-            call: named::resolve(session, self.call),
-            ..self
-        }
     }
 }
 

@@ -58,6 +58,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         causes: vec![Cause::new(CauseKind::Profile, "workspace")],
         safeguards: Safeguards::default(),
         rule_of_two: None,
+        review: None,
         suggested: Vec::new(),
         verdicts: Vec::new(),
         form: None,

@@ -89,6 +89,7 @@ fn call(n: u32) -> Arc<CallRecord> {
         verdict: None,
         rule: None,
         decided_by: None,
+        review: None,
         approval: None,
         untrusted: Vec::new(),
         uses: haft::budget::EffectCounts::NONE,

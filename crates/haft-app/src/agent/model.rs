@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use haft_agent::provider::{ModelNameError, PROVIDERS};
-use haft_agent::{HttpModel, HttpSettings, Model, ModelName};
-use haft_builtins::web::http::Http;
+use haft_agent::provider::ModelNameError;
+use haft_agent::{HttpSettings, Model, ModelName};
 use haft_scripted::{Scenario, ScenarioServer, scenarios, serve};
 
 use crate::agent::{AgentTask, of_model};
 use crate::app::App;
 use crate::config::Settings;
-use crate::nearest::nearest;
+use crate::model_client::{ModelSource, client, unknown_model};
 use crate::problem::Problem;
 
 /// The prefix of a scenario's name or file.
@@ -25,19 +24,6 @@ const TRY_SCRIPT: &str =
     "scripted:FILE is a model that follows a script; docs/guide/models.md lists the providers";
 /// How to try haft without a model.
 const TRY_HINT: &str = "or try haft without a key: --model scripted:first-try";
-
-/// Returns the error for an invalid model name, with the provider that was probably meant.
-fn unknown_model(error: &ModelNameError, text: &str) -> Problem {
-    let problem = Problem::usage(error.to_string());
-    let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
-    let (name, model) = text.split_once(':').unwrap_or((text, ""));
-    match (error, nearest(name, &names)) {
-        (ModelNameError::Unknown { .. }, Some(near)) if !model.is_empty() => {
-            problem.advise(format!("did you mean `{near}:{model}`?"))
-        }
-        _ => problem.advise(TRY_SCRIPT),
-    }
-}
 
 /// A model with its name.
 pub(super) struct ModelChoice {
@@ -83,33 +69,23 @@ impl App {
         }
         let name: ModelName = text
             .parse()
-            .map_err(|e: ModelNameError| unknown_model(&e, text))?;
-        let base_url = task.base_url.clone().or_else(|| {
-            // A key must not go to an address that was set for another provider.
-            let default: Option<ModelName> = default.and_then(|text| text.parse().ok());
-            let same = default.is_none_or(|default| default.provider == name.provider);
-            let set = settings.text("model.base_url").filter(|_| same);
-            set.map(str::to_owned)
-        });
-        let environment = &self.site().environment;
-        let keys = name.provider.keys;
-        // Results, records and messages hide the key, whatever repeats it.
-        self.redactor()
-            .learn(keys.iter().filter_map(|key| environment.get(key)));
-        let is_set = |key: &&str| {
-            environment
-                .get(key)
-                .is_some_and(|key| !key.trim().is_empty())
+            .map_err(|e: ModelNameError| unknown_model(&e, text, TRY_SCRIPT))?;
+        let source = ModelSource {
+            settings,
+            environment: &self.site().environment,
+            redactor: self.redactor(),
+            proxy: self.upstream(),
         };
-        if !name.provider.key_optional && !keys.iter().any(is_set) {
-            let (provider, keys) = (name.provider.name, keys.join(" or "));
-            return Err(Problem::settings(format!(
-                "no key for {provider}: set {keys}, {TRY_HINT}"
-            )));
+        if let Some(why) = source.missing_key(&name) {
+            return Err(Problem::settings(format!("{why}, {TRY_HINT}")));
         }
-        let model = self.http_model(&name, base_url, |key| {
-            environment.get(key).map(str::to_owned)
-        })?;
+        let base_url = task.base_url.clone();
+        let http = HttpSettings {
+            base_url: base_url.or_else(|| source.base_url(&name)),
+            ..HttpSettings::default()
+        };
+        let model = source.client(&name, http);
+        let model = model.map_err(|error| of_model(&error))?;
         Ok(ModelChoice {
             name: name.to_string(),
             model: Arc::new(model),
@@ -136,26 +112,16 @@ impl App {
         let name: ModelName = SCRIPTED_AS
             .parse()
             .map_err(|e: ModelNameError| Problem::failed(e.to_string()))?;
-        let model = self.http_model(&name, Some(server.url()), |_| Some(key.clone()))?;
+        let http = HttpSettings {
+            base_url: Some(server.url()),
+            ..HttpSettings::default()
+        };
+        let model = client(self.upstream(), &name, http, |_| Some(key.clone()));
+        let model = model.map_err(|error| of_model(&error))?;
         Ok(ModelChoice {
             name: format!("{SCRIPTED}{scenario}"),
             model: Arc::new(model),
             served: Some(server),
         })
-    }
-
-    fn http_model(
-        &self,
-        name: &ModelName,
-        base_url: Option<String>,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<HttpModel, Problem> {
-        let proxy = self.upstream().cloned();
-        let settings = HttpSettings {
-            base_url,
-            dial: proxy.map(|proxy| Arc::new(Http::trusted().with_upstream(Some(proxy))) as _),
-            ..HttpSettings::default()
-        };
-        HttpModel::new(name, settings, variable).map_err(|error| of_model(&error))
     }
 }

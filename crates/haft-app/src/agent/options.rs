@@ -1,6 +1,6 @@
 //! The options of an agent from settings: instructions, budgets, prices.
 
-use haft_agent::{AgentOptions, Budget, Prices, ProviderTool};
+use haft_agent::{AgentOptions, Budget, ProviderTool};
 
 use crate::agent::instructions;
 use crate::app::App;
@@ -14,7 +14,7 @@ pub(super) fn options(
     model: &str,
     max_turns: Option<u32>,
 ) -> Result<AgentOptions, Problem> {
-    let prices = prices(settings, model);
+    let prices = settings.prices(model);
     let money = settings.amount(&["agent", "max_cost"]);
     if prices.is_none()
         && let Some(key) = budget_of_money(settings)
@@ -89,49 +89,4 @@ fn provided(settings: &Settings) -> Result<Vec<ProviderTool>, Problem> {
 
 fn whole(settings: &Settings, path: &[&str]) -> Option<u64> {
     u64::try_from(settings.entry(path)?.value.as_integer()?).ok()
-}
-
-/// Returns the model's prices, if the settings have an input or output price.
-fn prices(settings: &Settings, model: &str) -> Option<Prices> {
-    let price = |name| settings.amount(&["models", model, name]);
-    let (input, output) = (price("input_price"), price("output_price"));
-    if input.is_none() && output.is_none() {
-        return None;
-    }
-    let input = input.unwrap_or_default();
-    Some(Prices {
-        input,
-        cached: price("cached_price").unwrap_or(input),
-        output: output.unwrap_or_default(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::prices;
-    use crate::config::Settings;
-
-    #[test]
-    fn prices_are_those_of_the_model_and_cached_tokens_cost_what_others_do_unless_said() {
-        let name = r#"models."openai:gpt-5.2""#;
-        for (options, expect) in [
-            (vec![], None),
-            (vec!["input_price=2".to_owned()], Some((2.0, 2.0, 0.0))),
-            (
-                vec![
-                    "input_price=2.5".to_owned(),
-                    "cached_price=0".to_owned(),
-                    "output_price=10".to_owned(),
-                ],
-                Some((2.5, 0.0, 10.0)),
-            ),
-        ] {
-            let options: Vec<String> = options.iter().map(|one| format!("{name}.{one}")).collect();
-            let options: Vec<&str> = options.iter().map(String::as_str).collect();
-            let settings = Settings::of_options(&options).unwrap();
-            let prices = prices(&settings, "openai:gpt-5.2");
-            let prices = prices.map(|prices| (prices.input, prices.cached, prices.output));
-            assert_eq!(prices, expect, "{options:?}");
-        }
-    }
 }

@@ -148,6 +148,8 @@ settings! {
     UNTRUSTED_CONTENT: String = "policy.untrusted_content";
     /// `policy.rule_of_two`
     RULE_OF_TWO: String = "policy.rule_of_two";
+    /// `policy.reviewer.timeout_s`
+    REVIEWER_TIMEOUT: Duration = "policy.reviewer.timeout_s";
     /// `policy.trust_workspace`
     TRUST_WORKSPACE: String = "policy.trust_workspace";
     /// `policy.keep_marks_s`

@@ -8,9 +8,11 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::fact::Fact;
+use reviews::ReviewSummary;
 
 pub mod alone;
 pub mod file;
+pub mod reviews;
 pub mod whole;
 
 pub use crate::fact;
@@ -67,6 +69,9 @@ pub struct ApprovalListItem {
     alone: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<DecisionSummary>,
+    /// What a reviewer says of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewSummary>,
     /// Why it ended without its call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -132,6 +137,7 @@ impl ApprovalListItem {
             attended: entry.attended,
             alone: entry.is_open().then(alone).flatten(),
             decision: entry.decision.as_ref().map(DecisionSummary::of),
+            review: ReviewSummary::of(entry, app.redactor()),
             why: entry
                 .why
                 .as_deref()

@@ -6,6 +6,7 @@ mod console;
 mod git;
 mod mounts;
 mod record;
+mod reviewer;
 mod servers;
 mod system;
 mod toolchains;
@@ -39,7 +40,7 @@ use crate::wiring::{chain, parts};
 pub use agents::agents;
 
 /// Checks that may fail without breaking haft.
-const OPTIONAL: [&str; 17] = [
+const OPTIONAL: [&str; 18] = [
     "haft",
     "agent",
     "console",
@@ -57,6 +58,7 @@ const OPTIONAL: [&str; 17] = [
     "access tokens",
     "oauth",
     "record anchor",
+    "reviewer",
 ];
 
 /// A line of the report (contract §9).
@@ -144,6 +146,7 @@ pub async fn report(app: &App) -> HealthReport {
         inbox(app).await,
     ];
     checks.extend(record::checks(app).await);
+    checks.extend(reviewer::check_model(app));
     checks.extend(own_program(at));
     if at.has_folder() {
         checks.extend(mounts::second_names(at));

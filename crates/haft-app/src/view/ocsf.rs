@@ -25,7 +25,7 @@ const API_ACTIVITY: EventClass = EventClass(6003, "API Activity");
 /// Maximum number of calls without an end that are kept; the executor bounds what runs at a time far below.
 const MOST_RUNNING: usize = 10_000;
 /// The members of a call's line that the schema has no place for.
-const UNMAPPED: [&str; 12] = [
+const UNMAPPED: [&str; 13] = [
     "args_digest",
     "origin",
     "parent",
@@ -33,6 +33,7 @@ const UNMAPPED: [&str; 12] = [
     "verdict",
     "decided_by",
     "approval",
+    "review",
     "untrusted",
     "uses",
     "artifacts",

@@ -14,7 +14,7 @@ use crate::view::runs;
 use crate::{argument, requests};
 
 /// The fields of a call's lines that its row copies.
-const TAKEN: [&str; 15] = [
+const TAKEN: [&str; 16] = [
     "parent",
     "tool",
     "origin",
@@ -24,6 +24,7 @@ const TAKEN: [&str; 15] = [
     "rule",
     "decided_by",
     "approval",
+    "review",
     "status",
     "duration_ms",
     "artifacts",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use haft::approval::inbox::WaitingCalls;
+use haft::approval::review::Reviewer;
 use haft::approval::{ApprovalRequest, Approver, ApproverReply, AutoApprove, Decision};
 use haft::artifact::ArtifactStore;
 use haft::audit::AuditSink;
@@ -25,7 +26,7 @@ use crate::run::tally::Tally;
 use crate::site::Site;
 use crate::webhook::Webhook;
 use crate::wiring::inventory::Inventory;
-use crate::wiring::{changes, names, parts};
+use crate::wiring::{changes, names, parts, reviewer};
 
 /// Approves calls up to a risk, asks the user about the rest, and notifies the webhook and the desktop.
 #[derive(Debug)]
@@ -195,6 +196,9 @@ pub(crate) fn executor(
     if risk_approver.asks_anyone() {
         executor = executor.with_approver(risk_approver);
     }
+    if let Some(reviewer) = reviewer_in(mode, at, settings, &wiring)? {
+        executor = executor.with_reviewer(reviewer);
+    }
     // If no one or only the host's approver is asked, no request is stored for others.
     let durable =
         mode == ApprovalMode::Ask && wiring.when_asked.is_none_or(PendingCallMode::is_durable);
@@ -212,6 +216,17 @@ pub(crate) fn executor(
         on_timeout,
     };
     Ok((executor, asks))
+}
+
+/// Returns the reviewer that the settings name; `None` where calls are denied instead of asked about.
+fn reviewer_in(
+    mode: ApprovalMode,
+    at: &Site,
+    settings: &Settings,
+    wiring: &ExecutorInputs<'_>,
+) -> Result<Option<Arc<dyn Reviewer>>, Problem> {
+    let named = reviewer::reviewer(at, settings, &wiring.policy)?;
+    Ok(named.filter(|_| mode != ApprovalMode::Deny))
 }
 
 /// Returns what happens to a call that is not decided in time.

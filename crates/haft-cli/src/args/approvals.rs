@@ -1,6 +1,6 @@
 //! `haft approvals`: requests listed, shown and decided.
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use super::ScopeWord;
 
@@ -60,6 +60,30 @@ pub(crate) enum ApprovalsAction {
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         answers: String,
     },
+    /// List what the reviewer said of requests, newest first; say whether you would have said the same; or show how often
+    Review {
+        /// The request's id or a unique prefix of it: ap-…
+        #[arg(conflicts_with = "stats")]
+        id: Option<String>,
+        /// Whether you would have said what the reviewer said
+        #[arg(value_enum)]
+        word: Option<ReviewWord>,
+        /// Show figures: verdicts, failures and cost by class, and how often a person said otherwise
+        #[arg(long)]
+        stats: bool,
+        /// Maximum number of requests to list
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: usize,
+    },
     /// Print pending requests and every change, until interrupted
     Watch,
+}
+
+/// What a person says of a review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReviewWord {
+    /// The person would have said the same
+    Agree,
+    /// The person would have said otherwise
+    Disagree,
 }

@@ -2,6 +2,7 @@
 
 mod confirm;
 mod inbox;
+mod review;
 mod settle;
 
 use std::fmt::Write as _;
@@ -75,6 +76,11 @@ pub(crate) async fn run(
             };
             decide(at, app, id, choice, false).await
         }
+        Some(ApprovalsAction::Review {
+            id: Some(id), word, ..
+        }) => review::one(at, app, id, *word).await,
+        Some(ApprovalsAction::Review { stats: true, .. }) => review::stats(at, app).await,
+        Some(ApprovalsAction::Review { limit, .. }) => review::list(at, app, *limit).await,
         Some(ApprovalsAction::Answer { id, answers }) => {
             let answers = arguments::read(answers)?;
             decide(at, app, id, Choice::Answer { answers }, false).await
@@ -241,6 +247,8 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     lines.extend(fields.map(|(name, value)| format!("{name:<8}{value}")));
     let two = item.rule_of_two.as_deref().map(redacted);
     lines.extend(two.map(|two| format!("{:<8}{two} (Rule of Two)", "two")));
+    let review = item.review.as_ref();
+    lines.extend(review.map(|one| format!("{:<8}{}", "model", visible::line(&one.sentence))));
     lines.extend(deadline(&item).map(|when| format!("{:<8}{when}", "until")));
     lines
 }

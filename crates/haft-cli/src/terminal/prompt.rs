@@ -173,6 +173,10 @@ impl ApprovalPrompt {
         if let Some(two) = request.rule_of_two.and_then(RuleOfTwoState::sentence) {
             self.screen.err(&format!("rule of two: {}", redacted(&two)));
         }
+        if let Some(review) = &request.review {
+            self.screen
+                .err(&format!("reviewer: {}", redacted(&review.sentence())));
+        }
         let rule = format!("rule: {}", redacted(&request.rule));
         self.screen.err(&styled(DIM, &rule));
     }

@@ -75,6 +75,7 @@ mod proposals;
 mod pty;
 mod reach;
 mod rendering;
+mod reviewer;
 mod requests;
 mod record_log;
 mod recorded_day;

@@ -15,7 +15,7 @@ pub(crate) fn lab(settings: &str) -> Lab {
 }
 
 /// Returns the line that the agent should run instead.
-fn wrapped(lab: &Lab, line: &str) -> String {
+pub(crate) fn wrapped(lab: &Lab, line: &str) -> String {
     let ran = hook(lab, &before(lab, "t-1", "Bash", &bash(line)));
     assert_eq!(decision(&ran).0, "allow", "{line}: {}", ran.stdout);
     let input = &ran.json()["hookSpecificOutput"]["updatedInput"];

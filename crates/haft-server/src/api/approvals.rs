@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::api::state::{Api, ApiState, failed};
+use crate::api::state::{Api, ApiState, failed, request_for};
 use crate::caller::{ApiCaller, AuthMethod, Peer};
 use crate::{query, reply};
 use haft_app::decide::DecisionError;
@@ -84,6 +84,7 @@ async fn list_requests(
     let mut found = Vec::new();
     let limit = filter.limit;
     let mut keep = |entry: StoredApproval| {
+        let entry = request_for(caller, entry);
         let item = ApprovalListItem::of(&api.app, &entry);
         found.push((entry.request.created, item));
     };
@@ -143,6 +144,7 @@ async fn entry(api: &Api, viewer: &Viewer, id: &str) -> Result<StoredApproval, R
     };
     found
         .filter(mine)
+        .map(|entry| request_for(viewer.caller, entry))
         .ok_or_else(|| reply::not_found("no such approval"))
 }
 

@@ -26,7 +26,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
-use crate::api::state::{Api, ApiState};
+use crate::api::state::{Api, ApiState, request_for};
 use crate::bounds::LimitReached;
 use crate::caller::ApiCaller;
 use crate::tabs::OpenStream;
@@ -175,6 +175,7 @@ impl EventWatch {
         if !self.may_see(&entry.request.run) {
             return None;
         }
+        let entry = request_for(self.caller, entry);
         let item = ApprovalListItem::of(&self.api.app, &entry);
         Some(self.event("approval", &item))
     }

@@ -12,7 +12,7 @@ use haft_app::view::{runs, timeline};
 use http::{StatusCode, Uri};
 use jiff::Timestamp;
 
-use crate::api::state::{ApiState, failed};
+use crate::api::state::{ApiState, calls_for, failed};
 use crate::caller::ApiCaller;
 use crate::{query, reply};
 
@@ -99,7 +99,7 @@ pub(crate) async fn show(
         return reply::not_found("no such run of this token's");
     }
     match timeline::calls(&api.app, &run).await {
-        Ok(calls) => reply::document(&calls),
+        Ok(calls) => reply::document(&calls_for(caller, calls)),
         Err(_) => reply::not_found("no such run"),
     }
 }

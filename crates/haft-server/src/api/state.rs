@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use haft::approval::inbox::StoredApproval;
 use haft::call::RunId;
 use haft::session::Session;
 use haft_app::app::App;
 use haft_app::hook::Hooks;
 use http::StatusCode;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::api::own::OwnRuns;
@@ -89,6 +91,24 @@ impl Api {
     pub(crate) fn readable(&self, caller: ApiCaller) -> Option<Vec<RunId>> {
         (caller == ApiCaller::Client).then(|| self.own.of(caller))
     }
+}
+
+/// Returns a request as this caller may see it: what a reviewer says of a program's request is for people.
+pub(crate) fn request_for(caller: ApiCaller, mut entry: StoredApproval) -> StoredApproval {
+    if caller == ApiCaller::Client {
+        entry.request.review = None;
+    }
+    entry
+}
+
+/// Returns the calls of a run as this caller may see them, as [`request_for`] does.
+pub(crate) fn calls_for(caller: ApiCaller, mut calls: Vec<Value>) -> Vec<Value> {
+    if caller == ApiCaller::Client {
+        for call in calls.iter_mut().filter_map(Value::as_object_mut) {
+            call.remove("review");
+        }
+    }
+    calls
 }
 
 /// The extractor for the shared state.

@@ -57,6 +57,8 @@ export interface Approval {
   /** Why it cannot be approved together with others. */
   alone?: string;
   decision?: Decision;
+  /** What a model says of it that reviews requests: its words, not haft's. */
+  review?: { model: string; verdict?: "allow" | "deny" | "pass"; decided: boolean; sentence: string };
   /** Why it ended without its call. */
   why?: string;
 }
@@ -180,6 +182,7 @@ export interface Call {
   verdict?: Verdict;
   rule?: string;
   decided_by?: string;
+  review?: { model: string; verdict?: string; reason?: string; opinion?: string };
   status?: string;
   started: string;
   ended?: string;

@@ -6,6 +6,7 @@ use haft::approval::inbox::{
     WaitingCalls, WaitingLimits,
 };
 use haft::approval::listing::{PAGE_BYTES, RequestPage};
+use haft::approval::review::Review;
 use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use haft::approval::transition::WaitingEvent;
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
@@ -17,7 +18,8 @@ use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;
 
 use crate::inbox::{
-    CapacityCheck, DecisionRow, StepTable, StoredRow, refusal, stored_statuses, unavailable,
+    CapacityCheck, DecisionRow, ReviewChange, StepTable, StoredRow, refusal, stored_statuses,
+    unavailable,
 };
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
@@ -27,11 +29,12 @@ use crate::request_draft::RequestDraft;
 mod callers;
 mod filing;
 mod listen;
+mod review;
 
 /// The columns of an entry, for [`entry`].
 macro_rules! columns {
     () => {
-        "request, status, decision, outcome, why, delivered_by IS NOT NULL AS delivered, \
+        "request, status, decision, outcome, why, review, delivered_by IS NOT NULL AS delivered, \
         coalesce(waiter IN (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()), false) AS attended, \
         CASE WHEN claimed_by IS NOT NULL THEN split_part(claimed_by, '/', 1) IN \
         (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()) END AS claimer_lives"
@@ -235,6 +238,7 @@ fn entry(row: &PgRow) -> Result<Result<StoredApproval, InboxError>, sqlx::Error>
         attended: row.try_get("attended")?,
         claimer_lives: row.try_get("claimer_lives")?,
         why: row.try_get("why")?,
+        review: row.try_get("review")?,
     };
     Ok(kept.entry(clock::now()))
 }
@@ -498,6 +502,21 @@ impl WaitingCalls for PostgresStore {
             self.0.beat.release(id.as_str());
             end(&pool, id, ending, why).await
         }))
+    }
+
+    fn set_review<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        was: Option<&'a Review>,
+        now: &'a Review,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        Box::pin(async move {
+            let change = &ReviewChange::of(was, now)?;
+            let step = self
+                .0
+                .step(move |pool| async move { review::set(&pool, id, change).await });
+            step.await
+        })
     }
 
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>> {

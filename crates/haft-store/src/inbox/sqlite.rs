@@ -16,6 +16,7 @@ use haft::approval::inbox::{
     InboxError, RequestEnding, RequestFilter, StoredApproval, Submission, WaitingCalls,
     WaitingLimits,
 };
+use haft::approval::review::Review;
 use haft::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
 use haft::call::{CallId, RunId};
@@ -24,7 +25,7 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::blocking::may_block;
-use crate::inbox::{CapacityCheck, DecisionRow, unavailable};
+use crate::inbox::{CapacityCheck, DecisionRow, ReviewChange, unavailable};
 use crate::lane::{JobLane, Jobs};
 use crate::lease::Lease;
 use crate::request_changes;
@@ -366,6 +367,21 @@ impl WaitingCalls for SqliteInbox {
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         let step = InboxChange::End(id.clone(), ending, why.to_owned());
         Box::pin(async move { self.write(step, why.len()).await.map(drop) })
+    }
+
+    fn set_review<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        was: Option<&'a Review>,
+        now: &'a Review,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        Box::pin(async move {
+            let change = ReviewChange::of(was, now)?;
+            let bytes = change.now.len();
+            let step = InboxChange::Review(id.clone(), change);
+            let result = self.write(step, bytes).await?;
+            Ok(matches!(result, InboxChangeResult::First(true)))
+        })
     }
 
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>> {

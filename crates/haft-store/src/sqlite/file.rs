@@ -31,6 +31,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0007_suspended_age.sql"),
     include_str!("migrations/0008_run_notes.sql"),
     include_str!("migrations/0009_approval_reasons.sql"),
+    include_str!("migrations/0010_approval_reviews.sql"),
 ];
 
 /// Capacity of the cache of prepared statements.

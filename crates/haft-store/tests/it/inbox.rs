@@ -131,6 +131,7 @@ on_each!(
     an_outcome_is_delivered_once,
     whoever_waits_is_alive_for_as_long,
     why_a_request_ended_is_kept,
+    review_of_a_request_is_set_once_from_what_it_was,
     the_request_that_answers_a_call_is_found,
     w12_there_is_room_for_what_stands_and_for_so_many_of_a_run,
 );
@@ -564,6 +565,10 @@ async fn an_outcome_is_delivered_once(place: &dyn Place) {
     assert!(!inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
     inboxes[2].set_attended(&id("b"), true).await.unwrap();
     assert!(inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
+}
+
+async fn review_of_a_request_is_set_once_from_what_it_was(place: &dyn Place) {
+    inbox_steps::review_is_set_once(&place.inbox(), &place.inbox()).await;
 }
 
 async fn why_a_request_ended_is_kept(place: &dyn Place) {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use haft::approval::inbox::{RequestEnding, Submission, WaitingCalls};
+use haft::approval::review::Review;
 use haft::call::RunId;
 
 use crate::request::{answer, id, no, request, yes};
@@ -105,4 +106,50 @@ pub(crate) async fn the_request_that_answers_a_call_is_found(
     let again = request("again", "Withdrawn");
     assert_eq!(store.submit(&again).await.unwrap(), Submission::New);
     assert_eq!(found(&run, "Withdrawn").await.as_deref(), Some("again"));
+}
+
+pub(crate) async fn review_is_set_once(
+    store: &Arc<dyn WaitingCalls>,
+    other: &Arc<dyn WaitingCalls>,
+) {
+    bring(store, "a", Did::Nothing).await;
+    bring(store, "b", Did::Nothing).await;
+    let (a, b) = (id("a"), id("b"));
+    let (first, second) = (Review::begin("openai:x"), Review::begin("openai:y"));
+    let said = Review {
+        reason: "it's “fine”".to_owned(),
+        ..first.clone()
+    };
+    let set = |inbox: &Arc<dyn WaitingCalls>, was: Option<&Review>, now: &Review| {
+        let (inbox, was, now, a) = (Arc::clone(inbox), was.cloned(), now.clone(), a.clone());
+        async move { inbox.set_review(&a, was.as_ref(), &now).await.unwrap() }
+    };
+    let both = tokio::join!(set(store, None, &first), set(other, None, &second));
+    assert!(both.0 ^ both.1, "{both:?}");
+    let (won, lost) = if both.0 {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let said = Review {
+        reason: said.reason,
+        ..won.clone()
+    };
+    for (was, now, sets) in [
+        (Some(&lost), &said, false),
+        (Some(&won), &said, true),
+        (Some(&won), &lost, false),
+        (Some(&said), &said, true),
+    ] {
+        assert_eq!(set(store, was, now).await, sets, "{was:?}");
+    }
+    let review = async |id| other.get(id).await.unwrap().unwrap().request.review;
+    assert_eq!(review(&a).await.as_deref(), Some(&said));
+    assert_eq!(review(&b).await, None);
+    // What is decided keeps it, also in what the decision returns.
+    let decided = other.decide(&a, &yes("bob")).await.unwrap();
+    assert_eq!(decided.request.review.as_deref(), Some(&said));
+    let claimed = store.claim(&a).await.unwrap();
+    assert_eq!(claimed.request.review.as_deref(), Some(&said));
+    assert!(store.set_review(&id("none"), None, &lost).await.is_err());
 }

@@ -43,6 +43,7 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         expires: clock::now() + MINUTE,
         waits_until: None,
         rule_of_two: None,
+        review: None,
     }
 }
 

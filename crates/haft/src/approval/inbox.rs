@@ -3,6 +3,7 @@
 
 use tokio::sync::broadcast;
 
+use crate::approval::review::Review;
 use crate::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use crate::approval::transition::{CallState, TransitionError};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
@@ -149,6 +150,18 @@ pub trait WaitingCalls: Send + Sync {
         ending: RequestEnding,
         why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
+
+    /// Stores what a reviewer says of a request, or a person's word on that, if what is stored is still `was`: none for the first. Returns
+    /// whether it did. An inbox that stores no reviews returns false, and nothing is reviewed.
+    fn set_review<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        was: Option<&'a Review>,
+        now: &'a Review,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        let _ = (id, was, now);
+        Box::pin(async { Ok(false) })
+    }
 
     /// Notes that a call waits for a request or ended suspended on it, in place of what the same call waited for before; durable when this
     /// returns. The request may be stored later: until then nothing is owed. A call whose outcome is that of the request's call is noted under the names in the request, which an identical call shares.

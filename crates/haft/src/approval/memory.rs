@@ -8,6 +8,7 @@ use crate::approval::inbox::{
     Submission, WaitingCalls, WaitingLimits,
 };
 use crate::approval::listing::RequestPage;
+use crate::approval::review::Review;
 use crate::approval::suspended::{CollectedCall, SuspendedCall, SuspendedEntry};
 use crate::approval::transition::{CallState, CallerState, WaitingEvent, transition};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
@@ -362,6 +363,23 @@ impl WaitingCalls for MemoryInbox {
             Ok(())
         };
         Box::pin(async move { self.change(id, end) })
+    }
+
+    fn set_review<'a>(
+        &'a self,
+        id: &'a ApprovalId,
+        was: Option<&'a Review>,
+        now: &'a Review,
+    ) -> BoxFuture<'a, Result<bool, InboxError>> {
+        let set = move |entry: &mut StoredApproval| {
+            let stored = &mut entry.request.review;
+            let is_same = stored.as_deref() == was;
+            if is_same {
+                *stored = Some(Box::new(now.clone()));
+            }
+            Ok(is_same)
+        };
+        Box::pin(async move { self.change(id, set) })
     }
 
     fn suspend<'a>(&'a self, call: &'a SuspendedCall) -> BoxFuture<'a, Result<(), InboxError>> {

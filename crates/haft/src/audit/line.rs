@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 
 use crate::approval::ApprovalId;
+use crate::approval::review::{Review, ReviewCost, ReviewVerdict};
 use crate::audit::redact::Redactor;
 use crate::audit::{AuditEvent, CallEnd, CallRecord, EventKind, RunStart};
 use crate::budget::EffectCounts;
@@ -98,6 +99,8 @@ struct RecordLine<'a> {
     decided_by: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    review: Option<LineReview<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     untrusted: Vec<Cow<'a, str>>,
     #[serde(skip_serializing_if = "EffectCounts::is_none")]
@@ -126,6 +129,21 @@ struct RecordLine<'a> {
     count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     head: Option<&'a str>,
+}
+
+/// What a reviewer said of the call's request.
+#[derive(Debug, Serialize)]
+struct LineReview<'a> {
+    model: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: Cow<'a, str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    failed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opinion: Option<Cow<'a, str>>,
+    cost: ReviewCost,
 }
 
 #[derive(Debug, Serialize)]
@@ -296,6 +314,18 @@ impl<'a> LineBuilder<'a> {
         few.map(|text| self.name(text)).collect()
     }
 
+    fn review(&self, review: &'a Review) -> LineReview<'a> {
+        let sentence = |text: &'a str| self.redactor.redact_within(text, MAX_SENTENCE);
+        LineReview {
+            model: self.name(&review.model),
+            verdict: review.verdict.map(ReviewVerdict::as_str),
+            reason: sentence(&review.reason),
+            failed: review.failed,
+            opinion: review.opinion.as_deref().map(sentence),
+            cost: review.cost,
+        }
+    }
+
     fn run(&self, ts: &'a str, kind: &'static str, start: &'a RunStart) -> RecordLine<'a> {
         RecordLine {
             principal: Some(start.principal.to_string().into()),
@@ -328,6 +358,7 @@ impl<'a> LineBuilder<'a> {
             rule: call.rule.as_deref().map(|rule| self.name(rule)),
             decided_by: call.decided_by.as_deref().map(|by| self.name(by)),
             approval: call.approval.as_ref().map(ApprovalId::as_str),
+            review: call.review.as_deref().map(|review| self.review(review)),
             untrusted: self.names(&call.untrusted),
             uses: call.uses,
             private: call.properties.private,

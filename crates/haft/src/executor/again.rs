@@ -10,16 +10,17 @@ use crate::approval::{ApprovalId, Choice};
 use crate::call::CallId;
 use crate::clock;
 use crate::error::ErrorKind;
+use crate::executor::ExecutorParts;
 use crate::executor::admit::identifying_arguments;
 use crate::executor::ask;
 use crate::executor::claim::repeat_outcome;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
+use crate::executor::incoming::CallMode;
 use crate::executor::noted::{self, NotedCall};
 use crate::executor::running;
 use crate::executor::settlement::Settlement;
 use crate::executor::superseded;
-use crate::executor::{CallMode, ExecutorParts};
 use crate::session::nest::RepeatKey;
 use crate::session::running_calls::RunningCallGuard;
 use crate::session::{RunGroup, Session};
@@ -107,7 +108,7 @@ async fn resume(
     let ended = noted
         .as_ref()
         .map_or(open.mode() == CallMode::Resumed, |noted| {
-            noted.has_ended() && open.mode() != CallMode::ByClient
+            noted.has_ended() && !open.mode().is_by_client()
         });
     if ended {
         let message = format!("{} has already been resumed and has ended", open.id());
@@ -127,7 +128,7 @@ async fn resume(
         .as_ref()
         .map_or(session.is_for_one_call(), |call| call.alone);
     let within = noted.filter(|call| call.within);
-    if within.is_some() || open.mode() != CallMode::ByClient {
+    if within.is_some() || !open.mode().is_by_client() {
         open.mark_resumable();
     }
     settlement.note(match within {
@@ -187,7 +188,7 @@ pub(super) async fn earlier_outcome(
 async fn is_alone(open: &OpenCall<'_>) -> Result<bool, EarlyEnd> {
     let session = open.session();
     let here = session.is_for_one_call();
-    if here || open.mode() == CallMode::ByClient {
+    if here || open.mode().is_by_client() {
         return Ok(here);
     }
     let noted = open

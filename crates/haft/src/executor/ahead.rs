@@ -2,15 +2,16 @@
 
 use crate::call::ToolCall;
 use crate::error::ErrorKind;
+use crate::executor::Executor;
 use crate::executor::admit::{self, Admission};
 use crate::executor::call_result::OutcomeContent;
 use crate::executor::clear;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
+use crate::executor::incoming::CallMode;
 use crate::executor::judge;
 use crate::executor::no_open_request;
 use crate::executor::settlement::Settlement;
-use crate::executor::{CallMode, Executor};
 use crate::permission::Verdict;
 use crate::result::{Outcome, Status};
 use crate::session::Session;
@@ -21,7 +22,7 @@ impl Executor {
     /// process, and claims once.
     pub async fn ask_ahead(&self, session: &Session, call: ToolCall) -> Outcome {
         let mut settlement = Settlement::default();
-        let mut open = OpenCall::new(&self.parts, session, CallMode::ByClient.incoming(call));
+        let mut open = OpenCall::new(&self.parts, session, CallMode::Ahead.incoming(call));
         let end = clear_ahead(&mut open, &mut settlement).await;
         let end = end.unwrap_or_else(OutcomeContent::from);
         if settlement.needs_settling() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::approval::review::Review;
 use crate::approval::{ApprovalId, ApprovalRequest, ApprovalScope, CallSnapshot, Choice, Grant};
 use crate::budget::{BudgetError, Reservation};
 use crate::call::ToolCall;
@@ -17,8 +18,10 @@ use crate::executor::call_result::OutcomeContent;
 use crate::executor::draft::CallIdentity;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
+use crate::executor::incoming::CallMode;
 use crate::executor::judge::{ClearedCall, RuledCall, denied, judge, judgement, request};
 use crate::executor::no_open_request::{self, EarlierRequest, NoOpenRequest};
+use crate::executor::reviewed;
 use crate::executor::settlement::{ResumeDecision, Settlement};
 use crate::judgement::Consent;
 use crate::permission::{Effect, Permission, Verdict};
@@ -100,7 +103,7 @@ async fn ask_inbox(
     let _known = parts
         .waiting
         .add(&request, judged.judgement.shared_permissions());
-    let claimed = {
+    let asked = {
         // The call's own nest is the innermost: this stops the clocks of the calls around it, too.
         let _waiting = open.nest().begin_wait();
         let call = CallNow {
@@ -109,16 +112,18 @@ async fn ask_inbox(
             known: judged.judgement.shared_permissions(),
         };
         let fits = |shown: &ApprovalRequest| check_unchanged(parts, session, call, shown);
-        ask::ask(
+        // Boxed: few calls ask, and the future of every call would be as large.
+        Box::pin(ask::ask(
             parts,
             session,
             open.nest(),
             request,
-            ask::DecisionWait::of(session, &fits),
-        )
+            ask::DecisionWait::of(session, &fits).ahead(open.mode() == CallMode::Ahead),
+        ))
         .await
     };
-    let claimed = claimed.map_err(|stop| {
+    open.record.review = asked.review;
+    let claimed = asked.decision.map_err(|stop| {
         let ruling = judged.ruling();
         // A call that was withdrawn or could not be asked about is not forbidden.
         let stop = match stop.kind() {
@@ -299,7 +304,11 @@ async fn apply_claimed(
     judged: RuledCall,
     claimed: ClaimedDecision,
 ) -> Result<ClearedCall, EarlyEnd> {
-    open.record.approval = Some(claimed.decided.request.id.clone());
+    let request = &claimed.decided.request;
+    open.record.approval = Some(request.id.clone());
+    if request.review.is_some() {
+        open.record.review.clone_from(&request.review);
+    }
     let basis = DecisionProof {
         reservation: None,
         unasked: NoOpenRequest::claimed(&claimed),
@@ -310,7 +319,7 @@ async fn apply_claimed(
 
 /// What a call that was decided rests on.
 struct DecisionProof {
-    /// What it has already reserved from the budgets, if it was decided without asking.
+    /// What it has already reserved from the budgets, if no person decided.
     reservation: Option<Reservation>,
     unasked: NoOpenRequest,
 }
@@ -331,16 +340,17 @@ async fn apply_decision(
         request: shown,
         decision,
     } = decided;
-    let by = decision.by.clone();
+    let (by, by_reviewer) = (decision.by.clone(), decision.is_by_reviewer());
     open.record.decided_by = Some(by.clone());
+    let reservation = reviewed::reserved(open, &judged, &decision, reservation).await?;
     let approval = reservation.is_none().then(|| shown.id.clone());
     match decision.choice {
         Choice::Deny { message, stop } => {
             if stop {
                 session.end_by_denial(&by, shown.tool.as_str());
             }
-            let detail = message.map_or_else(String::new, |m| format!(": {m}"));
-            let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{detail}"));
+            let review = shown.review.filter(|_| by_reviewer);
+            let denied = said_no(&by, message.as_deref(), review.as_deref());
             Err(denied.advise(judged.ruling().advice.to_string()))
         }
         Choice::Answer { answers } => Err(answered_by_user(&by, &answers)),
@@ -379,6 +389,16 @@ async fn apply_decision(
             };
             agreed.clear_with_consent(open, judged).await
         }
+    }
+}
+
+/// Returns the failure of a call that was denied. What a model says of it is for people, not for the model that made the call.
+fn said_no(by: &str, message: Option<&str>, review: Option<&Review>) -> EarlyEnd {
+    let detail = message.map_or_else(String::new, |message| format!(": {message}"));
+    let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{detail}"));
+    match review {
+        Some(review) => denied.for_operator(review.sentence()),
+        None => denied,
     }
 }
 

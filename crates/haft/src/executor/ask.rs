@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use crate::approval::inbox::{
     InboxError, RequestEnding, RequestStatus, StoredApproval, Submission, WaitingCalls,
 };
+use crate::approval::review::Review;
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, ApproverReply, Decision};
 use crate::error::ErrorKind;
 use crate::executor::ExecutorParts;
@@ -24,8 +25,12 @@ use crate::session::nest::CallScope;
 use crate::session::{Session, WaitMode};
 use crate::spec::CallPhrases;
 
+mod decision_wait;
 mod no_decision;
+mod review;
 
+pub(super) use decision_wait::DecisionWait;
+use decision_wait::WaitFallback;
 use no_decision::{
     because, decision_timeout, no_approver, not_decided_in_time, too_many_pending, withdrawn,
 };
@@ -77,73 +82,19 @@ impl ClaimedDecision {
     }
 }
 
-/// Checks whether an approval still holds for the waiting call; called before the decision is claimed.
-pub(super) type ApprovalCheck<'a> = dyn Fn(&ApprovalRequest) -> Result<(), EarlyEnd> + Sync + 'a;
-
-/// What happens to a call that gets no decision while it waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum WaitFallback {
-    /// The call is denied.
-    Deny,
-    /// The call is suspended if the inbox is durable, and denied otherwise.
-    Suspend,
-    /// The request is withdrawn, whatever ends the wait.
-    Withdraw,
+/// What came of asking.
+pub(super) struct AskResult {
+    /// The decision, claimed.
+    pub(super) decision: Result<ClaimedDecision, EarlyEnd>,
+    /// What a reviewer said of the request.
+    pub(super) review: Option<Box<Review>>,
 }
 
-/// How long to wait, and what happens afterwards.
-#[derive(Clone, Copy)]
-pub(super) struct DecisionWait<'a> {
-    /// Maximum wait.
-    pub(super) limit: Duration,
-    /// Do not wait at all: the operator finds the request in the inbox.
-    pub(super) at_once: bool,
-    /// Wait even if no approver of this process can answer.
-    pub(super) alone: bool,
-    /// What happens to the call after the wait.
-    pub(super) then: WaitFallback,
-    /// Checks whether an approval holds.
-    pub(super) fits: &'a ApprovalCheck<'a>,
-}
-
-impl<'a> DecisionWait<'a> {
-    /// Returns the wait that this session is configured for.
-    pub(super) fn of(session: &Session, fits: &'a ApprovalCheck<'a>) -> Self {
-        let wait_mode = session.wait_mode();
+impl From<EarlyEnd> for AskResult {
+    fn from(stop: EarlyEnd) -> Self {
         Self {
-            limit: session.limits().approval_timeout,
-            at_once: wait_mode == WaitMode::SuspendAtOnce,
-            alone: wait_mode != WaitMode::WhileAsked,
-            then: match wait_mode {
-                WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce => {
-                    WaitFallback::Suspend
-                }
-                WaitMode::WaitThenWithdraw => WaitFallback::Withdraw,
-                _ => WaitFallback::Deny,
-            },
-            fits,
-        }
-    }
-
-    /// Returns the wait for the answer to a question that the tool waits for at most this long. No answer within that time is an answer,
-    /// too; a session that waits less waits as for an approval.
-    pub(super) fn for_answer(
-        session: &Session,
-        limit: Duration,
-        fits: &'a ApprovalCheck<'a>,
-    ) -> Self {
-        let wait = Self::of(session, fits);
-        if limit > wait.limit {
-            return wait;
-        }
-        let then = match wait.then {
-            WaitFallback::Suspend => WaitFallback::Deny,
-            then => then,
-        };
-        Self {
-            limit,
-            then,
-            ..wait
+            decision: Err(stop),
+            review: None,
         }
     }
 }
@@ -153,7 +104,8 @@ pub(super) fn can_get_decision(parts: &ExecutorParts, session: &Session) -> bool
     if session.wait_mode() == WaitMode::DenyAtOnce {
         return false;
     }
-    parts.inbox.is_durable() || parts.approver.is_some() || session.approver().is_some()
+    let anyone = parts.approver.is_some() || parts.reviewer.is_some();
+    parts.inbox.is_durable() || anyone || session.approver().is_some()
 }
 
 /// Returns the decision that an approver has without asking a user, if any. Where only a person may answer, nothing that decides by
@@ -185,7 +137,26 @@ pub(super) async fn ask(
     nest: &CallScope,
     request: ApprovalRequest,
     wait: DecisionWait<'_>,
-) -> Result<ClaimedDecision, EarlyEnd> {
+) -> AskResult {
+    let stored = store(parts, session, nest, request, wait).await;
+    match stored {
+        Ok(mut open_request) => {
+            let decision = open_request.run(parts).await;
+            let review = open_request.request.review.take();
+            AskResult { decision, review }
+        }
+        Err(stop) => stop.into(),
+    }
+}
+
+/// Stores the request, or finds the one that an identical call has stored.
+async fn store<'a>(
+    parts: &'a ExecutorParts,
+    session: &'a Session,
+    nest: &'a CallScope,
+    request: ApprovalRequest,
+    wait: DecisionWait<'a>,
+) -> Result<OpenRequest<'a>, EarlyEnd> {
     let inbox = &parts.inbox;
     let place = session
         .queue()
@@ -222,7 +193,7 @@ pub(super) async fn ask(
     drop(place);
     // The wait for a decision begins once the request is stored.
     open_request.deadline = Instant::now() + wait.limit;
-    open_request.run(parts).await
+    Ok(open_request)
 }
 
 /// A request that this call waits for. Dropping it while the call waits withdraws the request; if the session leaves
@@ -257,6 +228,10 @@ enum WakeReason {
 
 impl OpenRequest<'_> {
     async fn run(&mut self, parts: &ExecutorParts) -> Result<ClaimedDecision, EarlyEnd> {
+        // Boxed: few processes have a reviewer, and the future of every call that asks would be as large.
+        if Box::pin(self.review(parts)).await && self.wait.ahead && self.inbox.is_durable() {
+            return self.leave_decided().await;
+        }
         let own = self.request.clone();
         let mut asking = Box::pin(first_answer(parts, self.session, &own));
         let mut spoken = false;
@@ -444,6 +419,14 @@ impl OpenRequest<'_> {
             Some(taken) => Ok(taken),
             None => Err(EarlyEnd::suspended(&self.request)),
         }
+    }
+
+    /// Leaves the decision to the process that makes the call.
+    async fn leave_decided(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
+        self.waits = false;
+        let left = self.inbox.set_attended(&self.request.id, false).await;
+        left.map_err(|e| not_recorded(&e))?;
+        Err(EarlyEnd::suspended(&self.request))
     }
 
     /// Withdraws a request that got no decision while the call could wait; one made at this very moment is still claimed.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use crate::call::ToolCall;
-use crate::executor::{CallMode, ExecutorParts, execute, named};
+use crate::executor::incoming::CallMode;
+use crate::executor::{ExecutorParts, execute, named};
 use crate::result::Outcome;
 use crate::session::Session;
 

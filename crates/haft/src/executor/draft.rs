@@ -70,6 +70,7 @@ impl UndecidedCall<'_> {
             causes: Vec::new(),
             safeguards: Safeguards::default(),
             rule_of_two: None,
+            review: None,
             suggested: Vec::new(),
             form: None,
             spec_hash: hash.to_owned(),

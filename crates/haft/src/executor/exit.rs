@@ -8,10 +8,11 @@ use crate::audit::{CallEnd, CallRecord, EventKind};
 use crate::call::CallId;
 use crate::context::Resumption;
 use crate::error::ErrorKind;
+use crate::executor::ExecutorParts;
 use crate::executor::call_result::OutcomeContent;
 use crate::executor::draft::CallIdentity;
+use crate::executor::incoming::{CallMode, IncomingCall};
 use crate::executor::record_draft::RecordDraft;
-use crate::executor::{CallMode, ExecutorParts, IncomingCall};
 use crate::json::canonical::args_digest;
 use crate::result::{Artifact, Content, Outcome, Status, milliseconds};
 use crate::session::Session;
@@ -118,7 +119,7 @@ impl<'a> OpenCall<'a> {
         self.nest.set_resumable(true);
         // A host that finishes the run meanwhile leaves it open, so that the call can be resumed.
         self.session.at_work().note_resumable(self.id(), true);
-        let by_host = self.how != CallMode::ByClient;
+        let by_host = !self.how.is_by_client();
         let leaving = self.session.waits_cancelled();
         self.resumption = Some(Resumption::new(&self.nest, leaving, by_host));
     }

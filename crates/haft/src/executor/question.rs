@@ -60,7 +60,8 @@ pub(super) async fn ask(
     let claimed = {
         let _waiting = context.nest.begin_wait();
         let asking = ask::ask(parts, session, &context.nest, request, limits);
-        context.nest.seat().yield_for(session.lane(), asking).await
+        let asked = context.nest.seat().yield_for(session.lane(), asking).await;
+        asked.decision
     };
     if !matches!(claimed, Err(EarlyEnd::Suspended(_))) {
         again.forget(parts, &context.nest).await;

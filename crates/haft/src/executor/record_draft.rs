@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::approval::ApprovalId;
+use crate::approval::review::Review;
 use crate::audit::CallRecord;
 use crate::budget::EffectCounts;
 use crate::call::{CallId, Origin};
@@ -28,6 +29,8 @@ pub(super) struct RecordDraft {
     pub(super) decided_by: Option<String>,
     /// The request that was decided, or withdrawn because the call is decided without it.
     pub(super) approval: Option<ApprovalId>,
+    /// What a reviewer said of the request.
+    pub(super) review: Option<Box<Review>>,
     /// Sources of untrusted content in its result.
     untrusted: Vec<String>,
     /// What it reserves from the effect budgets.
@@ -51,6 +54,7 @@ impl RecordDraft {
             rule: None,
             decided_by: None,
             approval: None,
+            review: None,
             untrusted: Vec::new(),
             uses: EffectCounts::NONE,
             properties: RunProperties::NONE,
@@ -126,6 +130,7 @@ impl RecordDraft {
             rule: self.rule.take(),
             decided_by: self.decided_by.clone(),
             approval: self.approval.clone(),
+            review: self.review.take(),
             untrusted: std::mem::take(&mut self.untrusted),
             uses: self.uses,
             properties: self.properties,

@@ -15,6 +15,9 @@ pub(crate) const MAX_CLIENT_REQUESTS: usize = 5_000;
 /// Maximum number of rules that the calls of a run may propose.
 const MAX_PROPOSALS: usize = 5;
 
+/// Maximum number of requests of a run that a reviewer is asked about: a run that a model denies again and again must not cost without end.
+const MAX_REVIEWS: usize = 200;
+
 /// Maximum total size, in bytes, of pending requests when a client's run submits a long one.
 pub(crate) const MAX_CLIENT_BYTES: usize = 256 << 20;
 /// Size in bytes from which a request is long; [`MAX_CLIENT_REQUESTS`] shorter ones stay below the limit.
@@ -31,6 +34,8 @@ pub(crate) struct RequestQueue {
     coming: AtomicUsize,
     /// Number of rules that calls of the run have proposed.
     proposed: AtomicUsize,
+    /// Number of requests of the run that a reviewer was asked about.
+    reviewed: AtomicUsize,
 }
 
 /// A place in the queue while a request is submitted.
@@ -51,6 +56,7 @@ impl RequestQueue {
             written: AtomicUsize::new(0),
             coming: AtomicUsize::new(0),
             proposed: AtomicUsize::new(0),
+            reviewed: AtomicUsize::new(0),
         }
     }
 
@@ -62,6 +68,11 @@ impl RequestQueue {
     /// Returns whether the run may propose one more rule, and counts it.
     pub(crate) fn may_propose(&self) -> bool {
         self.proposed.fetch_add(1, Ordering::AcqRel) < MAX_PROPOSALS
+    }
+
+    /// Returns whether a reviewer may be asked about one more request of the run, and counts it.
+    pub(crate) fn may_review(&self) -> bool {
+        self.reviewed.fetch_add(1, Ordering::AcqRel) < MAX_REVIEWS
     }
 
     /// Reserves a place for a request; `None` if too many are pending.

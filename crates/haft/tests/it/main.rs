@@ -16,6 +16,7 @@ mod nested;
 mod pipeline;
 mod readme;
 mod refs;
+mod reviewed;
 mod seed_faults;
 mod shaping;
 mod skills;

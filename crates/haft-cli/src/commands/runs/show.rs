@@ -187,6 +187,9 @@ fn whole(call: &Value) -> String {
             let _ = writeln!(out, "{} {value}", styled(DIM, &format!("{name:<10}")));
         }
     }
+    if let Some(review) = call.get("review") {
+        let _ = writeln!(out, "{} {}", styled(DIM, "reviewer  "), reviewed(review));
+    }
     section(&mut out, "arguments", &arguments(text(call, "arguments")));
     section(&mut out, "summary", &visible::block(text(call, "summary")));
     for (mark, given) in parts(call) {
@@ -203,6 +206,21 @@ fn whole(call: &Value) -> String {
         .collect();
     section(&mut out, "artifacts", &kept.join("\n"));
     out
+}
+
+/// Returns what a reviewer said of a call's request, in one line.
+fn reviewed(review: &Value) -> String {
+    let word = match text(review, "verdict") {
+        "" => "no answer",
+        _ if review.get("failed").is_some() => "no verdict",
+        word => word,
+    };
+    let (model, reason) = (text(review, "model"), text(review, "reason"));
+    let opinion = match text(review, "opinion") {
+        "" => String::new(),
+        why => format!(" (an opinion: {why})"),
+    };
+    visible::line(&format!("{model}: {word}: “{reason}”{opinion}"))
 }
 
 fn section(out: &mut String, name: &str, text: &str) {

@@ -155,7 +155,7 @@ function Whole({ id }: { id: string }) {
     <div class="eligible-whole">
       <FoldsContext.Provider value={folds}><Fact detail={detail} /></FoldsContext.Provider>
       {held > 0 && <p class="note warn">{held === 1 ? "1 part is folded." : `${held} parts are folded.`} <button type="button" class="link" onClick={openFolds}>Open all</button></p>}
-      <p class="why"><span class="dim">Why: </span><SafeText text={detail.reason} />{detail.rule_of_two && <><br /><span class="dim">Rule of Two: </span><SafeText text={detail.rule_of_two} /></>}</p>
+      <p class="why"><span class="dim">Why: </span><SafeText text={detail.reason} />{detail.rule_of_two && <><br /><span class="dim">Rule of Two: </span><SafeText text={detail.rule_of_two} /></>}{detail.review && <><br /><span class="dim">Reviewer: </span><SafeText text={detail.review.sentence} /></>}</p>
     </div>
   );
 }

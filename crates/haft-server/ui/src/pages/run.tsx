@@ -150,7 +150,9 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
   const text = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments ?? {});
   const args = argumentsOf(text);
   const facts: [string, string | undefined][] = [
-    ["verdict", call.verdict], ["rule", call.rule], ["decided by", call.decided_by], ["origin", call.origin], ["parent", call.parent],
+    ["verdict", call.verdict], ["rule", call.rule], ["decided by", call.decided_by],
+    ["reviewer", call.review && `${call.review.model}: ${call.review.verdict ?? "no answer"}: “${call.review.reason ?? ""}”${call.review.opinion ? ` (an opinion: ${call.review.opinion})` : ""}`],
+    ["origin", call.origin], ["parent", call.parent],
   ];
   return (
     <section class="call-detail" aria-label="the selected call">

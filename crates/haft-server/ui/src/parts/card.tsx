@@ -145,6 +145,7 @@ function Why({ detail }: { detail: ApprovalDetail }) {
     <p class="why">
       <span class="dim">Why: </span><Sentence text={detail.reason} />{detail.rule && <> <code class="rule"><SafeText text={detail.rule} /></code></>}
       {detail.rule_of_two && <><br /><span class="dim">Rule of Two: </span><Sentence text={detail.rule_of_two} /></>}
+      {detail.review && <><br /><span class="dim">Reviewer: </span><SafeText text={detail.review.sentence} /></>}
       {detail.kind === "call" && <> <a href={`/policy${query}`} onClick={follow}>What would happen</a></>}
     </p>
   );

@@ -11,7 +11,9 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{SqliteHeartbeat, alive};
-use crate::inbox::{DecisionRow, MAX_PENDING, StoredRow, StoredState, inbox_full, refusal};
+use crate::inbox::{
+    DecisionRow, MAX_PENDING, ReviewChange, StoredRow, StoredState, inbox_full, refusal,
+};
 use crate::number::nanoseconds;
 use crate::request_draft::RequestDraft;
 
@@ -23,7 +25,8 @@ use callers::CallerChange;
 macro_rules! columns {
     () => {
         "request, status, decision, outcome, delivered, waiter, claimed_by, \
-        (SELECT why FROM approval_reasons WHERE approval_reasons.id = approvals.id)"
+        (SELECT why FROM approval_reasons WHERE approval_reasons.id = approvals.id), \
+        (SELECT review FROM approval_reviews WHERE approval_reviews.id = approvals.id)"
     };
 }
 pub(super) use columns;
@@ -58,6 +61,10 @@ const LEAVE: &str =
     "UPDATE approvals SET waiter = NULL, changed = ?3 WHERE id = ?1 AND waiter = ?2";
 const END: &str = "UPDATE approvals SET status = ?2, changed = ?3 WHERE id = ?1";
 const REASON: &str = "INSERT OR REPLACE INTO approval_reasons (id, why) VALUES (?1, ?2)";
+const REVIEW: &str = "INSERT OR IGNORE INTO approval_reviews (id, review) \
+    SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM approvals WHERE id = ?1)";
+const REVIEW_AGAIN: &str = "UPDATE approval_reviews SET review = ?2 WHERE id = ?1 AND review = ?3";
+const REVIEWED: &str = "UPDATE approvals SET changed = ?2 WHERE id = ?1";
 const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
     WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
 const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
@@ -77,6 +84,8 @@ pub(super) enum InboxChange {
     Attend(ApprovalId, bool),
     /// Ends a request without its call; the text says why.
     End(ApprovalId, RequestEnding, String),
+    /// Writes a review.
+    Review(ApprovalId, ReviewChange),
     /// Marks a tenant's expired requests.
     Sweep(String),
     /// Changes a suspended call.
@@ -217,6 +226,10 @@ impl<'a> ChangeTransaction<'a> {
                 self.beat.release(id.as_str());
                 self.end(id, *ending, why, number)?;
                 Ok(InboxChangeResult::Done)
+            }
+            InboxChange::Review(id, change) => {
+                let first = self.review(id, change, number)?;
+                Ok(InboxChangeResult::First(first))
             }
             InboxChange::Sweep(tenant) => self.sweep(tenant, number),
             InboxChange::Caller(change) => self.change_caller(change, number),
@@ -366,6 +379,30 @@ impl<'a> ChangeTransaction<'a> {
         Ok(())
     }
 
+    /// Writes a review where the stored one is still as it was; returns whether it did.
+    fn review(
+        &mut self,
+        id: &ApprovalId,
+        change: &ReviewChange,
+        number: i64,
+    ) -> Result<bool, SqliteInboxError> {
+        let ReviewChange { was, now } = change;
+        let id_text = id.as_str();
+        let rows = match was {
+            None => {
+                let mut first = self.connection.prepare_cached(REVIEW)?;
+                first.execute(params![id_text, now])?
+            }
+            Some(was) => {
+                let mut again = self.connection.prepare_cached(REVIEW_AGAIN)?;
+                again.execute(params![id_text, now, was])?
+            }
+        };
+        // Also fails for a request that does not exist.
+        self.update(id, REVIEWED, &[&id_text, &number])?;
+        Ok(rows == 1)
+    }
+
     fn claim(
         &mut self,
         id: &ApprovalId,
@@ -485,6 +522,7 @@ pub(super) fn read_bare_row(row: &Row<'_>) -> rusqlite::Result<BareRow> {
         attended: false,
         claimer_lives: None,
         why: row.get(7)?,
+        review: row.get(8)?,
     };
     Ok(BareRow {
         stored,

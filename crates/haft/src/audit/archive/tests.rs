@@ -80,6 +80,7 @@ fn call(id: &str, arguments: &str) -> Arc<CallRecord> {
         verdict: Some(Verdict::Allow),
         rule: Some("Edit(src/**)".into()),
         decided_by: None,
+        review: None,
         approval: None,
         untrusted: Vec::new(),
         uses: crate::budget::EffectCounts::NONE,

@@ -46,6 +46,7 @@ async fn archive(home: &Path, close: bool) -> (PathBuf, Option<ClosedEvent>) {
             verdict: None,
             rule: None,
             decided_by: None,
+            review: None,
             approval: None,
             untrusted: Vec::new(),
             uses: crate::budget::EffectCounts::NONE,

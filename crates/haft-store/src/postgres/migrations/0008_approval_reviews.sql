@@ -1,0 +1,2 @@
+-- What a reviewer says of a request, as JSON.
+ALTER TABLE haft.approvals ADD COLUMN review text;
