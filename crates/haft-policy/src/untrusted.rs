@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::address::port_of;
 use crate::sign_purpose::place_of;
@@ -25,11 +27,32 @@ const MAX_SOURCES: usize = 64;
 pub const COMMAND: &str = "command";
 /// The origin of the workspace's files, where they are not trusted.
 pub const WORKSPACE: &str = "workspace";
-/// The argument by which haft's own tool for the connections of commands says that a connection may return: see
-/// [`only_fetches`](crate::only_fetches).
-pub const RETURNS: &str = "returns";
+/// The argument by which haft's own tool for the connections of commands says what a connection can carry: a [`ConnectionContent`].
+pub const CARRIES: &str = "carries";
 /// Maximum length of a label, in bytes.
 const MAX_LABEL: usize = 300;
+
+/// What a connection of a command can carry to where it leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionContent {
+    /// Anything that the command has.
+    #[default]
+    Anything,
+    /// Nothing new back to where the run read something.
+    NothingBack,
+    /// Nothing of the run's, wherever it leads: see [`content_of_fetch`](crate::content_of_fetch).
+    Nothing,
+}
+
+impl ConnectionContent {
+    /// Reads the value of the argument [`CARRIES`].
+    pub(crate) fn of(arguments: &Value) -> Self {
+        let said = arguments.get(CARRIES);
+        said.and_then(|said| Self::deserialize(said).ok())
+            .unwrap_or_default()
+    }
+}
 
 /// The source of untrusted content: its origin, which destinations are compared with, and a label for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -79,6 +102,11 @@ impl UntrustedSource {
     /// Whether it is a package registry that strangers cannot read: what commands get there is installed rather than read.
     pub fn is_registry(&self) -> bool {
         origin::registry_of(&self.origin).is_some()
+    }
+
+    /// Whether it is the public web, which holds nothing of the user's: a page at one of the usual ports, or the results of a search.
+    pub(crate) fn is_public_web(&self) -> bool {
+        self.origin == "tool web_search" || origin::is_public(&self.origin)
     }
 
     /// Returns the text for the user: the URL and the tool that read it, the host that a command reached, or the tool's

@@ -1,10 +1,10 @@
-//! `WayBack`: which connections of a command may return to where the run has read something.
+//! `WayBack`: what the connections of a command can carry, back to where the run has read something or anywhere.
 
 use std::collections::BTreeSet;
 
 use haft::policy::CommandLine;
-use haft::policy::only_fetches;
-use haft::untrusted::UntrustedSource;
+use haft::policy::content_of_fetch;
+use haft::untrusted::{ConnectionContent, UntrustedSource};
 use parking_lot::Mutex;
 
 use super::MAX_PLACES;
@@ -45,14 +45,21 @@ impl WayBack {
         }
     }
 
-    /// Returns true if a connection to this place carries nothing new there.
-    pub(super) fn is_free_to(&self, place: &ConnectionTarget) -> bool {
+    /// Returns what a connection to this place can carry there.
+    pub(super) fn content_to(&self, place: &ConnectionTarget) -> ConnectionContent {
         let party = party(place);
+        // With `PATH` or a setting of git among the variables, the line does not say what runs.
+        let fetched = if self.sets_variables {
+            ConnectionContent::Anything
+        } else {
+            content_of_fetch(&self.line, party.origin())
+        };
         let first = self.first.lock();
         let mut own = first.iter().map(|origin| UntrustedSource::recorded(origin));
-        // With `PATH` or a setting of git among the variables, the line does not say what runs.
-        own.any(|source| source.is_of(party.origin()))
-            || !self.sets_variables && only_fetches(&self.line, party.origin())
+        if own.any(|source| source.is_of(party.origin())) {
+            return fetched.max(ConnectionContent::NothingBack);
+        }
+        fetched
     }
 }
 
