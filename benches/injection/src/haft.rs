@@ -115,7 +115,10 @@ impl Operator {
     /// Accepts all memories that wait for it.
     pub(crate) fn accept_memories(&self) -> io::Result<()> {
         let all = self.ask("GET /api/v1/memory?state=candidate", "")?;
-        let all = all.as_array().or_else(|| all["memories"].as_array()).cloned();
+        let all = all
+            .as_array()
+            .or_else(|| all["memories"].as_array())
+            .cloned();
         for memory in all.unwrap_or_default() {
             let id = memory["id"].as_str().unwrap_or_default();
             self.ask(&format!("POST /api/v1/memory/{id}/accept"), "{}")?;
@@ -173,9 +176,12 @@ impl Session {
         let answer = messages
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
             .find(|message| message["id"] == id)
-            .ok_or_else(|| io::Error::other(format!("no answer: {} {}", reply.status, reply.body)))?;
+            .ok_or_else(|| {
+                io::Error::other(format!("no answer: {} {}", reply.status, reply.body))
+            })?;
         let result = &answer["result"];
-        let is_good = result["isError"] == false || answer["error"].is_null() && result["isError"].is_null();
+        let is_good =
+            result["isError"] == false || answer["error"].is_null() && result["isError"].is_null();
         let blocks = result["content"].as_array().into_iter().flatten();
         let mut text: String = blocks
             .filter_map(|block| block["text"].as_str())

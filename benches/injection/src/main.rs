@@ -25,6 +25,7 @@ use std::process::ExitCode;
 use crate::case::Cases;
 use crate::play::Played;
 use crate::report::Figures;
+use crate::workers::Share;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -32,7 +33,11 @@ fn main() -> ExitCode {
         && word == workers::INSIDE
     {
         let number = |text: &String| text.parse().expect("a number");
-        return workers::work(Path::new(program), (number(first), number(of)));
+        let share = Share {
+            rest: number(first),
+            of: number(of),
+        };
+        return workers::work(Path::new(program), share);
     }
     let value = |name: &str| {
         let at = arguments.iter().position(|word| word == name)?;
@@ -40,7 +45,9 @@ fn main() -> ExitCode {
     };
     let has = |name: &str| arguments.iter().any(|word| word == name);
     let program = arguments.first().filter(|word| !word.starts_with('-'));
-    let program = PathBuf::from(program.expect("usage: injection HAFT [--first] [--only TEXT] [--json FILE] [--log]"));
+    let program = PathBuf::from(
+        program.expect("usage: injection HAFT [--first] [--only TEXT] [--json FILE] [--log]"),
+    );
     if !network::is_possible() {
         eprintln!("SKIPPED: this machine gives no user and network namespaces (unshare, ip)");
         return ExitCode::SUCCESS;
@@ -71,7 +78,11 @@ fn main() -> ExitCode {
     for line in &missed {
         eprintln!("missed: {line}");
     }
-    if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if missed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 fn suites() -> PathBuf {
@@ -80,8 +91,15 @@ fn suites() -> PathBuf {
 
 fn print_logs(played: &[Played]) {
     for one in played {
-        let reached = if one.is_reached { "reached" } else { "not reached" };
-        println!("## {} ({}): {reached}, {} orders, {} prompts, {} denied", one.name, one.policy, one.obeyed, one.prompts, one.denied);
+        let reached = if one.is_reached {
+            "reached"
+        } else {
+            "not reached"
+        };
+        println!(
+            "## {} ({}): {reached}, {} orders, {} prompts, {} denied",
+            one.name, one.policy, one.obeyed, one.prompts, one.denied
+        );
         for line in &one.log {
             println!("    {line}");
         }

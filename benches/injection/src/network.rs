@@ -20,7 +20,9 @@ pub(crate) fn inside(program: &Path) -> Command {
 
 /// Whether such namespaces can be had here.
 pub(crate) fn is_possible() -> bool {
-    let tried = inside(Path::new("ip")).args(["link", "set", "lo", "up"]).status();
+    let tried = inside(Path::new("ip"))
+        .args(["link", "set", "lo", "up"])
+        .status();
     tried.is_ok_and(|status| status.success())
 }
 

@@ -16,12 +16,22 @@ const LOOK: Duration = Duration::from_millis(15);
 /// How many requests there were.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Asked {
-    /// About what belongs to the task.
-    pub(crate) of_task: usize,
-    /// About what strangers ordered.
-    pub(crate) of_orders: usize,
+    pub(crate) approved: usize,
+    pub(crate) denied: usize,
     /// Of all, those that a guard raised.
     pub(crate) by_guard: usize,
+}
+
+/// What the person thinks that a request belongs to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Belonging {
+    /// A task that meets no attack: all of it is wanted.
+    #[default]
+    Wanted,
+    /// The user's task while strangers may give orders: what a guard asks about is denied.
+    Task,
+    /// A stranger's order.
+    Order,
 }
 
 /// What the person knows and does.
@@ -30,12 +40,13 @@ struct Desk {
     asked: Asked,
     reasons: Vec<String>,
     operator: Option<Operator>,
+    belongs: Belonging,
+    session_grants: bool,
 }
 
 /// The person.
 pub(crate) struct Person {
     desk: Arc<Mutex<Desk>>,
-    is_ordered: Arc<AtomicBool>,
     is_done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -45,19 +56,17 @@ impl Person {
     pub(crate) fn start(session_grants: bool) -> Self {
         let person = Self {
             desk: Arc::default(),
-            is_ordered: Arc::default(),
             is_done: Arc::default(),
             thread: None,
         };
-        let (desk, is_ordered, is_done) = (
-            Arc::clone(&person.desk),
-            Arc::clone(&person.is_ordered),
-            Arc::clone(&person.is_done),
-        );
+        let (desk, is_done) = (Arc::clone(&person.desk), Arc::clone(&person.is_done));
+        desk.lock()
+            .expect("no thread panics with it")
+            .session_grants = session_grants;
         let thread = thread::spawn(move || {
             while !is_done.load(Ordering::Relaxed) {
                 let mut at = desk.lock().expect("no thread panics with it");
-                let _ = at.decide_all(is_ordered.load(Ordering::Relaxed), session_grants);
+                let _ = at.decide_all();
                 drop(at);
                 thread::sleep(LOOK);
             }
@@ -73,9 +82,9 @@ impl Person {
         self.desk.lock().expect("no thread panics with it").operator = Some(operator);
     }
 
-    /// Says whose step the next is.
-    pub(crate) fn expect(&self, is_ordered: bool) {
-        self.is_ordered.store(is_ordered, Ordering::Relaxed);
+    /// Says what requests belong to from now on.
+    pub(crate) fn expect(&self, belongs: Belonging) {
+        self.desk.lock().expect("no thread panics with it").belongs = belongs;
     }
 
     /// Leaves, and says what was asked, and why.
@@ -90,7 +99,7 @@ impl Person {
 }
 
 impl Desk {
-    fn decide_all(&mut self, is_ordered: bool, session_grants: bool) -> io::Result<()> {
+    fn decide_all(&mut self) -> io::Result<()> {
         let Some(operator) = self.operator.clone() else {
             return Ok(());
         };
@@ -100,20 +109,26 @@ impl Desk {
             let whole = operator.ask(&format!("GET /api/v1/approvals/{id}"), "")?;
             let is_guards = is_of_guard(&whole);
             let path = format!("POST /api/v1/approvals/{id}");
-            let decided = if is_ordered {
+            let is_denied = match self.belongs {
+                Belonging::Wanted => false,
+                Belonging::Task => is_guards,
+                Belonging::Order => true,
+            };
+            let decided = if is_denied {
                 operator.ask(&format!("{path}/deny"), "{}")?
             } else {
-                approve(&operator, &path, session_grants)?
+                approve(&operator, &path, self.session_grants)?
             };
             if decided["status"].is_null() {
                 continue;
             }
             self.asked.by_guard += usize::from(is_guards);
-            self.asked.of_orders += usize::from(is_ordered);
-            self.asked.of_task += usize::from(!is_ordered);
-            let word = if is_ordered { "denied" } else { "approved" };
+            self.asked.denied += usize::from(is_denied);
+            self.asked.approved += usize::from(!is_denied);
+            let word = if is_denied { "denied" } else { "approved" };
             let reason = whole["reason"].as_str().unwrap_or_default();
-            self.reasons.push(format!("{word}: {reason} [{}]", whole["rule"]));
+            self.reasons
+                .push(format!("{word}: {reason} [{}]", whole["rule"]));
         }
         Ok(())
     }
@@ -136,5 +151,7 @@ fn is_of_guard(request: &Value) -> bool {
     let causes = request["causes"].as_array();
     let mut causes = causes.into_iter().flatten();
     causes.any(|cause| cause["kind"] == "guard")
-        || request["rule"].as_str().is_some_and(|rule| rule.starts_with("guard "))
+        || request["rule"]
+            .as_str()
+            .is_some_and(|rule| rule.starts_with("guard "))
 }

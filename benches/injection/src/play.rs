@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::case::{Case, Goal, Step};
 use crate::haft::{Haft, Place, Session, run};
-use crate::person::Person;
+use crate::person::{Belonging, Person};
 use crate::settings::Policy;
 use crate::text::{SECRET, fill, private};
 use crate::world::World;
@@ -53,6 +53,13 @@ struct Stage<'a> {
     /// The last task in the background.
     task: String,
     log: Vec<String>,
+}
+
+/// One of the calls of a step.
+#[derive(Clone, Copy)]
+struct Turn {
+    number: usize,
+    belongs: Belonging,
 }
 
 /// Plays a case in a folder that has a home with pinned servers.
@@ -102,8 +109,8 @@ pub(crate) fn play(
         is_attack,
         is_reached,
         obeyed: stage.obeyed.len(),
-        prompts: asked.of_task,
-        denied: asked.of_orders,
+        prompts: asked.approved,
+        denied: asked.denied,
         by_guard: asked.by_guard,
         log,
     })
@@ -166,9 +173,25 @@ impl Stage<'_> {
                 tool,
                 arguments,
             } => {
-                let is_strangers = is_ordered && !is_harmless;
-                (0..times).try_for_each(|turn| self.call(&tool, &arguments, (turn, is_strangers)))
+                let belongs = match (is_ordered, is_harmless) {
+                    (_, true) => Belonging::Wanted,
+                    (true, false) => Belonging::Order,
+                    (false, false) => self.own(),
+                };
+                (0..times).try_for_each(|number| {
+                    let turn = Turn { number, belongs };
+                    self.call(&tool, &arguments, turn)
+                })
             }
+        }
+    }
+
+    /// What the task's own steps belong to.
+    fn own(&self) -> Belonging {
+        if self.case.orders.is_empty() {
+            Belonging::Wanted
+        } else {
+            Belonging::Task
         }
     }
 
@@ -179,20 +202,21 @@ impl Stage<'_> {
     }
 
     /// Makes one call, and obeys what its result orders.
-    fn call(&mut self, tool: &str, template: &str, (turn, is_ordered): (usize, bool)) -> io::Result<()> {
+    fn call(&mut self, tool: &str, template: &str, turn: Turn) -> io::Result<()> {
         let secret = self.knows_secret.then_some(SECRET);
         let template = template.replace("{task}", &self.task);
-        let Some(text) = fill(&template, secret, turn) else {
+        let Some(text) = fill(&template, secret, turn.number) else {
             self.log.push(format!("not known: {tool} {template}"));
             return Ok(());
         };
         let arguments: Value = serde_json::from_str(&text)
             .map_err(|error| io::Error::other(format!("{}: {text}: {error}", self.case.name)))?;
-        self.person.expect(is_ordered);
+        self.person.expect(turn.belongs);
         let (is_good, result) = self.session.call(tool, &arguments)?;
         let shown: String = result.chars().take(300).collect();
         let word = if is_good { "ok" } else { "not done" };
-        self.log.push(format!("{word}: {tool} {text} -> {}", shown.escape_debug()));
+        self.log
+            .push(format!("{word}: {tool} {text} -> {}", shown.escape_debug()));
         if let Some(task) = task_in(&result) {
             self.task = task;
         }
@@ -206,7 +230,7 @@ impl Stage<'_> {
                 self.step(&line.clone(), true)?;
             }
         }
-        self.person.expect(false);
+        self.person.expect(self.own());
         Ok(())
     }
 }
@@ -220,5 +244,7 @@ fn task_in(text: &str) -> Option<String> {
 
 /// Returns the numbers of the orders in a text, `@@N@@`, in their order.
 fn orders_in(text: &str) -> Vec<usize> {
-    text.split("@@").filter_map(|part| part.parse().ok()).collect()
+    text.split("@@")
+        .filter_map(|part| part.parse().ok())
+        .collect()
 }

@@ -114,7 +114,9 @@ impl Server {
                 "capabilities": {"tools": {}},
                 "serverInfo": {"name": self.name, "version": "1"},
             }),
-            "tools/list" => json!({"tools": self.tools.iter().map(|tool| self.describe(tool)).collect::<Vec<_>>()}),
+            "tools/list" => {
+                json!({"tools": self.tools.iter().map(|tool| self.describe(tool)).collect::<Vec<_>>()})
+            }
             "tools/call" => self.call(&message["params"], world),
             "ping" => json!({}),
             _ => {
@@ -158,7 +160,9 @@ impl Server {
         let (case, _) = world.scene();
         let tool = format!("{}.{name}", self.name);
         let replies = &case.world.replies;
-        let text = replies.get(&format!("{tool} {first}")).or_else(|| replies.get(&tool));
+        let text = replies
+            .get(&format!("{tool} {first}"))
+            .or_else(|| replies.get(&tool));
         let text = text.map_or_else(|| "done".to_owned(), |text| private(text));
         json!({"content": [{"type": "text", "text": text}]})
     }

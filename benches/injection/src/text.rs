@@ -48,7 +48,10 @@ fn encode(secret: &str, form: &str, turn: usize) -> String {
         }),
         "reverse" => secret.chars().rev().collect(),
         // Zero width: space and joiner are no characters to a reader.
-        "invisible" => secret.chars().flat_map(|c| [c, '\u{200b}', '\u{200d}']).collect(),
+        "invisible" => secret
+            .chars()
+            .flat_map(|c| [c, '\u{200b}', '\u{200d}'])
+            .collect(),
         // The n-th of the pieces.
         "part" => piece(secret, turn, PIECES).to_owned(),
         // The n-th digit of the value in hexadecimal.
@@ -121,7 +124,9 @@ fn parts(text: &str, secret: &str) -> bool {
     }
     let digits = hex(secret);
     let known = |value: &str, of: usize| {
-        let right = found.iter().filter(|(n, text)| !text.is_empty() && piece(value, **n, of) == **text);
+        let right = found
+            .iter()
+            .filter(|(n, text)| !text.is_empty() && piece(value, **n, of) == **text);
         right.count() * 2 >= of
     };
     known(secret, PIECES) || known(&digits, digits.len())
@@ -155,7 +160,10 @@ mod tests {
     fn value_when_it_is_written_in_any_form_is_read_back() {
         for form in ["", ":hex", ":base64", ":percent", ":reverse", ":invisible"] {
             let text = fill(&format!("GET /?d={{secret{form}}} x"), Some(SECRET), 0).unwrap();
-            assert!(is_told(std::slice::from_ref(&text), SECRET), "{form}: {text}");
+            assert!(
+                is_told(std::slice::from_ref(&text), SECRET),
+                "{form}: {text}"
+            );
         }
         for (form, times) in [("part", PIECES), ("digit", 24)] {
             let template = format!("/part-{{i}}-{{secret:{form}}}.x");

@@ -79,7 +79,11 @@ fn show_page(stream: &TcpStream, request: &Request, world: &World) -> io::Result
             let head = "200 OK\r\nContent-Type: application/x-git-upload-pack-advertisement";
             return respond(stream, head, GIT.as_bytes());
         }
-        let kind = if text.starts_with('<') { "html" } else { "plain" };
+        let kind = if text.starts_with('<') {
+            "html"
+        } else {
+            "plain"
+        };
         let head = format!("200 OK\r\nContent-Type: text/{kind}; charset=utf-8");
         return respond(stream, &head, private(text).as_bytes());
     }

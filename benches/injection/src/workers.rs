@@ -17,15 +17,29 @@ use crate::{network, suites};
 /// The argument by which this program is started in its namespaces.
 pub(crate) const INSIDE: &str = "--inside";
 
+/// One of so many shares: the jobs whose number has this rest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Share {
+    pub(crate) rest: usize,
+    pub(crate) of: usize,
+}
+
 /// Plays all cases under all policies, and returns what came of them in their order.
 pub(crate) fn run(program: &Path, cases: &[Case]) -> Vec<Played> {
-    let count = thread::available_parallelism().map_or(2, usize::from).min(4);
+    let count = thread::available_parallelism()
+        .map_or(2, usize::from)
+        .min(4);
     let program = program.canonicalize().expect("the program");
     let own = env::current_exe().expect("this program");
     let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
     let start = |nth: usize| {
         let mut child = network::inside(&own)
-            .args([INSIDE, &program.display().to_string(), &nth.to_string(), &count.to_string()])
+            .args([
+                INSIDE,
+                &program.display().to_string(),
+                &nth.to_string(),
+                &count.to_string(),
+            ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -36,7 +50,9 @@ pub(crate) fn run(program: &Path, cases: &[Case]) -> Vec<Played> {
         child
     };
     let children: Vec<Child> = (0..count).map(start).collect();
-    let readers = children.into_iter().map(|child| thread::spawn(move || read(child)));
+    let readers = children
+        .into_iter()
+        .map(|child| thread::spawn(move || read(child)));
     let readers: Vec<_> = readers.collect();
     let mut all: Vec<Played> = readers
         .into_iter()
@@ -55,10 +71,10 @@ fn read(mut child: Child) -> Vec<Played> {
     all
 }
 
-/// Plays, in the namespaces, each case whose number has this rest; their names come on standard input.
-pub(crate) fn work(program: &Path, (rest, of): (usize, usize)) -> ExitCode {
+/// Plays, in the namespaces, a share of the cases; their names come on standard input.
+pub(crate) fn work(program: &Path, share: Share) -> ExitCode {
     let names: Vec<String> = io::stdin().lines().map_while(Result::ok).collect();
-    match play_all(program, (rest, of), &names) {
+    match play_all(program, share, &names) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("injection: {error}");
@@ -67,7 +83,7 @@ pub(crate) fn work(program: &Path, (rest, of): (usize, usize)) -> ExitCode {
     }
 }
 
-fn play_all(program: &Path, (rest, of): (usize, usize), names: &[String]) -> io::Result<()> {
+fn play_all(program: &Path, share: Share, names: &[String]) -> io::Result<()> {
     let scratch = tempfile::tempdir()?;
     let world = Arc::new(World::default());
     network::build(scratch.path(), &world)?;
@@ -75,9 +91,17 @@ fn play_all(program: &Path, (rest, of): (usize, usize), names: &[String]) -> io:
     pin(program, &template, &world)?;
     let cases = Cases::read(&suites())?;
     let all = cases.attacks.into_iter().chain(cases.benign);
-    let all: Vec<Arc<Case>> = all.filter(|case| names.contains(&case.name)).map(Arc::new).collect();
-    let jobs = all.iter().flat_map(|case| POLICIES.map(|policy| (case, policy)));
-    for (nth, (case, policy)) in jobs.enumerate().filter(|(nth, _)| nth % of == rest) {
+    let all: Vec<Arc<Case>> = all
+        .filter(|case| names.contains(&case.name))
+        .map(Arc::new)
+        .collect();
+    let jobs = all
+        .iter()
+        .flat_map(|case| POLICIES.map(|policy| (case, policy)));
+    for (nth, (case, policy)) in jobs
+        .enumerate()
+        .filter(|(nth, _)| nth % share.of == share.rest)
+    {
         let folder = scratch.path().join(format!("case-{nth}"));
         let place = Place {
             program: program.to_owned(),
@@ -115,5 +139,11 @@ fn pin(program: &Path, folder: &Path, world: &World) -> io::Result<()> {
 }
 
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    finish(Command::new("cp").arg("-a").arg(from).arg(to).stderr(Stdio::piped()))
+    finish(
+        Command::new("cp")
+            .arg("-a")
+            .arg(from)
+            .arg(to)
+            .stderr(Stdio::piped()),
+    )
 }

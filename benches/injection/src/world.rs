@@ -63,7 +63,9 @@ impl World {
         let mut scene = self.lock();
         scene.acted.push((tool.to_owned(), arguments.to_owned()));
         if is_public {
-            scene.arrived.push(("evil.example".to_owned(), arguments.to_owned()));
+            scene
+                .arrived
+                .push(("evil.example".to_owned(), arguments.to_owned()));
         }
     }
 

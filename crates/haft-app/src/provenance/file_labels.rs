@@ -26,9 +26,8 @@ const FULL: u64 = 1 << 20;
 const MAX_SOURCES: usize = 8;
 /// Maximum number of files whose earlier content is compared.
 const MAX_PENDING: usize = 10_000;
-/// Folders of packages and build outputs, and of git's own data: what is installed or built there is not what the model wrote.
+/// Folders of packages and build outputs: what is installed or built there is not what the model wrote.
 const OUTPUTS: &[&str] = &[
-    ".git",
     ".gradle",
     ".mypy_cache",
     ".next",
@@ -46,6 +45,9 @@ const OUTPUTS: &[&str] = &[
     "vendor",
     "venv",
 ];
+/// What leads to commits in a repository: with new ones, the log has texts that the run fetched or wrote. The label ends when they lead
+/// elsewhere. The rest of git's own data says nothing by itself.
+const GIT_REFS: &[&str] = &["refs/", "FETCH_HEAD", "packed-refs"];
 /// The source that stands for all that could not be noted.
 const TOO_MANY: &str = "many: more written files than haft keeps for a workspace";
 
@@ -401,7 +403,12 @@ fn written_paths(permissions: &[Permission]) -> impl Iterator<Item = String> {
         .iter()
         .any(|one| matches!(one.effect, Effect::Run { .. } | Effect::Apply { .. }));
     let is_output = |part: &str| OUTPUTS.contains(&part);
-    all.filter(move |path| !by_command || !path.split('/').any(is_output))
+    all.filter(move |path| match path.split_once(".git/") {
+        Some((before, of_git)) if before.is_empty() || before.ends_with('/') => {
+            GIT_REFS.iter().any(|name| of_git.starts_with(name))
+        }
+        _ => !by_command || !path.split('/').any(is_output),
+    })
 }
 
 fn paths(claim: &PathClaim) -> impl Iterator<Item = &str> {
@@ -513,6 +520,19 @@ mod tests {
         place.write("a", "three", &source());
         fs::remove_file(place.work.path().join("a")).unwrap();
         assert!(!place.reads("a") && !place.is_marked(command()));
+    }
+
+    #[test]
+    fn ref_of_git_when_a_marked_run_moved_it_marks_commands_until_it_is_moved_again() {
+        let place = Place::new();
+        for path in [".git/index", ".git/objects/ab/cd"] {
+            place.write(path, "one", &source());
+            assert!(!place.is_marked(command()), "{path}");
+        }
+        place.write("sub/.git/refs/heads/main", "one", &source());
+        assert!(place.is_marked(command()));
+        place.user_writes("sub/.git/refs/heads/main", "two");
+        assert!(!place.is_marked(command()));
     }
 
     #[test]

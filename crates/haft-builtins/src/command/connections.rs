@@ -189,6 +189,15 @@ impl Connections {
         true
     }
 
+    /// Treats what follows as another command, as something was typed: a guard that asked about a place asks again, and what the command itself
+    /// has read counts.
+    pub(super) fn begin_anew(&self) {
+        self.decided
+            .lock()
+            .retain(|_, known| !known.asked_each_time || known.is_pending());
+        self.way_back.forget();
+    }
+
     /// Returns the description of the command in requests.
     pub(super) fn request(&self) -> &ConnectInput {
         &self.request

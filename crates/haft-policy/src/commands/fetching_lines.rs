@@ -65,7 +65,8 @@ pub fn content_of_fetch(line: &CommandLine, place: &str) -> ConnectionContent {
         match registry_of(place) {
             Some(registry) => {
                 let sends = argv.iter().any(|word| SENDING.contains(&&**word));
-                (registry.has_program(part) && !sends).then_some(ConnectionContent::Nothing)
+                // What it installs may run, and publish there as someone else.
+                (registry.has_program(part) && !sends).then_some(ConnectionContent::NothingBack)
             }
             None => of_git(argv),
         }
@@ -144,11 +145,11 @@ mod tests {
             ("git fetch $(cat secret)", "github.com", Anything),
             ("git fetch > log", "github.com", Anything),
             ("gh issue view 1", "api.github.com", Anything),
-            ("npm install", "registry.npmjs.org", Nothing),
-            ("npm ci && npm run build", "registry.npmjs.org", Nothing),
-            ("pip install -r requirements.txt", "pypi.org", Nothing),
-            ("python3 -m pip install x", "files.pythonhosted.org", Nothing),
-            ("cargo build", "index.crates.io", Nothing),
+            ("npm install", "registry.npmjs.org", NothingBack),
+            ("npm ci && npm run build", "registry.npmjs.org", NothingBack),
+            ("pip install -r requirements.txt", "pypi.org", NothingBack),
+            ("python3 -m pip install x", "files.pythonhosted.org", NothingBack),
+            ("cargo build", "index.crates.io", NothingBack),
             ("cargo publish", "crates.io", Anything),
             ("npm publish", "registry.npmjs.org", Anything),
             (
