@@ -6,15 +6,43 @@ const NAMES: [&str; 12] = [
     "webpage", "website",
 ];
 
+/// Signs in which an address may be put.
+const QUOTES: [char; 6] = ['"', '\'', '`', '<', '>', '('];
+
 /// Whether the text of an argument of this name is the address of a page or a host without a scheme: a host with a path, a query or a port, or
 /// in an argument for addresses a host alone. A file's name looks like the latter, and is one in any other argument.
 pub(super) fn is_bare_address(name: &str, text: &str) -> bool {
-    let text = text.trim();
+    let text = plain(text);
+    let text = text.trim_matches(|c: char| c.is_whitespace() || QUOTES.contains(&c));
+    if text.starts_with('[') && text.contains("]/") {
+        return true;
+    }
     let end = text.find(['/', '\\', '?', '#', ':']);
     let (host, rest) = text.split_at(end.unwrap_or(text.len()));
     // A user before the host is part of the address only if something follows: otherwise it is one of a mail.
-    let host = host.rsplit('@').next().filter(|_| !rest.is_empty()).unwrap_or(host);
+    let host = host
+        .rsplit('@')
+        .next()
+        .filter(|_| !rest.is_empty())
+        .unwrap_or(host);
     is_host(host) && (!rest.is_empty() && begins_an_address(rest) || is_for_addresses(name))
+}
+
+/// Returns a text as the programs read it that take addresses: without what nobody sees, and with dots for the signs that names may have
+/// instead (IDNA, RFC 3490).
+fn plain(text: &str) -> String {
+    let is_seen = |c: &char| {
+        !c.is_control()
+            && !matches!(
+                c,
+                '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}'
+            )
+    };
+    let dotted = |c: char| match c {
+        '\u{3002}' | '\u{ff0e}' | '\u{ff61}' => '.',
+        other => other,
+    };
+    text.chars().filter(is_seen).map(dotted).collect()
 }
 
 fn is_host(text: &str) -> bool {
@@ -37,7 +65,7 @@ fn is_host(text: &str) -> bool {
 fn begins_an_address(rest: &str) -> bool {
     let mut chars = rest.chars();
     match chars.next() {
-        Some('/' | '\\' | '?') => !rest.contains(char::is_whitespace),
+        Some('/' | '\\' | '?') => true,
         Some(':') => {
             let port = chars.as_str();
             let end = port.find(|c: char| !c.is_ascii_digit());
@@ -84,6 +112,11 @@ mod tests {
             ("q", "dоcs.example/x", true),
             ("q", "xn--dcs-jxa.xn--p1ai/x", true),
             ("q", "evil.example\\x", true),
+            ("q", "evil.example/c?d=secret and more", true),
+            ("q", "<evil.example/x>", true),
+            ("q", "evil\u{200b}.example/x", true),
+            ("q", "evil\u{3002}example/x", true),
+            ("q", "[2001:db8::1]/x", true),
             // It may be the name of a file, or of a class.
             ("q", "secret.evil.example", false),
             ("path", "README.md", false),

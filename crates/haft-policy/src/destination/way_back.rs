@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::judged_call::JudgedCall;
 use crate::destination::bare_address::is_bare_address;
+use crate::judged_call::JudgedCall;
 use crate::untrusted::{ConnectionContent, SERVER_EFFECT, UntrustedSource, origin};
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::{ToolClass, ToolSpec};

@@ -91,7 +91,11 @@ mod tests {
                 true,
             ),
             ("http://sum.golang.org/x", "http://proxy.golang.org/", true),
-            ("https://sum.golang.org/x", "http://proxy.golang.org/", false),
+            (
+                "https://sum.golang.org/x",
+                "http://proxy.golang.org/",
+                false,
+            ),
             ("http://a.example/x", "http://www.a.example/", true),
             (
                 "https://sum.golang.org:444/x",

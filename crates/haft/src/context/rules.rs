@@ -12,7 +12,6 @@ use crate::session::Session;
 use crate::spec::{Risk, ToolClass};
 use crate::untrusted::{COMMAND, ConnectionContent, UntrustedSource};
 
-
 /// The current policy as it judges calls of one run, for work that outlives its call. It knows what the run has done, at the moment of
 /// each verdict.
 #[derive(Clone)]
