@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(15);
 
 /// How many requests there were.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct RequestCount {
     pub(crate) approved: usize,
     pub(crate) denied: usize,
     /// Of all, those that a guard raised.
@@ -37,7 +37,7 @@ pub(crate) enum Belonging {
 /// What the person knows and does.
 #[derive(Debug, Default)]
 struct Desk {
-    asked: Asked,
+    counted: RequestCount,
     reasons: Vec<String>,
     operator: Option<Operator>,
     belongs: Belonging,
@@ -88,13 +88,13 @@ impl Person {
     }
 
     /// Leaves, and says what was asked, and why.
-    pub(crate) fn leave(mut self) -> (Asked, Vec<String>) {
+    pub(crate) fn leave(mut self) -> (RequestCount, Vec<String>) {
         self.is_done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
         let desk = self.desk.lock().expect("no thread panics with it");
-        (desk.asked, desk.reasons.clone())
+        (desk.counted, desk.reasons.clone())
     }
 }
 
@@ -122,9 +122,9 @@ impl Desk {
             if decided["status"].is_null() {
                 continue;
             }
-            self.asked.by_guard += usize::from(is_guards);
-            self.asked.denied += usize::from(is_denied);
-            self.asked.approved += usize::from(!is_denied);
+            self.counted.by_guard += usize::from(is_guards);
+            self.counted.denied += usize::from(is_denied);
+            self.counted.approved += usize::from(!is_denied);
             let word = if is_denied { "denied" } else { "approved" };
             let reason = whole["reason"].as_str().unwrap_or_default();
             self.reasons

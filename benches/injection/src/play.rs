@@ -98,7 +98,7 @@ pub(crate) fn play(
     } else {
         case.goals.iter().all(reached)
     };
-    let (asked, reasons) = stage.person.leave();
+    let (counted, reasons) = stage.person.leave();
     let mut log = stage.log;
     log.extend(reasons);
     log.extend(world.log());
@@ -109,9 +109,9 @@ pub(crate) fn play(
         is_attack,
         is_reached,
         obeyed: stage.obeyed.len(),
-        prompts: asked.approved,
-        denied: asked.denied,
-        by_guard: asked.by_guard,
+        prompts: counted.approved,
+        denied: counted.denied,
+        by_guard: counted.by_guard,
         log,
     })
 }
