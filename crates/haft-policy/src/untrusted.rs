@@ -104,11 +104,6 @@ impl UntrustedSource {
         origin::registry_of(&self.origin).is_some()
     }
 
-    /// Whether it is the public web, which holds nothing of the user's: a page at one of the usual ports, or the results of a search.
-    pub(crate) fn is_public_web(&self) -> bool {
-        self.origin == "tool web_search" || origin::is_public(&self.origin)
-    }
-
     /// Returns the text for the user: the URL and the tool that read it, the host that a command reached, or the tool's
     /// name.
     pub fn label(&self) -> &str {

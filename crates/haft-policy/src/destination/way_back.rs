@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::destination::bare_address::is_bare_address;
 use crate::judged_call::JudgedCall;
-use crate::untrusted::{ConnectionContent, SERVER_EFFECT, UntrustedSource, origin};
+use crate::untrusted::{ConnectionContent, SERVER_EFFECT, origin};
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::{ToolClass, ToolSpec};
 
@@ -20,7 +20,7 @@ pub(crate) fn is_free(call: &JudgedCall<'_>, permission: &Permission, to: &str) 
         Effect::Connect { url, .. } => match call.spec.class {
             // No other tool has this class, and only haft itself calls it.
             Some(ToolClass::Network) => {
-                ConnectionContent::of(&call.value()) >= ConnectionContent::NothingBack
+                ConnectionContent::of(call.value()) >= ConnectionContent::NothingBack
             }
             Some(ToolClass::WebFetch) => {
                 origin::registry_of(to).is_some() || call.run.links.has(url)
@@ -37,24 +37,11 @@ pub(crate) fn is_free(call: &JudgedCall<'_>, permission: &Permission, to: &str) 
 }
 
 /// Whether an effect carries nothing of the run's, wherever it leads and whatever the run has read: a connection of a command that only
-/// fetches, or a link that stood in what was read, followed by a run that has read nothing but the public web. Which link it follows tells
-/// something, of which nothing is private.
+/// fetches.
 pub(crate) fn carries_nothing(call: &JudgedCall<'_>, permission: &Permission) -> bool {
-    let Effect::Connect { url, .. } = &permission.effect else {
-        return false;
-    };
-    match call.spec.class {
-        Some(ToolClass::Network) => {
-            ConnectionContent::of(&call.value()) == ConnectionContent::Nothing
-        }
-        Some(ToolClass::WebFetch) => {
-            let mut read = call.run.untrusted.iter();
-            !call.run.properties().private
-                && read.all(UntrustedSource::is_public_web)
-                && call.run.links.has(url)
-        }
-        _ => false,
-    }
+    matches!(&permission.effect, Effect::Connect { .. })
+        && call.spec.class == Some(ToolClass::Network)
+        && ConnectionContent::of(call.value()) == ConnectionContent::Nothing
 }
 
 /// Whether a server's tool only looks something up, as far as its hints and its name say. This takes the server's word: the server gets

@@ -116,55 +116,6 @@ mod tests {
     use haft_types::spec::{Risk, ToolClass, ToolName, ToolSpec};
 
     #[test]
-    fn link_of_the_public_web_when_the_run_knows_nothing_else_is_followed_anywhere() {
-        let (page, issue) = ("host docs.example: a page", "server tracker: get_issue");
-        let search = "tool web_search: web_search";
-        let private = "host wiki.internal: a page";
-        let (seen, other) = ("https://evil.example/a", "https://evil.example/b");
-        let (ask, allow) = (Verdict::Ask, Verdict::Allow);
-        for (read, has_private, url, expect) in [
-            (vec![page], false, seen, allow),
-            (vec![search, page], false, seen, allow),
-            (vec!["host docs.example:80: a page"], false, seen, allow),
-            (vec![page], false, other, ask),
-            (vec![page], true, seen, ask),
-            (vec![page, issue], false, seen, ask),
-            (vec![private], false, seen, ask),
-            (vec!["host localhost:3000: a page"], false, seen, ask),
-            (vec!["host docs.example:8080: a page"], false, seen, ask),
-            (vec!["many: many other places"], false, seen, ask),
-            (vec!["command: x by a command"], false, seen, ask),
-        ] {
-            let run = RunHistory {
-                untrusted: read
-                    .iter()
-                    .map(|one| UntrustedSource::recorded(one))
-                    .collect(),
-                private: has_private,
-                ..RunHistory::none()
-            };
-            run.links.note(seen);
-            let name = ToolName::new("fetch_url").unwrap();
-            let spec = ToolSpec {
-                class: Some(ToolClass::WebFetch),
-                ..ToolSpec::new(name, "Get a page.", json!({"type": "object"}))
-            };
-            let permission = Permission {
-                effect: Effect::connect(url, "evil.example"),
-                risk: Risk::High,
-            };
-            let permissions = [permission.clone()];
-            let call = JudgedCall::new(&spec, "{}", &permissions, &run);
-            let floor = UntrustedContent::new(Verdict::Ask).floor(&call, &permission);
-            assert_eq!(
-                floor.map(|floor| floor.verdict()),
-                Ok(expect),
-                "{read:?}, private: {has_private}, {url}"
-            );
-        }
-    }
-
-    #[test]
     fn connection_of_a_command_when_it_only_fetches_carries_nothing_anywhere() {
         let read = RunHistory {
             untrusted: [UntrustedSource::recorded("host evil.example: a page")].into(),

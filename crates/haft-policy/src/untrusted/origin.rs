@@ -1,6 +1,5 @@
 //! The origin of untrusted content and the recipient of a call, in the one form in which they are compared.
 
-use crate::address::check_host;
 use crate::network_bundle::NetworkBundle;
 
 /// Returns the origin `host NAME` for what a host serves at the usual port for TLS, `host NAME:PORT` for any other port: another port
@@ -52,12 +51,6 @@ impl<'a> Site<'a> {
 pub(crate) fn registry_of(recipient: &str) -> Option<&'static NetworkBundle> {
     let host = recipient.strip_prefix("host ")?;
     NetworkBundle::of_host(host).filter(|bundle| !matches!(bundle.name, "github" | "go"))
-}
-
-/// Whether an origin is a host of the public network at one of the two usual ports of the web.
-pub(super) fn is_public(origin: &str) -> bool {
-    let host = origin.strip_prefix("host ").map(|name| Site::of(name).host);
-    host.is_some_and(|host| !host.contains(':') && check_host(host).is_ok())
 }
 
 fn party(host: &str) -> &str {
