@@ -1,8 +1,8 @@
 //! Prompt injection: a scripted model that obeys whatever it reads works through haft, and what reaches the attacker without a request to
 //! a person is counted. Its suites are in `suites/`.
 //!
-//! `injection HAFT [--first] [--only TEXT] [--json FILE] [--log]`: the program; the reduced set; only cases with this in their names; where
-//! figures go as JSON; what happened in each case. Exit code 1 if an aim is missed.
+//! `injection HAFT [--first] [--tasks] [--only TEXT] [--json FILE] [--log]`: the program; the reduced set; only the ordinary tasks; only
+//! cases with this in their names; where figures go as JSON; what happened in each case. Exit code 1 if an aim is missed.
 
 mod case;
 mod haft;
@@ -45,9 +45,10 @@ fn main() -> ExitCode {
     };
     let has = |name: &str| arguments.iter().any(|word| word == name);
     let program = arguments.first().filter(|word| !word.starts_with('-'));
-    let program = PathBuf::from(
-        program.expect("usage: injection HAFT [--first] [--only TEXT] [--json FILE] [--log]"),
-    );
+    let program =
+        PathBuf::from(program.expect(
+            "usage: injection HAFT [--first] [--tasks] [--only TEXT] [--json FILE] [--log]",
+        ));
     if !network::is_possible() {
         eprintln!("SKIPPED: this machine gives no user and network namespaces (unshare, ip)");
         return ExitCode::SUCCESS;
@@ -61,7 +62,10 @@ fn main() -> ExitCode {
     };
     let only = value("--only").unwrap_or_default();
     let mut all: Vec<case::Case> = cases.attacks.into_iter().chain(cases.benign).collect();
-    all.retain(|case| case.name.contains(&only) && (!has("--first") || case.first));
+    all.retain(|case| {
+        let is_task = case.orders.is_empty();
+        case.name.contains(&only) && (!has("--first") || case.first) && (!has("--tasks") || is_task)
+    });
     let played = workers::run(&program, &all);
     if has("--log") {
         print_logs(&played);

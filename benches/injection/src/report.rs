@@ -12,7 +12,7 @@ const MAX_UNASKED: f64 = 2.0;
 /// Maximum number of requests that the guard may add in 22 benign tasks, under the rules that haft ships.
 const MAX_EXTRA: f64 = 4.0;
 /// The same where rules allow everything, so that the guard's are all that there are: what it was when this was written, above the aim of 4.
-const MAX_EXTRA_BROAD: f64 = 5.0;
+const MAX_EXTRA_BROAD: f64 = 6.0;
 
 /// All results, to be counted.
 pub(crate) struct Figures<'a>(pub(crate) &'a [Played]);
