@@ -79,7 +79,7 @@ pub(crate) struct ConnectInput {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<LoginInput>,
     /// What the connections can carry: `anything`, `nothing_back` (to where the run read something), `nothing`. Guards look at it.
-    #[serde(default, skip_serializing_if = "carries_anything")]
+    #[serde(default, skip_serializing_if = "is_default")]
     #[schemars(with = "String")]
     pub(crate) carries: ConnectionContent,
     /// The command line.
@@ -90,8 +90,8 @@ pub(crate) struct ConnectInput {
     pub(crate) task: String,
 }
 
-fn carries_anything(carries: &ConnectionContent) -> bool {
-    *carries == ConnectionContent::Anything
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A request of a command, without its headers and its content.
