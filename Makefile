@@ -7,7 +7,7 @@ NEEDS := target/needs
 # So many test programs run at a time as well (scripts/run-tests), and each so many of its tests: most wait for processes.
 TEST_THREADS := $(shell nproc)
 
-.PHONY: serve dist test check fmt bench toolchains dogfood fuzz soak nightly needs clean-needs
+.PHONY: serve dist test check fmt bench toolchains dogfood fuzz soak injection nightly needs clean-needs
 
 ## serve the current folder over MCP, with built-in defaults; the first build takes some minutes
 serve:
@@ -78,6 +78,13 @@ soak: needs
 	HAFT_SOAK=1 HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test -p haft-cli -p haft-mcp --test it --all-features bounds:: -- --test-threads=1
 	$(CARGO) build --profile serve -p haft-cli -p haft-mcp --bin haft --example fairness
 	taskset --cpu-list 1 "$(or $(CARGO_TARGET_DIR),target)/serve/examples/fairness" "$(or $(CARGO_TARGET_DIR),target)/serve/haft" 4
+	$(MAKE) --no-print-directory injection
+
+## play prompt injections and ordinary tasks through haft, with the guard and without: some minutes
+injection:
+	$(CARGO) build --quiet -p haft-cli
+	$(CARGO) run --quiet --locked --manifest-path benches/Cargo.toml -p injection --target-dir "$(or $(CARGO_TARGET_DIR),target)" -- \
+	  "$(or $(CARGO_TARGET_DIR),target)/debug/haft"
 
 ## run what takes too long for every change: once a night
 nightly: soak dogfood

@@ -1,6 +1,7 @@
 //! What is kept of untrusted content beyond a run: marks of clients, and the files that marked runs wrote unseen.
 
 mod client_marks;
+mod file_content;
 mod file_labels;
 
 use std::io;

@@ -1,8 +1,9 @@
 //! Where an effect of a call could send data.
 
+mod bare_address;
 mod way_back;
 
-use crate::destination::way_back::is_free;
+use crate::destination::way_back::{carries_nothing, is_free};
 use crate::judged_call::JudgedCall;
 use crate::untrusted::{COMMAND, recipient};
 use haft_types::permission::{Effect, PathClaim, Permission};
@@ -12,8 +13,10 @@ use haft_types::spec::Risk;
 pub(crate) struct Destination {
     /// In the form of an origin; `folder` for one outside the workspace.
     pub(crate) to: String,
-    /// Whether content that came from there may be followed back: see [`is_free`].
+    /// Whether the effect carries nothing new there: nothing at all, or nothing back to where content came from.
     pub(crate) is_free: bool,
+    /// Whether that is so whatever the run has read elsewhere: see [`carries_nothing`].
+    pub(crate) carries_nothing: bool,
 }
 
 /// Returns where this effect could send data; `None` if it sends nothing out. `commands_reach_out` is whether the connections of commands in
@@ -37,8 +40,13 @@ pub(crate) fn of_effect(
         }
         other => recipient(call.spec, call.permissions, other).map(|to| to.to_string()),
     }?;
-    let is_free = call.run.has_read_from(&to) && is_free(call, permission, &to);
-    Some(Destination { to, is_free })
+    let carries_nothing = carries_nothing(call, permission);
+    let is_free = carries_nothing || call.run.has_read_from(&to) && is_free(call, permission, &to);
+    Some(Destination {
+        to,
+        is_free,
+        carries_nothing,
+    })
 }
 
 /// Whether a path, or its link target, lies outside the workspace.

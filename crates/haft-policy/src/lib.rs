@@ -60,7 +60,7 @@ use crate::secret_files::SecretRule;
 
 pub use crate::cause::{Cause, CauseKind};
 pub use crate::classes::Classes;
-pub use crate::commands::fetching_lines::only_fetches;
+pub use crate::commands::fetching_lines::content_of_fetch;
 pub use crate::commands::parts::{CommandLine, CommandPart, RedirectTarget, line_risk};
 pub use crate::commands::risk::command_risk;
 pub use crate::diff::{RuleDifference, VerdictChange};

@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::address::port_of;
 use crate::sign_purpose::place_of;
@@ -25,11 +27,32 @@ const MAX_SOURCES: usize = 64;
 pub const COMMAND: &str = "command";
 /// The origin of the workspace's files, where they are not trusted.
 pub const WORKSPACE: &str = "workspace";
-/// The argument by which haft's own tool for the connections of commands says that a connection may return: see
-/// [`only_fetches`](crate::only_fetches).
-pub const RETURNS: &str = "returns";
+/// The argument by which haft's own tool for the connections of commands says what a connection can carry: a [`ConnectionContent`].
+pub const CARRIES: &str = "carries";
 /// Maximum length of a label, in bytes.
 const MAX_LABEL: usize = 300;
+
+/// What a connection of a command can carry to where it leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionContent {
+    /// Anything that the command has.
+    #[default]
+    Anything,
+    /// Nothing new back to where the run read something.
+    NothingBack,
+    /// Nothing of the run's, wherever it leads: see [`content_of_fetch`](crate::content_of_fetch).
+    Nothing,
+}
+
+impl ConnectionContent {
+    /// Reads the value of the argument [`CARRIES`].
+    pub(crate) fn of(arguments: &Value) -> Self {
+        let said = arguments.get(CARRIES);
+        said.and_then(|said| Self::deserialize(said).ok())
+            .unwrap_or_default()
+    }
+}
 
 /// The source of untrusted content: its origin, which destinations are compared with, and a label for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -2,8 +2,8 @@
 //! sources. A run that reads such a file is marked like one that read the sources.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read as _};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use haft::permission::{Effect, PathClaim, Permission};
@@ -15,21 +15,19 @@ use sha2::{Digest as _, Sha256};
 
 use super::FOLDER;
 use super::client_marks::append;
+use super::file_content::FileContent;
 use crate::plain_file;
 
 /// Maximum size of the notes of a workspace, in bytes. Beyond, every file of the workspace counts as labelled.
 const MAX_BYTES: u64 = 4 << 20;
 /// Size above which notes that no longer hold are removed.
 const FULL: u64 = 1 << 20;
-/// Maximum size of a file whose content is compared; of a larger one, only the size.
-const MAX_HASHED: u64 = 16 << 20;
 /// Maximum number of sources that a label has.
 const MAX_SOURCES: usize = 8;
 /// Maximum number of files whose earlier content is compared.
 const MAX_PENDING: usize = 10_000;
-/// Folders of packages and build outputs, and of git's own data: what is installed or built there is not what the model wrote.
+/// Folders of packages and build outputs: what is installed or built there is not what the model wrote.
 const OUTPUTS: &[&str] = &[
-    ".git",
     ".gradle",
     ".mypy_cache",
     ".next",
@@ -47,6 +45,9 @@ const OUTPUTS: &[&str] = &[
     "vendor",
     "venv",
 ];
+/// What leads to commits in a repository: with new ones, the log has texts that the run fetched or wrote. The label ends when they lead
+/// elsewhere. The rest of git's own data says nothing by itself.
+const GIT_REFS: &[&str] = &["refs/", "FETCH_HEAD", "packed-refs"];
 /// The source that stands for all that could not be noted.
 const TOO_MANY: &str = "many: more written files than haft keeps for a workspace";
 
@@ -61,14 +62,6 @@ struct LabelLine {
     /// What was written; `None` while it is not known, and any content counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<FileContent>,
-}
-
-/// What identifies the content of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct FileContent {
-    size: u64,
-    /// The beginning of its SHA-256, in hex; empty for a file that is too large.
-    sha256: String,
 }
 
 /// The labels of one workspace, for all runs and processes.
@@ -176,7 +169,7 @@ impl FileLabels {
         let known = self.known()?;
         let mut lines = Vec::new();
         for path in written_paths(permissions) {
-            let content = self.content(&path).ok().flatten();
+            let content = FileContent::of(&self.place(&path)).ok().flatten();
             let label = known.get(&path).cloned();
             let mut before = self.before.lock();
             if before.len() < MAX_PENDING {
@@ -203,7 +196,7 @@ impl FileLabels {
             return Ok(());
         }
         let line = |path: String| {
-            let content = self.content(&path).ok().flatten();
+            let content = FileContent::of(&self.place(&path)).ok().flatten();
             let before = self.before.lock().remove(&path);
             if let Some(before) = before.filter(|before| before.content == content) {
                 // Nothing was written.
@@ -214,8 +207,15 @@ impl FileLabels {
                 };
                 return Some(before.label.unwrap_or(ends));
             }
-            let is_gone = content.is_none();
-            let kept = if is_gone { Vec::new() } else { sources.clone() };
+            let label = known.get(&path);
+            let kept = match (&content, label) {
+                (None, _) => Vec::new(),
+                // What a marked run wrote is still there, with more behind it.
+                (Some(_), Some(label)) if sources.is_empty() && self.has_more_than(label) => {
+                    label.sources.clone()
+                }
+                (Some(_), _) => sources.clone(),
+            };
             let is_needed = !kept.is_empty() || known.contains_key(&path);
             is_needed.then_some(LabelLine {
                 path,
@@ -258,7 +258,7 @@ impl FileLabels {
             content.is_some_and(|content| content.size == size && size > 0)
         };
         set.labels.values().find(alike)?;
-        let content = self.content(path).ok().flatten()?;
+        let content = FileContent::of(&self.place(path)).ok().flatten()?;
         let mut labels = set.labels.values();
         labels.find(|label| label.content.as_ref() == Some(&content))
     }
@@ -271,39 +271,19 @@ impl FileLabels {
         match self.place(&label.path).metadata() {
             Ok(meta) if meta.len() != written.size => false,
             Err(error) if error.kind() == ErrorKind::NotFound => false,
-            _ => self
-                .content(&label.path)
+            _ => FileContent::of(&self.place(&label.path))
                 .map_or(true, |now| now.as_ref() == Some(written)),
         }
     }
 
-    fn place(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+    /// Whether the file is what was written, with more behind it.
+    fn has_more_than(&self, label: &LabelLine) -> bool {
+        let written = label.content.as_ref();
+        written.is_some_and(|written| written.begins(&self.place(&label.path)))
     }
 
-    /// Returns what a file holds; `None` if there is no such file.
-    fn content(&self, path: &str) -> io::Result<Option<FileContent>> {
-        let place = self.place(path);
-        let meta = match place.metadata() {
-            Ok(meta) if meta.is_file() => meta,
-            Ok(_) => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let size = meta.len();
-        if size > MAX_HASHED {
-            let sha256 = String::new();
-            return Ok(Some(FileContent { size, sha256 }));
-        }
-        let mut bytes = Vec::new();
-        File::open(&place)?
-            .take(MAX_HASHED + 1)
-            .read_to_end(&mut bytes)?;
-        let sha256 = hex(&Sha256::digest(&bytes)[..16]);
-        Ok(Some(FileContent {
-            size: bytes.len() as u64,
-            sha256,
-        }))
+    fn place(&self, path: &str) -> PathBuf {
+        self.root.join(path)
     }
 
     fn add(&self, lines: Vec<LabelLine>) -> io::Result<()> {
@@ -418,8 +398,17 @@ fn written_paths(permissions: &[Permission]) -> impl Iterator<Item = String> {
         .iter()
         .filter_map(|one| one.effect.changed_path());
     let all = claims.flat_map(|claim| paths(claim).map(str::to_owned).collect::<Vec<_>>());
+    // What a command builds or installs there is not what the model wrote; what a file tool writes is.
+    let by_command = permissions
+        .iter()
+        .any(|one| matches!(one.effect, Effect::Run { .. } | Effect::Apply { .. }));
     let is_output = |part: &str| OUTPUTS.contains(&part);
-    all.filter(move |path| !path.split('/').any(is_output))
+    all.filter(move |path| match path.split_once(".git/") {
+        Some((before, of_git)) if before.is_empty() || before.ends_with('/') => {
+            GIT_REFS.iter().any(|name| of_git.starts_with(name))
+        }
+        _ => !by_command || !path.split('/').any(is_output),
+    })
 }
 
 fn paths(claim: &PathClaim) -> impl Iterator<Item = &str> {
@@ -525,9 +514,50 @@ mod tests {
         assert!(place.reads("a"));
         place.write("a", "two", &[]);
         assert!(!place.reads("a"));
+        place.write("a", "two", &source());
+        place.write("a", "another", &[]);
+        assert!(!place.reads("a"));
         place.write("a", "three", &source());
         fs::remove_file(place.work.path().join("a")).unwrap();
         assert!(!place.reads("a") && !place.is_marked(command()));
+    }
+
+    #[test]
+    fn ref_of_git_when_a_marked_run_moved_it_marks_commands_until_it_is_moved_again() {
+        let place = Place::new();
+        for path in [".git/index", ".git/objects/ab/cd"] {
+            place.write(path, "one", &source());
+            assert!(!place.is_marked(command()), "{path}");
+        }
+        place.write("sub/.git/refs/heads/main", "one", &source());
+        assert!(place.is_marked(command()));
+        place.user_writes("sub/.git/refs/heads/main", "two");
+        assert!(!place.is_marked(command()));
+    }
+
+    #[test]
+    fn label_when_an_unmarked_run_appends_to_the_file_stays() {
+        let place = Place::new();
+        place.write("a", "one", &source());
+        place.write("a", "one and more", &[]);
+        assert!(place.reads("a") && place.is_marked(command()));
+        place.user_writes("a", "one and the user's");
+        assert!(!place.reads("a"));
+    }
+
+    #[test]
+    fn file_in_a_folder_of_outputs_when_a_file_tool_wrote_it_is_labelled_and_a_command_s_is_not() {
+        let place = Place::new();
+        place.write("build/notes.md", "one", &source());
+        assert!(place.reads("build/notes.md"));
+        let built = [
+            Permission::apply("make"),
+            Permission::write(PathClaim::plain("build/out")),
+        ];
+        place.labels().expect(&built, &source()).unwrap();
+        place.user_writes("build/out", "two");
+        place.labels().written(&built, &source()).unwrap();
+        assert!(!place.reads("build/out"));
     }
 
     #[test]

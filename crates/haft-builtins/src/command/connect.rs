@@ -12,6 +12,7 @@ use haft::policy::address::{check_host, socket_host, socket_path};
 use haft::result::ToolResult;
 use haft::spec::{CallPhrases, NameError, Risk, ToolSpec};
 use haft::tool::{Depth, Intent, Tool, TypedTool};
+use haft::untrusted::ConnectionContent;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,15 +78,20 @@ pub(crate) struct ConnectInput {
     /// The login that is used there, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) login: Option<LoginInput>,
-    /// Whether the connections carry nothing new back to where the run read something; guards look at it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) returns: bool,
+    /// What the connections can carry: `anything`, `nothing_back` (to where the run read something), `nothing`. Guards look at it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(with = "String")]
+    pub(crate) carries: ConnectionContent,
     /// The command line.
     #[serde(default)]
     pub(crate) command: String,
     /// The command itself, which may have ended by the time of the decision. No command has an empty name: it only explains a verdict.
     #[serde(default)]
     pub(crate) task: String,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A request of a command, without its headers and its content.
@@ -379,7 +385,7 @@ impl TypedTool for Connect {
         let places = places.chain(input.login.iter().map(LoginInput::permission));
         // A saved rule covers every command; a session grant covers only one, because of its condition.
         let stated = &[
-            "program", "host", "port", "leads_to", "request", "also", "login", "returns",
+            "program", "host", "port", "leads_to", "request", "also", "login", "carries",
             "command", "task",
         ];
         Ok(Intent::of(places.collect::<Vec<_>>())

@@ -16,6 +16,7 @@ use haft::permission::{Permission, Verdict};
 use haft::policy::address::{can_be_opened, check_host};
 use haft::policy::{CommandLine, EffectVerdict, NetworkBundle};
 use haft::result::{Outcome, Status};
+use haft::untrusted::ConnectionContent;
 use haft_sandbox::RunningCommand;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -118,7 +119,7 @@ impl Connections {
             request: None,
             also: Vec::new(),
             login: None,
-            returns: false,
+            carries: ConnectionContent::Anything,
             command: stated(call.whole),
             task: format!("{}/{}", context.run(), context.call_id()),
         };
@@ -186,6 +187,15 @@ impl Connections {
         };
         tasks.push(tokio::spawn(question));
         true
+    }
+
+    /// Treats what follows as another command, as something was typed: a guard that asked about a place asks again, and what the command itself
+    /// has read counts.
+    pub(super) fn begin_anew(&self) {
+        self.decided
+            .lock()
+            .retain(|_, known| !known.asked_each_time || known.is_pending());
+        self.way_back.forget();
     }
 
     /// Returns the description of the command in requests.
@@ -301,14 +311,15 @@ impl Connections {
 
     fn verdicts(&self, places: &[ConnectionTarget]) -> Vec<EffectVerdict> {
         let wanted: Vec<Permission> = places.iter().map(ConnectionTarget::permission).collect();
-        let returns = self.returns(places);
+        let carries = self.content_to(places);
         self.rules
-            .verdicts_on_connections(CONNECT, &wanted, returns)
+            .verdicts_on_connections(CONNECT, &wanted, carries)
     }
 
-    /// Returns true if connections to all of these places carry nothing new back there.
-    fn returns(&self, places: &[ConnectionTarget]) -> bool {
-        places.iter().all(|place| self.way_back.is_free_to(place))
+    /// Returns the most that a connection to one of these places can carry.
+    fn content_to(&self, places: &[ConnectionTarget]) -> ConnectionContent {
+        let all = places.iter().map(|place| self.way_back.content_to(place));
+        all.min().unwrap_or_default()
     }
 
     /// Forgets places, so that each is asked about separately when the command connects to it.
@@ -419,7 +430,7 @@ impl Connections {
             request: first.request.as_ref().map(RequestInput::from),
             also: others.iter().map(other).collect(),
             login: login.cloned(),
-            returns: self.returns(places),
+            carries: self.content_to(places),
             ..self.request.clone()
         };
         // Plain data: serialization does not fail.
@@ -449,9 +460,9 @@ impl Connections {
     ) -> Result<(), ConnectionRefusal> {
         let place = ConnectionTarget::of(target, Vec::new());
         let wanted = place.permission();
-        let returns = self.returns(std::slice::from_ref(&place));
+        let carries = self.content_to(std::slice::from_ref(&place));
         let call = &self.call;
-        let required = call.required_of_listed_connection(CONNECT, &wanted, returns);
+        let required = call.required_of_listed_connection(CONNECT, &wanted, carries);
         match required.verdict() {
             Verdict::Allow => Ok(()),
             Verdict::Ask => Arc::clone(self).decide(place, None).await.map(drop),

@@ -119,6 +119,9 @@ impl CommandInput {
         if bytes.is_empty() && !input.close {
             return Err(ToolError::invalid_arguments("give text, keys or close"));
         }
+        if let Some(connections) = task.started.connected.connections() {
+            connections.begin_anew();
+        }
         let deadline = Instant::now() + PATIENCE;
         let count = terminal.input(&bytes, deadline).await;
         let count = count.map_err(|_| ended(task))?;

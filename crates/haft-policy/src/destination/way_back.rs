@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use crate::destination::bare_address::is_bare_address;
 use crate::judged_call::JudgedCall;
-use crate::untrusted::{RETURNS, SERVER_EFFECT, origin};
+use crate::untrusted::{ConnectionContent, SERVER_EFFECT, origin};
 use haft_types::permission::{Effect, Permission};
 use haft_types::spec::{ToolClass, ToolSpec};
 
@@ -18,7 +19,9 @@ pub(crate) fn is_free(call: &JudgedCall<'_>, permission: &Permission, to: &str) 
     match &permission.effect {
         Effect::Connect { url, .. } => match call.spec.class {
             // No other tool has this class, and only haft itself calls it.
-            Some(ToolClass::Network) => call.value().get(RETURNS) == Some(&Value::Bool(true)),
+            Some(ToolClass::Network) => {
+                ConnectionContent::of(call.value()) >= ConnectionContent::NothingBack
+            }
             Some(ToolClass::WebFetch) => {
                 origin::registry_of(to).is_some() || call.run.links.has(url)
             }
@@ -27,10 +30,18 @@ pub(crate) fn is_free(call: &JudgedCall<'_>, permission: &Permission, to: &str) 
             _ => false,
         },
         Effect::Other { kind, .. } if kind == SERVER_EFFECT => {
-            looks_up(call.spec) && names_only_seen_links(call, call.value())
+            looks_up(call.spec) && names_only_seen_links(call, "", call.value())
         }
         _ => true,
     }
+}
+
+/// Whether an effect carries nothing of the run's, wherever it leads and whatever the run has read: a connection of a command that only
+/// fetches.
+pub(crate) fn carries_nothing(call: &JudgedCall<'_>, permission: &Permission) -> bool {
+    matches!(&permission.effect, Effect::Connect { .. })
+        && call.spec.class == Some(ToolClass::Network)
+        && ConnectionContent::of(call.value()) == ConnectionContent::Nothing
 }
 
 /// Whether a server's tool only looks something up, as far as its hints and its name say. This takes the server's word: the server gets
@@ -46,14 +57,22 @@ fn looks_up(spec: &ToolSpec) -> bool {
     spec.annotations.read_only_hint.unwrap_or_else(by_name)
 }
 
-/// Whether each address in the arguments stood in what was read: a server that fetches pages passes on what the address holds.
-fn names_only_seen_links(call: &JudgedCall<'_>, value: &Value) -> bool {
+/// Whether each address in the value of an argument stood in what was read: a server that fetches pages passes on what the address holds.
+fn names_only_seen_links(call: &JudgedCall<'_>, name: &str, value: &Value) -> bool {
     match value {
-        Value::String(text) => call.run.links.has_all_in(text),
-        Value::Array(all) => all.iter().all(|one| names_only_seen_links(call, one)),
+        Value::String(text) => is_seen(call, name, text),
+        Value::Array(all) => all.iter().all(|one| names_only_seen_links(call, name, one)),
         Value::Object(all) => all
             .iter()
-            .all(|(name, one)| call.run.links.has_all_in(name) && names_only_seen_links(call, one)),
+            .all(|(name, one)| is_seen(call, "", name) && names_only_seen_links(call, name, one)),
         _ => true,
     }
+}
+
+/// Whether a text holds no address, or one that was read, with its scheme or without.
+fn is_seen(call: &JudgedCall<'_>, name: &str, text: &str) -> bool {
+    let links = &call.run.links;
+    let with_scheme = |scheme: &str| links.has(&format!("{scheme}://{}", text.trim()));
+    links.has_all_in(text)
+        && (!is_bare_address(name, text) || with_scheme("https") || with_scheme("http"))
 }

@@ -69,6 +69,9 @@ impl Guard for UntrustedContent {
         let Some(destination) = of_effect(call, permission, self.commands_reach_out) else {
             return Ok(MinimumVerdict::NONE);
         };
+        if destination.carries_nothing {
+            return Ok(MinimumVerdict::NONE);
+        }
         let (to, may_return) = (destination.to, destination.is_free);
         let others = call.run.untrusted.iter();
         let mut others = others.filter(|source| !(may_return && source.is_of(&to)));
@@ -110,7 +113,43 @@ mod tests {
     use crate::run_history::RunHistory;
     use crate::untrusted::UntrustedSource;
     use haft_types::permission::PathClaim;
-    use haft_types::spec::{ToolName, ToolSpec};
+    use haft_types::spec::{Risk, ToolClass, ToolName, ToolSpec};
+
+    #[test]
+    fn connection_of_a_command_when_it_only_fetches_carries_nothing_anywhere() {
+        let read = RunHistory {
+            untrusted: [UntrustedSource::recorded("host evil.example: a page")].into(),
+            private: true,
+            ..RunHistory::none()
+        };
+        let spec = ToolSpec {
+            class: Some(ToolClass::Network),
+            ..ToolSpec::new(
+                ToolName::new("connect").unwrap(),
+                "Connect.",
+                json!({"type": "object"}),
+            )
+        };
+        let (ask, allow) = (Verdict::Ask, Verdict::Allow);
+        for (host, arguments, expect) in [
+            ("forge.example", r#"{"carries":"nothing"}"#, allow),
+            ("forge.example", r#"{"carries":"nothing_back"}"#, ask),
+            ("evil.example", r#"{"carries":"nothing_back"}"#, allow),
+            ("evil.example", r#"{"carries":"anything"}"#, ask),
+            ("evil.example", r#"{"carries":"what"}"#, ask),
+            ("evil.example", "{}", ask),
+        ] {
+            let permission = Permission {
+                effect: Effect::connect(format!("{host}:443"), host),
+                risk: Risk::High,
+            };
+            let permissions = [permission.clone()];
+            let call = JudgedCall::new(&spec, arguments, &permissions, &read);
+            let floor = UntrustedContent::new(Verdict::Ask).floor(&call, &permission);
+            let found = floor.map(|floor| floor.verdict());
+            assert_eq!(found, Ok(expect), "{host} {arguments}");
+        }
+    }
 
     #[test]
     fn a_file_outside_the_workspace_is_a_way_out() {

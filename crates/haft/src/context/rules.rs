@@ -10,10 +10,7 @@ use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{EffectVerdict, JudgedCall, MinimumVerdict, RunHistory};
 use crate::session::Session;
 use crate::spec::{Risk, ToolClass};
-use crate::untrusted::{COMMAND, UntrustedSource};
-
-/// The arguments of a connection that carries nothing new back ([`RETURNS`](crate::untrusted::RETURNS)).
-const RETURNS_ARGUMENTS: &str = r#"{"returns":true}"#;
+use crate::untrusted::{COMMAND, ConnectionContent, UntrustedSource};
 
 /// The current policy as it judges calls of one run, for work that outlives its call. It knows what the run has done, at the moment of
 /// each verdict.
@@ -27,15 +24,15 @@ impl CurrentRules {
     /// Returns the policy's verdict on each permission by itself, as if one of the host's internal tools had it; deny if there is no
     /// such tool.
     pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
-        self.verdicts_on_connections(name, permissions, false)
+        self.verdicts_on_connections(name, permissions, ConnectionContent::Anything)
     }
 
-    /// Returns the same for connections of a command; `returns` is whether each carries nothing new back to where the run read something.
+    /// Returns the same for connections of a command; `carries` is what each of them can carry.
     pub fn verdicts_on_connections(
         &self,
         name: &str,
         permissions: &[Permission],
-        returns: bool,
+        carries: ConnectionContent,
     ) -> Vec<EffectVerdict> {
         let tools = self.host.internal_tools();
         let Some(entry) = tools.entry(name) else {
@@ -46,7 +43,7 @@ impl CurrentRules {
         // A call without arguments leaves nothing unstated, so a rule kept for such calls covers it.
         let unstated = args_digest("{}");
         let run = self.session.history();
-        let call = JudgedCall::new(entry.spec(), arguments(returns), permissions, &run)
+        let call = JudgedCall::new(entry.spec(), arguments(carries), permissions, &run)
             .with_unstated(unstated.as_str());
         self.host.policy().effect_verdicts(&call)
     }
@@ -122,8 +119,12 @@ impl CurrentRules {
 }
 
 /// Returns the arguments of an internal tool's call as far as guards look at them.
-fn arguments(returns: bool) -> &'static str {
-    if returns { RETURNS_ARGUMENTS } else { "{}" }
+fn arguments(carries: ConnectionContent) -> &'static str {
+    match carries {
+        ConnectionContent::Anything => "{}",
+        ConnectionContent::NothingBack => r#"{"carries":"nothing_back"}"#,
+        ConnectionContent::Nothing => r#"{"carries":"nothing"}"#,
+    }
 }
 
 impl std::fmt::Debug for CurrentRules {
@@ -176,13 +177,13 @@ impl CallContext {
 
     /// Returns what guards require, because of what the run has done by now, of a connection that a command of this call makes to a host
     /// that settings let all commands reach. No rule and no profile counts, and neither does what commands read: it may go to these
-    /// hosts again (see [`CurrentRules::note_command_connected`]). It is judged as that internal tool's; `returns` as in
+    /// hosts again (see [`CurrentRules::note_command_connected`]). It is judged as that internal tool's; `carries` as in
     /// [`CurrentRules::verdicts_on_connections`].
     pub fn required_of_listed_connection(
         &self,
         name: &str,
         wanted: &Permission,
-        returns: bool,
+        carries: ConnectionContent,
     ) -> MinimumVerdict {
         let tools = self.host.internal_tools();
         let Some(entry) = tools.entry(name) else {
@@ -197,7 +198,7 @@ impl CallContext {
             ..run
         };
         let permissions = [wanted.clone()];
-        let call = JudgedCall::new(entry.spec(), arguments(returns), &permissions, &run);
+        let call = JudgedCall::new(entry.spec(), arguments(carries), &permissions, &run);
         self.host.policy().required_by_run(&call, wanted)
     }
 

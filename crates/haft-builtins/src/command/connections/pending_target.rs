@@ -43,6 +43,11 @@ pub(super) struct TargetDecision {
 }
 
 impl TargetDecision {
+    /// Whether nobody has answered yet.
+    pub(super) fn is_pending(&self) -> bool {
+        self.hear.borrow().is_none()
+    }
+
     /// Whether its answer holds for a connection about which such a guard asks now or not: what was agreed to before the run read
     /// untrusted content is no answer afterwards.
     pub(super) fn holds(&self, asks_each_time: bool) -> bool {
