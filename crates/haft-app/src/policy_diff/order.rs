@@ -272,7 +272,7 @@ mod tests {
                         (Some(Loosened), Some(Tightened)) | (Some(Tightened), Some(Loosened)) => {}
                         // Of lists, some items may come and others go: looser both times.
                         (Some(Loosened), Some(Loosened)) => {
-                            assert_eq!(key.kind, SettingType::Items, "{shown}")
+                            assert_eq!(key.kind, SettingType::Items, "{shown}");
                         }
                         (there, back) => assert_eq!(there, back, "{shown}"),
                     }
