@@ -12,7 +12,7 @@ use crate::app::App;
 pub const RUN_COMMAND: &str = "run_command";
 
 /// The maximum time that `run_command` allows a command, in seconds.
-const MAX_SECONDS: u64 = 600;
+const MAX_SECONDS: u64 = 43_200;
 
 impl App {
     /// Returns a call of `run_command` with a shell command line, if there is one word, or else with a program and its arguments. It starts

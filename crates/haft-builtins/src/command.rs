@@ -122,7 +122,7 @@ pub struct RunCommandInput {
     pub env: BTreeMap<String, String>,
     /// How long to wait, in seconds.
     #[serde(default = "default_timeout")]
-    #[schemars(range(min = 1, max = 600))]
+    #[schemars(range(min = 1, max = 43_200))]
     pub timeout_s: u64,
     /// Return at once with a task to wait for.
     #[serde(default)]

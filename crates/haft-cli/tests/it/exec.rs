@@ -69,6 +69,17 @@ fn command_when_haft_ignores_signals_ignores_none() {
 }
 
 #[test]
+fn command_when_settings_let_a_call_take_hours_may_take_them() {
+    let lab = lab(
+        "[policy]\nprofile = \"trusted\"\n[limits]\ncall_timeout_s = 7200\ntotal_timeout_s = 7200\n",
+    );
+    assert_eq!(ended(exec(&lab, &["--", "true"])).code, 0);
+    let run = only_run(&lab)["run"].as_str().unwrap().to_owned();
+    let shown = lab.run(&["runs", "show", &run, "--json"]).stdout;
+    assert!(shown.contains("\"timeout_s\":7200"), "{shown}");
+}
+
+#[test]
 fn input_and_output_pass_while_the_command_runs() {
     let lab = trusted();
     let line =
