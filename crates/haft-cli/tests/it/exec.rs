@@ -80,6 +80,20 @@ fn command_when_settings_let_a_call_take_hours_may_take_them() {
 }
 
 #[test]
+fn command_when_it_takes_longer_than_settings_allow_says_which_to_raise() {
+    let lab = lab("[policy]\nprofile = \"trusted\"\n[limits]\ncall_timeout_s = 1\n");
+    let ran = ended(exec(&lab, &["--", "sleep 600"]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("haft: timeout: "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("limits.call_timeout_s"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains("raise timeout_s"), "{}", ran.stderr);
+}
+
+#[test]
 fn input_and_output_pass_while_the_command_runs() {
     let lab = trusted();
     let line =

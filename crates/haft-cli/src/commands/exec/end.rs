@@ -2,6 +2,7 @@
 
 use haft::artifact::{ArtifactOwner, ArtifactRef};
 use haft::call::RunId;
+use haft::error::ErrorKind;
 use haft::progress::{ProgressSink as _, ProgressStream};
 use haft::result::{Artifact, Outcome, PartMark, Status};
 use haft::toolset::Toolset as _;
@@ -124,7 +125,10 @@ fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
         };
         err(&format!("{word}: {}", error.message));
     }
-    if let Some(advice) = &error.advice {
+    if error.kind == ErrorKind::Timeout {
+        // The tool's own advice names its arguments.
+        err("raise limits.call_timeout_s in the settings, or run it in the background");
+    } else if let Some(advice) = &error.advice {
         // What follows is about members of the result, which a shell does not get.
         err(advice.split("; where `data.").next().unwrap_or(advice));
     }
