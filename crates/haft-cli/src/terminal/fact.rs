@@ -18,8 +18,8 @@ pub(crate) use changes::sides;
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
 const IN_ADDRESS: [&str; 2] = ["url", "urls"];
 /// The arguments of a command's connection that are shown in a format of their own.
-const IN_CONNECTION: [&str; 9] = [
-    "program", "host", "port", "leads_to", "request", "also", "login", "command", "task",
+const IN_CONNECTION: [&str; 10] = [
+    "program", "host", "port", "leads_to", "request", "also", "login", "carries", "command", "task",
 ];
 const IN_PREVIEW: [&str; 6] = ["path", "content", "edits", "patch", "from", "to"];
 /// Arguments that link a request for a command's changes to them: the diff shows the changes.

@@ -13,7 +13,7 @@ export const isConnection = (detail: ApprovalDetail): boolean => detail.tool ===
 const SERVICES: Record<string, string> = { 22: "SSH", 25: "mail", 53: "DNS", 80: "HTTP, not encrypted", 443: "HTTPS", 3306: "MySQL", 5432: "PostgreSQL", 6379: "Redis" };
 
 /** Arguments that the card shows in its own way; hosts and their targets are also among the effects. */
-const OWN = new Set(["program", "host", "port", "leads_to", "request", "also", "returns", "command", "task"]);
+const OWN = new Set(["program", "host", "port", "leads_to", "request", "also", "carries", "command", "task"]);
 
 export function Connection({ detail, args }: { detail: ApprovalDetail; args: ArgumentMap }) {
   const text = (name: string) => String(args[name] ?? "");
