@@ -87,7 +87,7 @@ async fn an_older_file_keeps_what_waits_in_it() {
             .unwrap()
             .pragma_query_value(None, "user_version", |row| row.get(0))
             .unwrap();
-        assert_eq!(version, 9);
+        assert_eq!(version, 10);
     }
 }
 
