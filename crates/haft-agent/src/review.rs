@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use haft::approval::ApprovalRequest;
@@ -15,9 +16,10 @@ use haft::policy::Policy;
 use haft_wire::request::ToolChoice;
 use haft_wire::{Declarations, Message, Reply};
 use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 
 use crate::budget::Prices;
-use crate::model::{Model, ModelRequest};
+use crate::model::{Model, ModelError, ModelRequest};
 
 mod facts;
 mod spending;
@@ -31,6 +33,9 @@ use verdict::{TOOL, declared, verdict_of};
 const MAX_PARALLEL: usize = 4;
 /// Maximum number of tokens of an answer, thinking included.
 const MAX_TOKENS: u32 = 4096;
+
+/// How much longer the caller waits than the setting says.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// What the model is told, whatever the request.
 const INSTRUCTIONS: &str = "You review one action that an AI agent wants to take on its user's computer, before the user is asked about it. \
@@ -75,6 +80,8 @@ pub struct ModelReviewer {
     settings: ReviewerSettings,
     tools: Arc<Declarations>,
     parallel: Semaphore,
+    /// Whether its settings have changed since it was created.
+    is_retired: AtomicBool,
 }
 
 impl ModelReviewer {
@@ -86,6 +93,7 @@ impl ModelReviewer {
             model: Ok(model),
             settings,
             parallel: Semaphore::new(MAX_PARALLEL),
+            is_retired: AtomicBool::new(false),
         }
     }
 
@@ -97,18 +105,48 @@ impl ModelReviewer {
             model: Err(why),
             settings,
             parallel: Semaphore::new(0),
+            is_retired: AtomicBool::new(false),
         }
     }
 
     async fn answer(&self, request: &ApprovalRequest) -> Result<ReviewAnswer, String> {
+        if self.is_retired.load(Ordering::Acquire) {
+            return Err("its settings have changed since haft was started".to_owned());
+        }
+        let end = Instant::now() + self.settings.time_limit;
         let model = self.model.as_ref().map_err(Clone::clone)?;
         let facts = facts(request, &self.settings.redactor)?;
         let purse = Purse::open(&(self.settings.policy)(), self.settings.prices.as_ref()).await?;
-        let seat = self.parallel.acquire().await;
+        let late = || {
+            format!(
+                "it did not answer within {} s",
+                self.settings.time_limit.as_secs_f64()
+            )
+        };
+        let seat = timeout_at(end, self.parallel.acquire()).await;
+        let seat = seat.map_err(|_| late())?;
         let _seat = seat.map_err(|_| "haft is shutting down".to_owned())?;
         let bytes = facts.len() + INSTRUCTIONS.len();
-        let reply = self.ask(&**model, facts).await;
-        let reply = reply.map_err(|error| format!("it was not reached: {error}"))?;
+        let reply = match timeout_at(end, self.ask(&**model, facts)).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => {
+                // What was refused or never arrived costs nothing.
+                if !matches!(
+                    error,
+                    ModelError::Unreachable { .. } | ModelError::Status { .. }
+                ) {
+                    purse.lose(bytes).await;
+                }
+                return Err(match error {
+                    ModelError::Timeout { .. } => late(),
+                    error => format!("it was not reached: {error}"),
+                });
+            }
+            Err(_) => {
+                purse.lose(bytes).await;
+                return Err(late());
+            }
+        };
         let cost = purse.pay(&reply, bytes).await;
         let (verdict, reason, failed) = match verdict_of(&reply, &self.tools) {
             Ok((verdict, reason)) => (verdict, reason, false),
@@ -124,7 +162,7 @@ impl ModelReviewer {
         })
     }
 
-    async fn ask(&self, model: &dyn Model, facts: String) -> Result<Reply, String> {
+    async fn ask(&self, model: &dyn Model, facts: String) -> Result<Reply, ModelError> {
         let messages = [Message::user(facts)];
         let choice = ToolChoice::Tool(self.tools.names.wire(TOOL).unwrap_or(TOOL).to_owned());
         let request = ModelRequest {
@@ -136,8 +174,7 @@ impl ModelReviewer {
             max_tokens: Some(MAX_TOKENS),
             extra: &[],
         };
-        let reply = model.reply(request, &mut |_| {}).await;
-        reply.map_err(|error| error.to_string())
+        model.reply(request, &mut |_| {}).await
     }
 }
 
@@ -147,11 +184,19 @@ impl Reviewer for ModelReviewer {
     }
 
     fn powers(&self) -> &ReviewPowers {
+        if self.is_retired.load(Ordering::Acquire) {
+            return const { &ReviewPowers::NONE };
+        }
         &self.settings.powers
     }
 
+    fn retire(&self) {
+        self.is_retired.store(true, Ordering::Release);
+    }
+
     fn time_limit(&self) -> Duration {
-        self.settings.time_limit
+        // It keeps to the setting itself, to count what a late reply costs.
+        self.settings.time_limit + GRACE
     }
 
     fn problem(&self) -> Option<&str> {

@@ -301,6 +301,14 @@ impl Reloader {
         };
         let (now, later): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_live(path));
         self.report_restart_keys(&later);
+        let of_reviewer =
+            |path: &Vec<String>| path.starts_with(&["policy".into(), "reviewer".into()]);
+        if let Some(reviewer) = self.app.executor().reviewer()
+            && later.iter().any(of_reviewer)
+        {
+            // What was taken from it counts at once; what was added, when haft starts the next time.
+            reviewer.retire();
+        }
         let settings = loaded.with_others_of(&self.settings, is_live);
         let before = rules_of(&self.app);
         let old = self.app.executor().policy();

@@ -302,6 +302,16 @@ impl Condition {
     /// The name of the condition that states the certificates which the environment of haft's process names.
     pub const CERTIFICATES: &'static str = "certificates";
 
+    /// The name of the condition that a command runs in the background, in the workspace itself.
+    pub const IN_BACKGROUND: &'static str = "in the background";
+    /// The name of the condition that any other command works in the workspace itself.
+    pub const DIRECTLY: &'static str = "directly";
+
+    /// Returns whether it states that nobody judges what a command changes.
+    pub fn is_unjudged(&self) -> bool {
+        [Self::IN_BACKGROUND, Self::DIRECTLY].contains(&&*self.name)
+    }
+
     /// Returns whether the environment of the process that makes the call decides its value, besides the settings.
     pub fn is_of_environment(&self) -> bool {
         [Self::VARIABLES, Self::CERTIFICATES].contains(&&*self.name)

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
+use crate::approval::preview::FileChange;
 use crate::approval::{
     ApprovalId, ApprovalRequest, Approver, ApproverReply, CallSnapshot, Decision, fingerprint,
 };
@@ -171,6 +172,7 @@ pub struct TestTool {
     spec: Arc<ToolSpec>,
     permissions: Vec<Permission>,
     conditions: Vec<Condition>,
+    preview: Vec<FileChange>,
     body: Box<TestToolBody>,
 }
 
@@ -209,6 +211,7 @@ impl TestTool {
             spec: Arc::new(spec),
             permissions: Vec::new(),
             conditions: Vec::new(),
+            preview: Vec::new(),
             body: Box::new(body),
         }
     }
@@ -222,6 +225,12 @@ impl TestTool {
     /// Sets the conditions of its calls.
     pub fn under(mut self, conditions: Vec<Condition>) -> Self {
         self.conditions = conditions;
+        self
+    }
+
+    /// Sets the changes of files that requests show for its calls.
+    pub fn showing(mut self, preview: Vec<FileChange>) -> Self {
+        self.preview = preview;
         self
     }
 
@@ -265,7 +274,8 @@ struct TestCall {
 impl PreparedCall for TestCall {
     fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
         let intent = Intent::of(self.tool.permissions.clone());
-        Ok(intent.with_conditions(depth, || self.tool.conditions.clone()))
+        let intent = intent.with_conditions(depth, || self.tool.conditions.clone());
+        Ok(intent.with_preview(depth, || self.tool.preview.clone()))
     }
 
     fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {

@@ -7,6 +7,7 @@ use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 use haft::audit::redact::Redactor;
 use haft::permission::{Condition, Effect, Permission, Verdict};
+use haft::policy::RuleOfTwoState;
 use haft::text::visible;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,6 +21,9 @@ struct RequestFacts<'a> {
     made_by: &'static str,
     risk: &'static str,
     asked_because: String,
+    /// Which two of reading untrusted content, seeing private data and sending the run has had, if this call adds the third.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule_of_two: Option<String>,
     workspace: String,
     arguments: Value,
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -68,6 +72,7 @@ pub(super) fn facts(request: &ApprovalRequest, redactor: &Redactor) -> Result<St
         made_by: request.origin.as_str(),
         risk: request.risk.as_str(),
         asked_because: redacted(&request.reason),
+        rule_of_two: request.rule_of_two.and_then(RuleOfTwoState::sentence),
         workspace: redacted(&request.workspace),
         arguments: serde_json::from_str(&arguments).unwrap_or(Value::String(arguments)),
         filled_in_by_settings: &request.bound,
@@ -78,6 +83,8 @@ pub(super) fn facts(request: &ApprovalRequest, redactor: &Redactor) -> Result<St
     };
     let text = serde_json::to_string(&facts);
     let text = text.map_err(|error| format!("the request cannot be written as JSON: {error}"))?;
+    // Once more as a whole: conditions and names are texts, too.
+    let text = marked(&redactor.redact_exactly(&text));
     if text.len() > MAX_BYTES {
         let kib = MAX_BYTES >> 10;
         return Err(format!(
@@ -85,8 +92,7 @@ pub(super) fn facts(request: &ApprovalRequest, redactor: &Redactor) -> Result<St
             text.len()
         ));
     }
-    // Once more as a whole: conditions and names are texts, too.
-    Ok(marked(&redactor.redact_exactly(&text)))
+    Ok(text)
 }
 
 /// Removes pixels: what a picture shows is no text.

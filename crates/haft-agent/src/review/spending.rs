@@ -41,15 +41,33 @@ impl<'a> Purse<'a> {
         Ok(Self { prices, ledger })
     }
 
+    /// Counts what a request of this many bytes costs to read, as its provider may bill it although no whole reply has arrived.
+    pub(super) async fn lose(self, bytes: usize) {
+        let usage = Usage {
+            input: bytes.div_ceil(BYTES_A_TOKEN) as u64,
+            ..Usage::default()
+        };
+        if let Some(money) = self.prices.map(|prices| prices.of(&usage)) {
+            self.count(money).await;
+        }
+    }
+
+    async fn count(self, money: f64) {
+        let Some(ledger) = self.ledger.filter(|_| money > 0.0) else {
+            return;
+        };
+        let counted = run_blocking(move || ledger.spend(money)).await;
+        if !matches!(counted, Ok(Ok(_))) {
+            tracing::warn!("the cost of a review was not counted for the day");
+        }
+    }
+
     /// Counts a reply to a request of this many bytes.
     pub(super) async fn pay(self, reply: &Reply, bytes: usize) -> ReviewCost {
         let usage = reported(reply, bytes);
         let money = self.prices.map(|prices| prices.of(&usage));
-        if let (Some(ledger), Some(money)) = (self.ledger, money.filter(|money| *money > 0.0)) {
-            let counted = run_blocking(move || ledger.spend(money)).await;
-            if !matches!(counted, Ok(Ok(_))) {
-                tracing::warn!("the cost of a review was not counted for the day");
-            }
+        if let Some(money) = money {
+            self.count(money).await;
         }
         ReviewCost {
             input: usage.input,

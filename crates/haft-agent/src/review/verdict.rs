@@ -19,7 +19,8 @@ pub(super) const TOOL: &str = "verdict";
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
-    verdict: ReviewVerdict,
+    /// Read as text: an enum would also be read from an object.
+    verdict: String,
     reason: String,
 }
 
@@ -79,10 +80,19 @@ pub(super) fn verdict_of(
     let object = call.arguments.trim_start().starts_with('{');
     let answer: Option<Answer> = serde_json::from_str(&call.arguments).ok();
     let answer = answer.filter(|_| object).ok_or_else(none)?;
-    if answer.reason.trim().is_empty() {
+    let verdicts = [
+        ReviewVerdict::Allow,
+        ReviewVerdict::Deny,
+        ReviewVerdict::Pass,
+    ];
+    let verdict = verdicts
+        .into_iter()
+        .find(|one| one.as_str() == answer.verdict);
+    let verdict = verdict.ok_or_else(none)?;
+    if !answer.reason.chars().any(char::is_alphanumeric) {
         return Err("its verdict has no reason".to_owned());
     }
-    Ok((answer.verdict, answer.reason))
+    Ok((verdict, answer.reason))
 }
 
 /// Returns the only call of a reply. Words beside it say nothing; any other item does.

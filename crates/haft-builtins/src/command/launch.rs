@@ -166,12 +166,16 @@ impl Commands {
             None => &[],
         };
         let line = self.rate(line_of(command, argv), input, &cwd.path);
+        let risk = line.risk();
+        let is_direct = risk > Risk::Safe && self.jailed() && !self.uses_view(input, risk);
         Ok(Intent::of(self.permissions(line, input, &cwd.path)?)
             .with_stated(stated)
             .with_conditions(depth, || {
                 let mut conditions = self.conditions();
                 if !input.ends() {
-                    conditions.push(Condition::new("in the background", UNJUDGED));
+                    conditions.push(Condition::new(Condition::IN_BACKGROUND, UNJUDGED));
+                } else if is_direct {
+                    conditions.push(Condition::new(Condition::DIRECTLY, UNJUDGED));
                 }
                 conditions
             }))

@@ -76,7 +76,7 @@ fn command_when_settings_let_a_call_take_hours_may_take_them() {
     assert_eq!(ended(exec(&lab, &["--", "true"])).code, 0);
     let run = only_run(&lab)["run"].as_str().unwrap().to_owned();
     let shown = lab.run(&["runs", "show", &run, "--json"]).stdout;
-    assert!(shown.contains("\"timeout_s\":7200"), "{shown}");
+    assert!(shown.contains(r#"\"timeout_s\":7200"#), "{shown}");
 }
 
 #[test]

@@ -156,7 +156,7 @@ impl Review {
         let took = now().saturating_sub(self.began);
         Self {
             verdict: Some(answer.verdict),
-            reason: clip(&visible::line(answer.reason.trim()), MAX_REASON).into_owned(),
+            reason: clip(&unquoted(answer.reason.trim()), MAX_REASON).into_owned(),
             failed: answer.failed,
             opinion,
             cost: answer.cost,
@@ -183,7 +183,7 @@ impl Review {
         let reason = &self.reason;
         match self.verdict {
             None => format!("{model} was asked and has not answered"),
-            Some(_) if self.failed => format!("{model} has no verdict: {reason}"),
+            Some(_) if self.failed => format!("{model} has no verdict: “{reason}”"),
             Some(ReviewVerdict::Pass) => format!("{model} leaves it to you: “{reason}”"),
             Some(verdict) => {
                 let word = verdict.as_str();
@@ -195,6 +195,12 @@ impl Review {
             }
         }
     }
+}
+
+/// Returns words as one line that cannot end the quotes in which it is shown.
+fn unquoted(words: &str) -> String {
+    let is_quote = |c: char| matches!(c, '"' | '“' | '”' | '„' | '‟' | '«' | '»' | '＂');
+    visible::line(words).replace(is_quote, "'")
 }
 
 impl Decision {
@@ -223,6 +229,9 @@ pub trait Reviewer: Send + Sync {
     fn problem(&self) -> Option<&str> {
         None
     }
+
+    /// Takes all powers from it, as its settings have changed: from now on it is asked about nothing.
+    fn retire(&self);
 
     /// Answers about a request. Dropping the future ends the review: a person has decided, or the call is gone.
     fn review<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ReviewAnswer>;

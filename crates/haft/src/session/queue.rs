@@ -18,6 +18,10 @@ const MAX_PROPOSALS: usize = 5;
 /// Maximum number of requests of a run that a reviewer is asked about: a run that a model denies again and again must not cost without end.
 const MAX_REVIEWS: usize = 200;
 
+/// Number of requests of a run that a reviewer may deny before it is asked about no further one: what is refused again and again in other
+/// words must not run by the one time that a model errs.
+const MAX_DENIALS: usize = 3;
+
 /// Maximum total size, in bytes, of pending requests when a client's run submits a long one.
 pub(crate) const MAX_CLIENT_BYTES: usize = 256 << 20;
 /// Size in bytes from which a request is long; [`MAX_CLIENT_REQUESTS`] shorter ones stay below the limit.
@@ -36,6 +40,8 @@ pub(crate) struct RequestQueue {
     proposed: AtomicUsize,
     /// Number of requests of the run that a reviewer was asked about.
     reviewed: AtomicUsize,
+    /// Number of these that it denied.
+    denied: AtomicUsize,
 }
 
 /// A place in the queue while a request is submitted.
@@ -57,6 +63,7 @@ impl RequestQueue {
             coming: AtomicUsize::new(0),
             proposed: AtomicUsize::new(0),
             reviewed: AtomicUsize::new(0),
+            denied: AtomicUsize::new(0),
         }
     }
 
@@ -70,9 +77,23 @@ impl RequestQueue {
         self.proposed.fetch_add(1, Ordering::AcqRel) < MAX_PROPOSALS
     }
 
-    /// Returns whether a reviewer may be asked about one more request of the run, and counts it.
-    pub(crate) fn may_review(&self) -> bool {
-        self.reviewed.fetch_add(1, Ordering::AcqRel) < MAX_REVIEWS
+    /// Checks whether a reviewer may be asked about one more request of the run, and counts it.
+    ///
+    /// # Errors
+    /// Why a person is asked instead.
+    pub(crate) fn may_review(&self) -> Result<(), &'static str> {
+        if self.denied.load(Ordering::Acquire) >= MAX_DENIALS {
+            return Err("it has denied three requests of this run");
+        }
+        if self.reviewed.fetch_add(1, Ordering::AcqRel) >= MAX_REVIEWS {
+            return Err("this run has had the most reviews that a run gets");
+        }
+        Ok(())
+    }
+
+    /// Counts a request of the run that the reviewer denied.
+    pub(crate) fn note_denial(&self) {
+        self.denied.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Reserves a place for a request; `None` if too many are pending.

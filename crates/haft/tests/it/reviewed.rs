@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use haft::approval::inbox::{RequestFilter, StoredApproval, WaitingCalls};
 use haft::approval::memory::MemoryInbox;
+use haft::approval::preview::FileChange;
 use haft::approval::review::{ReviewAnswer, ReviewCost, ReviewPowers, ReviewVerdict, Reviewer};
 use haft::approval::{ApprovalRequest, ApproverReply};
 use haft::audit::EventKind;
@@ -55,6 +56,8 @@ impl Reviewer for Opinionated {
         self.limit
     }
 
+    fn retire(&self) {}
+
     fn review<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, ReviewAnswer> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {
@@ -89,6 +92,9 @@ fn tools(permission: Permission, runs: &Arc<AtomicUsize>) -> ToolRegistry {
         let seen = context.is_approved();
         Box::pin(async move { Ok(ToolResult::text(format!("a person saw it: {seen}"))) })
     });
+    let path = permission.effect.path().map(|claim| claim.path.clone());
+    let shown = path.map(|path| FileChange::new(&path, None, Some(b"text")));
+    let tool = tool.showing(shown.into_iter().collect());
     let registry = ToolRegistry::new();
     registry
         .add_all([tool.wanting(vec![permission]).arc()])
@@ -295,15 +301,18 @@ async fn request_of_many_equal_calls_is_reviewed_once() {
 async fn run_that_is_denied_without_end_gets_a_bounded_number_of_reviews() {
     let reviewer = Arc::new(Opinionated::new(ReviewVerdict::Deny, &["deny"]));
     let scene = scene(Policy::workspace(), write("a"), Arc::clone(&reviewer) as _);
-    for nth in 0..205 {
+    for nth in 0..8 {
         let call = ToolCall::new("edit", format!("{{\"nth\":{nth}}}"));
         let outcome = scene.executor.execute(&scene.session, call).await;
         assert_eq!(outcome.status, Status::Denied);
     }
-    assert_eq!(reviewer.asked.load(Ordering::SeqCst), 200);
+    assert_eq!(reviewer.asked.load(Ordering::SeqCst), 3);
     let asked = scene.asked_person.lock().clone();
     let review = asked[0].review.as_ref().unwrap();
-    assert!(review.reason.contains("most reviews"), "{review:?}");
+    assert!(
+        review.reason.contains("denied three requests"),
+        "{review:?}"
+    );
     assert_eq!(asked.len(), 5);
 }
 

@@ -4,7 +4,7 @@ use crate::approval::ApprovalRequest;
 use crate::approval::meaning::Meaning;
 use crate::approval::preview::FileChange;
 use crate::approval::review::ReviewVerdict;
-use crate::permission::{Effect, PathClaim, Permission, Verdict};
+use crate::permission::{Condition, Effect, PathClaim, Permission, Verdict};
 use crate::policy::CauseKind;
 use crate::spec::{Risk, ToolClass};
 
@@ -19,6 +19,9 @@ const CLASSES: [ToolClass; 4] = [
 
 /// The tool that asks for a command's connection.
 const CONNECT: &str = "connect";
+
+/// The tool that runs commands.
+const RUN_COMMAND: &str = "run_command";
 
 /// What a reviewer may decide: whether its deny counts, and of which classes of effects its allow counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +40,12 @@ pub struct PowersError {
 }
 
 impl ReviewPowers {
+    /// The powers of a reviewer whose every word is an opinion.
+    pub const NONE: Self = Self {
+        deny: false,
+        allow: Vec::new(),
+    };
+
     /// Reads powers: `deny`, `allow:CLASS`, or `opinion` for none.
     ///
     /// # Errors
@@ -99,6 +108,11 @@ impl ReviewPowers {
     /// Checks that every effect that is asked about is of a class that it may allow.
     fn covers_effects(&self, request: &ApprovalRequest) -> Result<(), String> {
         let permissions = &request.snapshot.permissions;
+        // Also where a part of a line is not asked about: what such a command changes is no effect of the request, and nobody judges it later.
+        let mut effects = permissions.iter().map(|one| &one.effect);
+        if effects.any(|effect| matches!(effect, Effect::Run { .. })) && !is_judged_later(request) {
+            return Err("what the command changes is not judged when it has ended".to_owned());
+        }
         let judged = permissions.iter().zip(&request.verdicts);
         let mut asked = judged
             .filter(|(_, verdict)| **verdict != Verdict::Allow)
@@ -107,7 +121,7 @@ impl ReviewPowers {
             return Err("no effect by itself is what is asked about".to_owned());
         }
         for (permission, _) in asked {
-            let class = allowed_class(request, permission)?;
+            let class = allowed_class(request, &permission.effect)?;
             if !self.allow.contains(&class) {
                 let class = class.as_str();
                 return Err(format!("policy.reviewer.may does not hold allow:{class}"));
@@ -143,22 +157,44 @@ fn is_persons(request: &ApprovalRequest) -> Result<(), String> {
     if request.needs_person() || request.is_decided_each_time() {
         return refuse("only a person decides about it");
     }
-    if request.rule_of_two.is_some() {
-        return refuse("it is the third of the Rule of Two");
-    }
     if !is_whole(request) {
         return refuse("not all that it would do is shown as text");
     }
     Ok(())
 }
 
-/// Returns whether a request shows all that it is about as text.
+/// Returns whether a command works on a copy, so that its changes are judged when it has ended: one in the jail that does not state otherwise.
+fn is_judged_later(request: &ApprovalRequest) -> bool {
+    let snapshot = &request.snapshot;
+    let mut effects = snapshot.permissions.iter().map(|one| &one.effect);
+    request.tool.as_str() == RUN_COMMAND
+        && !effects.any(|effect| matches!(effect, Effect::Run { jailed: false, .. }))
+        && !snapshot.conditions.iter().any(Condition::is_unjudged)
+}
+
+/// Returns whether a request shows all that it is about as text: each file that it writes, and nothing that is shown in part.
 fn is_whole(request: &ApprovalRequest) -> bool {
     let snapshot = &request.snapshot;
+    let has = |path: &str, file: &FileChange| file.path == path || file.to.as_deref() == Some(path);
+    let is_previewed = |wanted: &Permission| match &wanted.effect {
+        Effect::Write(claim) => {
+            let path = claim.path.trim_end_matches('/');
+            snapshot.preview.iter().any(|file| has(path, file))
+                || snapshot.meanings.iter().any(|part| names(part, path))
+        }
+        _ => true,
+    };
     snapshot.more_permissions.is_none()
         && request.verdicts.len() == snapshot.permissions.len()
         && snapshot.preview.iter().all(is_shown)
         && snapshot.meanings.iter().all(is_explained)
+        && snapshot.permissions.iter().all(is_previewed)
+}
+
+/// Returns whether one of the files that part of the changes amounts to has this path.
+fn names(meaning: &Meaning, path: &str) -> bool {
+    meaning.files.iter().any(|file| file.path == path)
+        || meaning.parts.iter().any(|part| names(part, path))
 }
 
 fn is_shown(file: &FileChange) -> bool {
@@ -177,18 +213,22 @@ fn is_explained(meaning: &Meaning) -> bool {
 ///
 /// # Errors
 /// Why it is always a person's.
-fn allowed_class(request: &ApprovalRequest, permission: &Permission) -> Result<ToolClass, String> {
-    let effect = &permission.effect;
+fn allowed_class(request: &ApprovalRequest, effect: &Effect) -> Result<ToolClass, String> {
     let never = match effect {
-        Effect::Write(claim) if !is_inside(claim) => Some("it reaches outside of the workspace"),
-        Effect::Run { jailed: false, .. } => Some("the command runs without the jail"),
-        Effect::Connect { leads_to, .. } if !leads_to.is_empty() => {
-            Some("it leads to a private address")
-        }
+        Effect::Write(claim) if is_inside(claim) => None,
+        Effect::Run { jailed: true, .. } => None,
+        Effect::Connect { leads_to, .. } if leads_to.is_empty() => None,
+        Effect::Write(_) => Some("it reaches outside of the workspace"),
+        Effect::Run { .. } => Some("the command runs without the jail"),
+        Effect::Connect { .. } => Some("it leads to a private address"),
         Effect::Remove(_) => Some("it removes a file"),
         Effect::Read(_) => Some("it reads what lies outside of the workspace"),
         Effect::Sign { .. } => Some("it uses a login"),
-        _ => None,
+        Effect::Call
+        | Effect::Apply { .. }
+        | Effect::Remember { .. }
+        | Effect::Question
+        | Effect::Other { .. } => Some("no class covers the effect"),
     };
     let class = class_of(request, effect).filter(|_| never.is_none());
     class.ok_or_else(|| never.unwrap_or("no class covers the effect").to_owned())

@@ -3,20 +3,29 @@
 use super::*;
 use crate::approval::meaning::{Meaning, MeaningKind};
 use crate::approval::preview::FileChange;
-use crate::permission::{Effect, PathClaim, Permission, Verdict};
-use crate::policy::{Cause, CauseKind, RuleOfTwoState};
+use crate::permission::{Condition, Effect, PathClaim, Permission, Verdict};
+use crate::policy::{Cause, CauseKind};
 use crate::spec::{Risk, ToolName};
 use crate::testing::approval_request;
 
 fn request(permissions: Vec<Permission>) -> ApprovalRequest {
-    let mut request = approval_request("write_file", "{}").unwrap();
+    let mut request = approval_request("run_command", "{}").unwrap();
     request.verdicts = vec![Verdict::Ask; permissions.len()];
+    let written = permissions.iter().filter_map(|one| match &one.effect {
+        Effect::Write(claim) => Some(file(&claim.path)),
+        _ => None,
+    });
+    request.snapshot.preview = written.collect();
     request.snapshot.permissions = permissions;
     request
 }
 
 fn write(path: &str) -> Permission {
     Permission::write(PathClaim::plain(path))
+}
+
+fn file(path: &str) -> FileChange {
+    FileChange::new(path, None, Some(b"text"))
 }
 
 fn high(effect: Effect) -> Permission {
@@ -76,7 +85,7 @@ fn effects_of_a_request_when_a_reviewer_may_allow_everything_are_allowed_only_in
         (vec![write("a/../../b")], Some("outside")),
         (vec![write("~/.bashrc")], Some("outside")),
         (vec![Permission::write(linked)], Some("outside")),
-        (vec![run(false)], Some("without the jail")),
+        (vec![run(false)], Some("not judged")),
         (
             vec![Permission::remove(PathClaim::plain("a"))],
             Some("removes"),
@@ -123,7 +132,34 @@ fn effects_of_a_request_when_a_reviewer_may_allow_everything_are_allowed_only_in
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn requests_that_are_a_persons_when_a_reviewer_may_allow_everything_stay_a_persons() {
     type Change = fn(&mut ApprovalRequest);
-    let rows: [(Change, &str); 16] = [
+    let rows: [(Change, &str); 20] = [
+        (|r| r.snapshot.preview.clear(), "not all"),
+        (|r| r.snapshot.preview = vec![file("src/b.rs")], "not all"),
+        (
+            |r| {
+                // Nothing asks about the word by itself, and what it writes is shown.
+                r.snapshot.permissions.push(run(false));
+                r.verdicts.push(Verdict::Allow);
+            },
+            "not judged",
+        ),
+        (
+            |r| {
+                r.snapshot.permissions.push(run(true));
+                r.verdicts.push(Verdict::Ask);
+                let background = Condition::new(Condition::IN_BACKGROUND, "");
+                r.snapshot.conditions.push(background);
+            },
+            "not judged",
+        ),
+        (
+            |r| {
+                r.snapshot.permissions.push(run(true));
+                r.verdicts.push(Verdict::Ask);
+                r.tool = ToolName::new("shell").unwrap();
+            },
+            "not judged",
+        ),
         (|r| r.risk = Risk::Critical, "critical"),
         (
             |r| r.causes.push(Cause::new(CauseKind::Guard, "protected")),
@@ -150,10 +186,6 @@ fn requests_that_are_a_persons_when_a_reviewer_may_allow_everything_stay_a_perso
             "the setting new",
         ),
         (|r| r.causes.clear(), "only a person"),
-        (
-            |r| r.rule_of_two = Some(RuleOfTwoState::default()),
-            "Rule of Two",
-        ),
         (|r| r.verdicts.clear(), "not all"),
         (
             |r| {
@@ -252,7 +284,7 @@ fn words_of_a_model_in_a_review_are_one_bounded_line_that_hides_nothing() {
     let answer = ReviewAnswer {
         verdict: ReviewVerdict::Allow,
         reason: format!(
-            "fine\u{202e}\u{200b}\n\x1b[2Japproved by ann {}",
+            "fine” (checked) “\u{202e}\u{200b}\n\x1b[2Japproved by ann {}",
             "x".repeat(5000)
         ),
         failed: false,
@@ -268,6 +300,11 @@ fn words_of_a_model_in_a_review_are_one_bounded_line_that_hides_nothing() {
     for hidden in ['\n', '\x1b', '\u{202e}', '\u{200b}'] {
         assert!(!sentence.contains(hidden), "{sentence}");
     }
+    // The quotes are haft's.
+    assert_eq!(
+        (sentence.matches('“').count(), sentence.matches('”').count()),
+        (1, 1)
+    );
     assert!(review.decision().is_some_and(|one| one.is_by_reviewer()));
     let failed = Review::begin("m").answered(&ReviewAnswer::failed("no key"), &asked, &all());
     assert!(failed.decision().is_none() && failed.sentence().contains("no key"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::time::timeout;
 
 use crate::approval::inbox::{InboxError, RequestStatus};
-use crate::approval::review::{Review, ReviewAnswer, Reviewer};
+use crate::approval::review::{Review, ReviewAnswer, ReviewVerdict, Reviewer};
 use crate::executor::ExecutorParts;
 use crate::executor::ask::{OpenRequest, wait_for_change};
 
@@ -35,6 +35,9 @@ impl OpenRequest<'_> {
         let Some(decision) = decision else {
             return false;
         };
+        if answer.verdict == ReviewVerdict::Deny {
+            self.session.queue().note_denial();
+        }
         match self.inbox.decide(&self.request.id, &decision).await {
             Ok(_) => true,
             // A person was first.
@@ -56,8 +59,7 @@ impl OpenRequest<'_> {
 
     /// Returns the reviewer's answer; `None` if a person decided meanwhile, the time for a decision is over, or the session leaves.
     async fn reviewer_answer(&mut self, reviewer: &Arc<dyn Reviewer>) -> Option<ReviewAnswer> {
-        if !self.session.queue().may_review() {
-            let why = "this run has had the most reviews that a run gets";
+        if let Err(why) = self.session.queue().may_review() {
             return Some(ReviewAnswer::failed(why));
         }
         let request = self.request.clone();
