@@ -113,6 +113,7 @@ impl<'r> Recorded<'r> {
                     untrusted: Vec::new(),
                     uses: EffectCounts::default(),
                     properties: haft::policy::RunProperties::default(),
+                    review: None,
                 };
                 let event = AuditEvent {
                     run: self.session.run().clone(),

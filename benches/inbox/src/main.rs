@@ -64,6 +64,7 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         expires: clock::now() + 3_600_000_000_000,
         waits_until: None,
         rule_of_two: None,
+        review: None,
     }
 }
 
