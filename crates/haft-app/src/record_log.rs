@@ -215,7 +215,9 @@ impl SharedLog {
         loop {
             while !work.is_wanted && !work.is_over {
                 let patience = if work.is_unanchored { RETRY } else { IDLE };
-                if !self.changed.wait_for(&mut work, patience).timed_out() {
+                let is_late = self.changed.wait_for(&mut work, patience).timed_out();
+                // What is wanted in the very moment in which the wait ends counts, too.
+                if !is_late || work.is_wanted || work.is_over {
                     continue;
                 }
                 // The next one who wants something starts a thread again; nobody does once the application is gone.
