@@ -285,7 +285,9 @@ impl SharedLog {
             for run in batch {
                 match self.leaf(run, closed.remove(run)) {
                     Some(leaf) => leaves.push(leaf),
-                    None if !place.home.join("runs").join(run).exists() => pending.forget(run),
+                    None if !place.home.join("runs").join(run).exists() => {
+                        pending.forget_if_old(run)
+                    }
                     None => {}
                 }
             }

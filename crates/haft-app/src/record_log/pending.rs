@@ -3,6 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use haft::audit::runs::run_dir;
 
@@ -11,6 +12,9 @@ use crate::record_log::file;
 
 /// The folder of these files in that of the log.
 const FOLDER: &str = "pending";
+
+/// How long the record of a run may come after its note.
+const OLD: Duration = Duration::from_secs(60);
 
 /// The files.
 #[derive(Debug, Clone)]
@@ -76,7 +80,15 @@ impl PendingRuns {
         Ok(runs)
     }
 
-    /// Removes the note of a run that has its leaf, or no record.
+    /// Removes the note of a run without a record, unless it is new: the record of a short run may come after its note.
+    pub(super) fn forget_if_old(&self, run: &str) {
+        let made = fs::symlink_metadata(self.0.join(run)).and_then(|meta| meta.modified());
+        if made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > OLD)) {
+            self.forget(run);
+        }
+    }
+
+    /// Removes the note of a run that has its leaf.
     pub(super) fn forget(&self, run: &str) {
         // One that stays gives the run a second leaf, which says the same.
         let _ = fs::remove_file(self.0.join(run));

@@ -5,6 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use haft::audit::archive::Archive;
 use haft::audit::redact::Redactor;
@@ -126,6 +127,9 @@ async fn what_a_killed_process_left_the_next_one_writes() {
     first.closing(&closed);
     scene.archive.close(&closed).await.unwrap();
     first.closing(&RunId::new("r5"));
+    let note = scene.home.join("log/pending/r5");
+    let note = fs::File::options().write(true).open(note).unwrap();
+    note.set_modified(SystemTime::UNIX_EPOCH).unwrap();
     scene.archive.flush().await.unwrap();
     let second = scene.log();
     second.shut_down();
