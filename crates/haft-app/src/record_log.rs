@@ -286,7 +286,7 @@ impl SharedLog {
                 match self.leaf(run, closed.remove(run)) {
                     Some(leaf) => leaves.push(leaf),
                     None if !place.home.join("runs").join(run).exists() => {
-                        pending.forget_if_old(run)
+                        pending.forget_if_old(run);
                     }
                     None => {}
                 }
