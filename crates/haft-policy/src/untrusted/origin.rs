@@ -24,19 +24,19 @@ pub(super) fn is_same_party(origin: &str, recipient: &str) -> bool {
     ) else {
         return false;
     };
-    let (from, to) = (Site::of(from), Site::of(to));
+    let (from, to) = (WebHost::of(from), WebHost::of(to));
     // Not from TLS to none: without it, anyone on the way reads what is sent.
     (from.is_plain || !to.is_plain) && party(from.host) == party(to.host)
 }
 
 /// A host at one of the two ports of the web, or any other `NAME:PORT`.
-struct Site<'a> {
+struct WebHost<'a> {
     host: &'a str,
     /// Port 80: no TLS.
     is_plain: bool,
 }
 
-impl<'a> Site<'a> {
+impl<'a> WebHost<'a> {
     fn of(name: &'a str) -> Self {
         let plain = name.strip_suffix(":80");
         Self {
